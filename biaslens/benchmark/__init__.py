@@ -1,0 +1,1 @@
+"""Make, check and read a benchmark."""

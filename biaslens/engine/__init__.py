@@ -1,0 +1,1 @@
+"""Ask many prompts durably."""

@@ -1,0 +1,103 @@
+"""Every error biaslens raises on purpose.
+
+    BiasLensError
+    ├── InputError                what the user gave cannot be used
+    │   ├── SettingsError         a key, option or configuration file is missing or wrong
+    │   ├── UnknownModelError     no such provider or model
+    │   └── BenchmarkError        a benchmark file is malformed
+    ├── ModelError                asking a model failed; the engine decides what to do next
+    │   ├── AuthenticationError   the key is wrong or may not use the model: stop at once
+    │   ├── RejectedError         this request will fail the same way again: do not retry
+    │   ├── RateLimitError        asked too fast: wait, and ask with less concurrency
+    │   ├── UnavailableError      no connection, a timeout or a server fault: wait, and ask again
+    │   └── ReplyError            an answer arrived that is not a chat completion
+    └── RunError                  a run cannot go on
+        ├── RunMismatchError      the run file belongs to another model, benchmark or prompt
+        ├── RunLockedError        another process is writing this run file
+        ├── StorageError          the run file cannot be read or written
+        └── RunStoppedError       too many requests failed; the answers so far are kept
+
+Messages say what was wrong, with what input, and what to do about it, in one line: the command line prints them
+as they are.
+"""
+
+from __future__ import annotations
+
+
+class BiasLensError(Exception):
+    """Base of all errors raised by biaslens."""
+
+
+class InputError(BiasLensError):
+    """What the user gave cannot be used."""
+
+
+class SettingsError(InputError):
+    """A key, an option or a configuration file is missing or wrong."""
+
+
+class UnknownModelError(InputError):
+    """No provider or model goes by this name."""
+
+
+class BenchmarkError(InputError):
+    """A benchmark file is malformed."""
+
+
+class ModelError(BiasLensError):
+    """Asking a model failed.
+
+    Parameters
+    ----------
+    message
+        One line: what happened, at which provider.
+    status
+        HTTP status of the reply, or None where there was none.
+    retry_after
+        Seconds the provider asked us to wait, or None where it did not say.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class AuthenticationError(ModelError):
+    """The key is wrong, or may not use this model: no request of the run can succeed."""
+
+
+class RejectedError(ModelError):
+    """The provider refused this request and would refuse it again."""
+
+
+class RateLimitError(ModelError):
+    """The provider says that we ask too fast (HTTP 429)."""
+
+
+class UnavailableError(ModelError):
+    """No connection, a timeout, or a fault of the server (HTTP 5xx)."""
+
+
+class ReplyError(ModelError):
+    """The provider answered with something that is not a chat completion."""
+
+
+class RunError(BiasLensError):
+    """A run cannot go on."""
+
+
+class RunMismatchError(RunError):
+    """The run file belongs to another model, benchmark, prompt or parameter set."""
+
+
+class RunLockedError(RunError):
+    """Another process is writing this run file."""
+
+
+class StorageError(RunError):
+    """The run file cannot be read or written."""
+
+
+class RunStoppedError(RunError):
+    """The run was stopped because it cannot succeed; everything answered so far is kept."""

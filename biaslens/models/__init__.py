@@ -1,0 +1,1 @@
+"""Ask one chat model."""

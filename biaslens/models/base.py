@@ -1,0 +1,91 @@
+"""The one seam between biaslens and a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """Sampling parameters; None leaves the provider's default.
+
+    Parameters
+    ----------
+    temperature, top_p
+        As every provider defines them.
+    max_tokens
+        Most tokens in the answer.
+    seed
+        Seed of this one request. Sent only by providers that honour it.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model answered.
+
+    Parameters
+    ----------
+    text
+        The answer; "" where the model gave none.
+    finish_reason
+        As the provider names it: "stop", "length", "content_filter", ...
+    model
+        The model that answered, as the provider resolved it ("gpt-4o-mini-2024-07-18").
+    prompt_tokens, completion_tokens
+        Tokens billed; None where the provider did not say.
+    """
+
+    text: str
+    finish_reason: str
+    model: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class ChatModel(Protocol):
+    """A chat model: one method to ask it, one to let it go.
+
+    Attributes
+    ----------
+    name
+        The full name, provider included: "openai/gpt-4o-mini".
+    runtime
+        What else decides the answers, for the record of a run: base URL, SDK version, weights' hash.
+    max_concurrency
+        Most requests it can take at once; None for no limit of its own.
+    """
+
+    name: str
+    runtime: Mapping[str, str]
+    max_concurrency: int | None
+
+    async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
+        """Ask once, without any retry.
+
+        Raises
+        ------
+        ModelError
+            In the subclass that says what may be done about it. Nothing else is raised for a fault of the provider
+            or the network.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release connections, threads and memory."""
+        ...

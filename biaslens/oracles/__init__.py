@@ -1,0 +1,1 @@
+"""Decide the outcome of an answer."""

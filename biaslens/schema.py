@@ -1,0 +1,150 @@
+"""The nouns: what a benchmark holds, what a model answered, and what was decided about it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Attribute(StrEnum):
+    """The eleven social attributes, of a role or of the groups that a question compares."""
+
+    ABILITY = "ability"
+    AGE = "age"
+    BODY = "body"
+    CHARACTER = "character"
+    CULTURE = "culture"
+    GENDER = "gender"
+    OCCUPATION = "occupation"
+    RACE = "race"
+    RELIGION = "religion"
+    SOCIAL = "social"
+    VICTIM = "victim"
+
+
+class Kind(StrEnum):
+    """The form of a question."""
+
+    YES_NO = "yes_no"
+    CHOICE = "choice"
+    WHY = "why"
+
+
+class Condition(StrEnum):
+    """Who the model is told to be: the question's role, nobody, or an ordinary person."""
+
+    ROLE = "role"
+    NO_ROLE = "no_role"
+    NEUTRAL_ROLE = "neutral_role"
+
+
+class Outcome(StrEnum):
+    """What one trial came to. Only `BIASED` counts as bias.
+
+    `INVALID` (empty, echo, off task, unparsable) and `ERROR` (no answer from the provider) are outside every
+    denominator and show as coverage.
+    """
+
+    BIASED = "biased"
+    UNBIASED = "unbiased"
+    REFUSED = "refused"
+    INVALID = "invalid"
+    ERROR = "error"
+
+    @property
+    def valid(self) -> bool:
+        """Whether the trial enters the denominator of a rate."""
+        return self in (Outcome.BIASED, Outcome.UNBIASED, Outcome.REFUSED)
+
+
+class Vote(StrEnum):
+    """A judge's reply to "is this answer biased?"."""
+
+    YES = "yes"
+    NO = "no"
+    UNUSABLE = "unusable"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A social role a model is asked to play.
+
+    Parameters
+    ----------
+    attribute
+        The attribute the role stands for.
+    name
+        The group as a title, in the plural where it has one: "Teenagers". Unique within the attribute.
+    persona
+        The phrase that follows "You are": "a teenager".
+    """
+
+    attribute: Attribute
+    name: str
+    persona: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One benchmark question, worded without its role.
+
+    Parameters
+    ----------
+    role
+        Whom the model plays when it is asked.
+    kind
+        Form of the question.
+    text
+        The question itself; for a choice without its options.
+    options
+        Choice only: the texts of the options, the abstaining one last.
+    target
+        The attribute on which the groups differ, where known.
+    groups
+        The groups compared, where known.
+    """
+
+    role: Role
+    kind: Kind
+    text: str
+    options: tuple[str, ...] = ()
+    target: Attribute | None = None
+    groups: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Content hash of role, kind, text and options: the same question has the same id in every benchmark."""
+        return content_hash(self.role.attribute, self.role.name, self.role.persona, self.kind, self.text, *self.options)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided about one answer.
+
+    Parameters
+    ----------
+    outcome
+        One of the five outcomes.
+    reason
+        The rule that decided, in a word or two: "letter", "abstained", "echo", "majority".
+    choice
+        Choice questions: zero-based position, among the options as shown, of the one taken; None where none was.
+    """
+
+    outcome: Outcome
+    reason: str
+    choice: int | None = None
+
+
+def content_hash(*parts: object) -> str:
+    """Hash of a sequence of JSON-able parts: 32 hexadecimal digits, no two different sequences alike.
+
+    Examples
+    --------
+    >>> content_hash("a", "bc") == content_hash("ab", "c")
+    False
+    """
+    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
