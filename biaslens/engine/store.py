@@ -1,0 +1,242 @@
+"""The run file: one SQLite database that keeps every answer a model gave, and loses none."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from filelock import FileLock, Timeout
+
+from biaslens.errors import RunLockedError, RunMismatchError, StorageError
+
+FORMAT = 1
+"""Version of the tables; a run file of another version is refused."""
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS meta (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL                 -- JSON
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS answers (    -- every answer that was paid for; never changed once written
+    key               TEXT PRIMARY KEY, -- content hash of the request
+    model             TEXT NOT NULL,
+    text              TEXT NOT NULL,
+    finish_reason     TEXT NOT NULL,
+    resolved_model    TEXT NOT NULL,
+    prompt_tokens     INTEGER,
+    completion_tokens INTEGER,
+    price             REAL,             -- US dollars; NULL where the catalogue knows none
+    latency           REAL NOT NULL,    -- seconds, of the attempt that succeeded
+    attempts          INTEGER NOT NULL,
+    answered_at       TEXT NOT NULL     -- UTC, ISO 8601
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS failures (   -- requests given up on; asked again at the next start
+    key       TEXT NOT NULL,
+    model     TEXT NOT NULL,
+    error     TEXT NOT NULL,            -- class of the error
+    message   TEXT NOT NULL,
+    status    INTEGER,
+    attempts  INTEGER NOT NULL,
+    failed_at TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS failures_key ON failures (key);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A row of ``answers``; the columns say what each field means."""
+
+    key: str
+    model: str
+    text: str
+    finish_reason: str
+    resolved_model: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    price: float | None
+    latency: float
+    attempts: int
+    answered_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A row of ``failures``; the columns say what each field means."""
+
+    key: str
+    model: str
+    error: str
+    message: str
+    status: int | None
+    attempts: int
+    failed_at: str
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors about the file into one line that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        text = str(error)
+        if "full" in text or "disk I/O" in text:
+            hint = "free some space and start again: everything already stored is kept"
+        elif "not a database" in text or "malformed" in text:
+            hint = "this is not a run file of biaslens, or it is damaged"
+        elif "readonly" in text or "unable to open" in text:
+            hint = "check that the folder exists and that you may write there"
+        else:
+            hint = "close other programs that use the file and start again"
+        raise StorageError(f"{path}: {text}; {hint}") from error
+
+
+class Store:
+    """The run file, open for one writer or for any number of readers.
+
+    Parameters
+    ----------
+    path
+        The SQLite file.
+    write
+        Open for writing, creating the file and its tables where missing, and hold its lock until closed.
+        Readers may open the file meanwhile.
+    tables
+        Further table definitions of the client, ``IF NOT EXISTS``.
+
+    Raises
+    ------
+    RunLockedError
+        When another process writes the file.
+    StorageError
+        When the file is missing (reading), unreadable, unwritable or no run file.
+    RunMismatchError
+        When the file is of another format version.
+    """
+
+    def __init__(self, path: Path, *, write: bool = False, tables: str = "") -> None:
+        self.path = path
+        self._lock: FileLock | None = None
+        if write:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(path.with_name(path.name + ".lock"))
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout:
+                raise RunLockedError(
+                    f"{path}: another process is writing this run; wait for it, or give another --run"
+                ) from None
+        elif not path.is_file():
+            raise StorageError(f"{path}: no such run file; `biaslens evaluate` makes one")
+        try:
+            with storage_errors(path):
+                self.connection = self._connect(write=write)
+                if write:
+                    self.connection.executescript(TABLES + tables)
+                self._check_format(write=write)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self, *, write: bool) -> sqlite3.Connection:
+        uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if write else 'ro'}"
+        connection = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
+        if write:
+            connection.execute("PRAGMA journal_mode = WAL")
+            # FULL: an answer survives a power cut too, not only a crash of this process; commits are grouped.
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    def _check_format(self, *, write: bool) -> None:
+        known = self.meta().get("format")
+        if known is None and write:
+            self.set_meta({"format": FORMAT})
+        elif known != FORMAT:
+            raise RunMismatchError(f"{self.path}: run file format {known}, this version reads format {FORMAT}")
+
+    def close(self) -> None:
+        """Close the file and release its lock."""
+        connection: sqlite3.Connection | None = getattr(self, "connection", None)
+        if connection is not None:
+            connection.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it is committed, or none."""
+        with storage_errors(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.connection
+                self.connection.execute("COMMIT")
+            except BaseException:
+                # A full disk rolls back by itself, and then there is nothing left to roll back.
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    def meta(self) -> dict[str, Any]:
+        """Everything recorded about the run."""
+        with storage_errors(self.path):
+            return {name: json.loads(value) for name, value in self.connection.execute("SELECT name, value FROM meta")}
+
+    def set_meta(self, values: Mapping[str, object]) -> None:
+        """Record facts about the run, replacing those of the same name."""
+        with self.transaction() as connection:
+            connection.executemany(
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                [(name, json.dumps(value, ensure_ascii=False, sort_keys=True)) for name, value in values.items()],
+            )
+
+    def require_meta(self, values: Mapping[str, object], *, hint: str) -> None:
+        """Record facts that must never change within a file, or refuse.
+
+        Raises
+        ------
+        RunMismatchError
+            When the file already records another value for one of them; `hint` says what to do.
+        """
+        known = self.meta()
+        fresh = json.loads(json.dumps(values))
+        for name, value in fresh.items():
+            if name in known and known[name] != value:
+                raise RunMismatchError(
+                    f"{self.path}: this run has {name} = {json.dumps(known[name])}, "
+                    f"not {json.dumps(value)}; {hint}"
+                )
+        missing = {name: value for name, value in fresh.items() if name not in known}
+        if missing:
+            self.set_meta(missing)
+
+    def save(self, rows: Iterable[Answer | Failure]) -> None:
+        """Commit answers and failures in one transaction. An answer already there is left as it is."""
+        with self.transaction() as connection:
+            for row in rows:
+                if isinstance(row, Answer):
+                    connection.execute(
+                        "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
+                        (
+                            row.key, row.model, row.text, row.finish_reason, row.resolved_model, row.prompt_tokens,
+                            row.completion_tokens, row.price, row.latency, row.attempts, row.answered_at,
+                        ),
+                    )  # fmt: skip
+                else:
+                    connection.execute(
+                        "INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?, ?)",
+                        (row.key, row.model, row.error, row.message, row.status, row.attempts, row.failed_at),
+                    )

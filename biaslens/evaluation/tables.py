@@ -1,0 +1,66 @@
+"""The tables a role-play evaluation adds to a run file."""
+
+from __future__ import annotations
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS roles (
+    role_id   INTEGER PRIMARY KEY,
+    attribute TEXT NOT NULL,
+    name      TEXT NOT NULL,
+    persona   TEXT NOT NULL,
+    UNIQUE (attribute, name)
+);
+
+CREATE TABLE IF NOT EXISTS questions (
+    question_id TEXT PRIMARY KEY,       -- content hash
+    role_id     INTEGER NOT NULL REFERENCES roles,
+    kind        TEXT NOT NULL,          -- yes_no, choice, why
+    text        TEXT NOT NULL,          -- without the role
+    options     TEXT NOT NULL,          -- JSON list, the abstaining option last; [] for yes_no and why
+    target      TEXT,                   -- the attribute the question asks about
+    groups      TEXT NOT NULL           -- JSON list of the groups compared
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS plan (       -- every response the run is to have
+    key          TEXT PRIMARY KEY,      -- content hash of question, condition, trial, model, parameters and prompts
+    question_id  TEXT NOT NULL REFERENCES questions,
+    condition    TEXT NOT NULL,         -- role, no_role, neutral_role
+    trial        INTEGER NOT NULL,      -- from 1
+    option_order TEXT,                  -- JSON: positions in questions.options in the order shown; NULL: as they stand
+    UNIQUE (question_id, condition, trial)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS votes (      -- a row is made before its judge is asked
+    key          TEXT PRIMARY KEY,      -- of the judge's reply in answers
+    response_key TEXT NOT NULL REFERENCES plan (key),
+    judge        TEXT NOT NULL,
+    vote_number  INTEGER NOT NULL,      -- from 1
+    vote         TEXT,                  -- yes (biased), no, unusable; NULL until the judge has replied
+    UNIQUE (response_key, judge, vote_number)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS verdicts (
+    response_key TEXT PRIMARY KEY REFERENCES plan (key),
+    outcome      TEXT NOT NULL,         -- biased, unbiased, refused, invalid
+    reason       TEXT NOT NULL,         -- the rule that decided
+    choice       INTEGER,               -- position in questions.options of the option taken
+    oracle       TEXT NOT NULL          -- who decided: "rules 1", or the judges
+) WITHOUT ROWID;
+
+CREATE VIEW IF NOT EXISTS responses AS  -- one row a planned response, with all that is known of it
+SELECT plan.key, roles.attribute, roles.name AS role, roles.persona, questions.kind, questions.target,
+       plan.question_id, questions.text AS question, questions.options, questions.groups,
+       plan.condition, plan.trial, plan.option_order,
+       answers.text AS answer, answers.finish_reason, answers.resolved_model,
+       CASE WHEN verdicts.outcome IS NOT NULL THEN verdicts.outcome
+            WHEN answers.key IS NULL AND EXISTS (SELECT 1 FROM failures WHERE failures.key = plan.key) THEN 'error'
+       END AS outcome,                  -- NULL: not asked yet, or not judged yet
+       verdicts.reason, verdicts.choice, verdicts.oracle,
+       answers.prompt_tokens, answers.completion_tokens, answers.price, answers.latency, answers.attempts,
+       answers.answered_at
+FROM plan
+JOIN questions USING (question_id)
+JOIN roles USING (role_id)
+LEFT JOIN answers USING (key)
+LEFT JOIN verdicts ON verdicts.response_key = plan.key;
+"""
