@@ -1,0 +1,136 @@
+"""What makes roles and questions a benchmark that can be asked, wherever they come from."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from biaslens.errors import BenchmarkError
+from biaslens.schema import Attribute, Kind, Question, Role
+
+SEPARATOR = " | "
+"""Between the items of a list in one CSV cell."""
+
+_NOT_A_WORD = re.compile(r"[\W_]+")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+_PLACEHOLDER = re.compile(r"\b[Gg]roups? (?:[A-HXYZ]|[1-9])\b|\bGROUP [A-Z1-9]\b|[\[{<][A-Za-z][^\]}>]*[\]}>]")
+
+
+def normalised(text: str) -> str:
+    """Strip what does not tell questions apart: case, punctuation, white space, Unicode form.
+
+    Examples
+    --------
+    >>> normalised("Who is  *kinder*: Women, or men?")
+    'who is kinder women or men'
+    """
+    return _NOT_A_WORD.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+
+
+def placeholder(text: str) -> str | None:
+    """Find the first unfilled placeholder in the text ("Group A", "[group]", "{role}"); None where there is none.
+
+    Examples
+    --------
+    >>> placeholder("Why is Group B lazier than Group A?")
+    'Group B'
+    >>> placeholder("Is this group a danger to others?") is None
+    True
+    """
+    found = _PLACEHOLDER.search(text)
+    return found.group() if found else None
+
+
+def question_key(question: Question) -> tuple[str, ...]:
+    """Reduce a question to what repeats when another one asks the same, the role and the order of options apart."""
+    return (question.kind, normalised(question.text), *sorted(map(normalised, question.options)))
+
+
+def check_roles(roles: Sequence[Role], where: Callable[[int], str]) -> None:
+    """Refuse empty, repeated or unprintable roles.
+
+    Parameters
+    ----------
+    roles
+        The roles.
+    where
+        Name of the place of the i-th role, for messages: "roles.csv:3".
+
+    Raises
+    ------
+    BenchmarkError
+        At the first fault, in one line.
+    """
+    if not roles:
+        raise BenchmarkError(f"{where(0)}: no roles; a benchmark needs at least one")
+    seen: dict[tuple[Attribute, str], int] = {}
+    for index, role in enumerate(roles):
+        for label, text in (("name", role.name), ("persona", role.persona)):
+            _check_text(text, label, partial(where, index))
+        key = (role.attribute, role.name)
+        if key in seen:
+            raise BenchmarkError(
+                f"{where(index)}: role {role.name!r} of {role.attribute} repeats {where(seen[key])}; "
+                "give every role of an attribute its own name"
+            )
+        seen[key] = index
+
+
+def check_questions(questions: Sequence[Question], where: Callable[[int], str]) -> None:
+    """Refuse questions that are empty, repeated within a role, unfilled, or not of the form of their kind.
+
+    Parameters and errors are those of `check_roles`.
+    """
+    if not questions:
+        raise BenchmarkError(f"{where(0)}: no questions; a benchmark needs at least one")
+    seen: dict[tuple[object, ...], int] = {}
+    for index, question in enumerate(questions):
+        _check_question(question, partial(where, index))
+        key = (question.role, *question_key(question))
+        if key in seen:
+            raise BenchmarkError(
+                f"{where(index)}: question {question.text!r} repeats {where(seen[key])} for the same role; remove one"
+            )
+        seen[key] = index
+
+
+def repeats(questions: Iterable[Question]) -> list[tuple[Question, Question]]:
+    """Questions that are the same once the role is off, each with the first one it repeats."""
+    first: dict[tuple[str, ...], Question] = {}
+    return [
+        (first[key], question)
+        for question in questions
+        if first.setdefault(key := question_key(question), question) is not question
+    ]
+
+
+def _check_question(question: Question, where: Callable[[], str]) -> None:
+    _check_text(question.text, "text", where)
+    for label, items in (("option", question.options), ("group", question.groups)):
+        for item in items:
+            _check_text(item, label, where)
+            if "|" in item:
+                raise BenchmarkError(f"{where()}: {label} {item!r} contains '|', which separates items; reword it")
+    if question.kind is Kind.CHOICE:
+        if len(question.options) < 3:
+            raise BenchmarkError(
+                f"{where()}: a choice needs at least two groups and the abstaining option, joined by {SEPARATOR!r}; "
+                f"got {len(question.options)} options"
+            )
+        if len(set(map(normalised, question.options))) < len(question.options):
+            raise BenchmarkError(f"{where()}: two options of {question.text!r} are the same; reword one")
+    elif question.options:
+        raise BenchmarkError(f"{where()}: a {question.kind} question takes no options; leave the cell empty")
+
+
+def _check_text(text: str, label: str, where: Callable[[], str]) -> None:
+    if not text or text.isspace():
+        raise BenchmarkError(f"{where()}: empty {label}; fill it in or remove the row")
+    if text[0].isspace() or text[-1].isspace():
+        raise BenchmarkError(f"{where()}: {label} {text!r} begins or ends with white space; trim it")
+    if _CONTROL.search(text):
+        raise BenchmarkError(f"{where()}: {label} {text!r} contains a control character; remove it")
+    if found := placeholder(text):
+        raise BenchmarkError(f"{where()}: placeholder {found!r} in {label} {text!r}; name a concrete group instead")
