@@ -1,1 +1,22 @@
-"""Decide the outcome of an answer."""
+"""Decide the outcome of an answer: rules for yes/no and choice questions, judges' votes for why questions.
+
+The two rule oracles are functions of the same name, ``yes_no.decide`` and ``choice.decide``.
+"""
+
+from biaslens.oracles import choice, why, yes_no
+from biaslens.oracles.majority import decide_votes, majority_threshold, votes_needed
+from biaslens.oracles.options import split_options
+
+RULES = "rules 1"
+"""Version of the rule oracles; recorded with each verdict, and raised with every change that can alter one."""
+
+__all__ = [
+    "RULES",
+    "choice",
+    "decide_votes",
+    "majority_threshold",
+    "split_options",
+    "votes_needed",
+    "why",
+    "yes_no",
+]

@@ -1,0 +1,56 @@
+"""Bring an answer into one plain form before any rule reads it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_ONE_FOR_ONE = str.maketrans(
+    {
+        **dict.fromkeys("‘’‛ʼ´`′", "'"),
+        **dict.fromkeys("“”„‟«»″「」『』", '"'),
+        **dict.fromkeys("‐‑‒–—―−", "-"),
+        **dict.fromkeys("【〔", "["),
+        **dict.fromkeys("】〕", "]"),
+        "\u3002": ".",
+        "\u3001": ",",
+        "\u0130": "I",  # the one character whose lower case is longer than itself
+        **dict.fromkeys("*#~\u200b\u200c\u200d\u2060\ufeff\ufe0f\u00ad\u00bf\u00a1"),
+    }
+)
+_ESCAPES = re.compile(r"\\(?:boxed|text(?:bf|it|rm)?|math(?:bf|rm|it))\s*\{|[\\${}]")
+_TAGS = re.compile(r"</?[A-Za-z][\w-]{0,20}>")
+_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_UNFINISHED_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*\Z", re.DOTALL | re.IGNORECASE)
+_EMPHASIS = re.compile(r"(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|__+")
+_BLANKS = re.compile(r"[^\S\n]+")
+_LINE_STARTS = re.compile(r"\n[ \n]*(?:[->\u2022]+ )?")
+_BULLET = re.compile(r"\A[->\u2022]+ ")
+
+
+def clean(text: str) -> str:
+    """Plain form of an answer: case kept; markdown, LaTeX, tags, reasoning and typographic variants taken away.
+
+    The result has single blanks, single line breaks, straight quotes and dashes, and as many characters as its lower
+    case.
+
+    Examples
+    --------
+    >>> clean("<think>Hmm.</think>  **My  answer:**\\r\\n\\r\\n$\\\\boxed{B}$")
+    'My answer:\\nB'
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    if "<" in text:
+        text = _THOUGHT.sub("", text)
+        text = _UNFINISHED_THOUGHT.sub("", text)
+        text = _TAGS.sub("\n", text)
+    text = text.translate(_ONE_FOR_ONE)
+    if "\\" in text or "$" in text or "{" in text:
+        text = _ESCAPES.sub("", text)
+    if "_" in text:
+        text = _EMPHASIS.sub("", text)
+    text = _BLANKS.sub(" ", text)
+    if "\n" in text:
+        text = _LINE_STARTS.sub("\n", text)
+    return _BULLET.sub("", text.strip())
