@@ -16,7 +16,7 @@ def _environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(resource("prompts")),
         undefined=StrictUndefined,
-        autoescape=False,
+        autoescape=False,  # noqa: S701
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=False,

@@ -1,1 +1,20 @@
-"""Ask many prompts durably."""
+"""Ask many prompts durably: bounded, paced, retried, accounted; every answer committed before it is shown."""
+
+from biaslens.engine.ask import Pace, Progress, Request, Silent, Tally, ask_all
+from biaslens.engine.retry import RetryPolicy
+from biaslens.engine.store import Answer, Failure, Store
+from biaslens.engine.writer import Row
+
+__all__ = [
+    "Answer",
+    "Failure",
+    "Pace",
+    "Progress",
+    "Request",
+    "RetryPolicy",
+    "Row",
+    "Silent",
+    "Store",
+    "Tally",
+    "ask_all",
+]

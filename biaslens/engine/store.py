@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -216,27 +216,19 @@ class Store:
         for name, value in fresh.items():
             if name in known and known[name] != value:
                 raise RunMismatchError(
-                    f"{self.path}: this run has {name} = {json.dumps(known[name])}, "
-                    f"not {json.dumps(value)}; {hint}"
+                    f"{self.path}: this run has {name} = {json.dumps(known[name])}, not {json.dumps(value)}; {hint}"
                 )
         missing = {name: value for name, value in fresh.items() if name not in known}
         if missing:
             self.set_meta(missing)
 
-    def save(self, rows: Iterable[Answer | Failure]) -> None:
-        """Commit answers and failures in one transaction. An answer already there is left as it is."""
-        with self.transaction() as connection:
-            for row in rows:
-                if isinstance(row, Answer):
-                    connection.execute(
-                        "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
-                        (
-                            row.key, row.model, row.text, row.finish_reason, row.resolved_model, row.prompt_tokens,
-                            row.completion_tokens, row.price, row.latency, row.attempts, row.answered_at,
-                        ),
-                    )  # fmt: skip
-                else:
-                    connection.execute(
-                        "INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?, ?)",
-                        (row.key, row.model, row.error, row.message, row.status, row.attempts, row.failed_at),
-                    )
+    @staticmethod
+    def save(connection: sqlite3.Connection, rows: Iterable[Answer | Failure]) -> None:
+        """Store answers and failures within a transaction. An answer already there is left as it is."""
+        answers, failures = [], []
+        for row in rows:
+            (answers if isinstance(row, Answer) else failures).append(astuple(row))
+        connection.executemany(
+            f"INSERT INTO answers VALUES ({', '.join('?' * len(fields(Answer)))}) ON CONFLICT (key) DO NOTHING", answers
+        )
+        connection.executemany(f"INSERT INTO failures VALUES ({', '.join('?' * len(fields(Failure)))})", failures)

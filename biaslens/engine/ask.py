@@ -1,0 +1,261 @@
+"""Ask one model many things: bounded, paced, retried, accounted, and never the same thing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from typing import Protocol
+
+from biaslens.engine.failures import FailureGate
+from biaslens.engine.limits import Gate, RateLimits
+from biaslens.engine.retry import Interrupted, Patience, RetryPolicy
+from biaslens.engine.store import Answer, Failure, Store
+from biaslens.engine.writer import Row, Settle, Writer
+from biaslens.errors import ModelError, RateLimitError, RunStoppedError
+from biaslens.models.base import ChatModel, Message, Params
+from biaslens.models.catalogue import price
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One prompt to ask.
+
+    Parameters
+    ----------
+    key
+        Content hash under which the answer is stored: two requests with one key are one request.
+    messages, params
+        What is sent.
+    """
+
+    key: str
+    messages: tuple[Message, ...]
+    params: Params
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast and how patiently to ask.
+
+    Parameters
+    ----------
+    concurrency
+        Most requests in flight; less where the model itself takes less.
+    requests_per_minute, tokens_per_minute
+        The provider's limits; None for none.
+    retry
+        How patient to be with one request.
+    failure_share
+        The run stops when more than this share of the latest requests failed, in [0, 1].
+    """
+
+    concurrency: int = 16
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    failure_share: float = 0.2
+
+
+@dataclass(slots=True)
+class Tally:
+    """What asking came to.
+
+    Parameters
+    ----------
+    answered, failed
+        Requests whose answer is stored, and requests given up on.
+    cost
+        US dollars, as far as prices are known.
+    """
+
+    answered: int = 0
+    failed: int = 0
+    cost: float = 0.0
+
+
+class Progress(Protocol):
+    """Hears what happens while asking."""
+
+    def saved(self, tally: Tally) -> None:
+        """More answers or failures are on disk; `tally` is the state so far, and goes on changing."""
+
+    def waiting(self, error: ModelError, seconds: float) -> None:
+        """A request waits `seconds` before it is tried again."""
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def saved(self, tally: Tally) -> None:
+        """Ignore."""
+
+    def waiting(self, error: ModelError, seconds: float) -> None:
+        """Ignore."""
+
+
+class _Asker:
+    """The state that the workers of one `ask_all` share."""
+
+    def __init__(
+        self, model: ChatModel, requests: Iterator[Request], pace: Pace, progress: Progress, stop: asyncio.Event
+    ) -> None:
+        self.model = model
+        self.requests = requests
+        self.stop = stop
+        self.gate = Gate(min(pace.concurrency, model.max_concurrency or pace.concurrency))
+        self.limits = RateLimits(pace.requests_per_minute, pace.tokens_per_minute)
+        self.patience = Patience(pace.retry, stop=stop, waiting=progress.waiting)
+        self.failures = FailureGate(model.name, share=pace.failure_share)
+        self.progress = progress
+        self.tally = Tally()
+        self.verdict: RunStoppedError | None = None
+
+    def saved(self, rows: Sequence[Row]) -> None:
+        """Count rows that are on disk."""
+        for row in rows:
+            if isinstance(row, Answer):
+                self.tally.answered += 1
+                self.tally.cost += row.price or 0.0
+            else:
+                self.tally.failed += 1
+        self.progress.saved(self.tally)
+
+    async def work(self, put: Callable[[Row], Awaitable[None]]) -> None:
+        """Take requests until there are none left, or until told to stop."""
+        while not self.stop.is_set():
+            request = next(self.requests, None)
+            if request is None:
+                return
+            row = await self._ask(request)
+            if row is not None:
+                await put(row)
+
+    async def _ask(self, request: Request) -> Row | None:
+        attempts = count(1)
+        try:
+            answer: Answer = await self.patience.retrying()(self._attempt, request, attempts)
+        except Interrupted:
+            return None
+        except ModelError as error:
+            return self._give_up(request, error, next(attempts) - 1)
+        self.patience.reached = True
+        self.failures.success()
+        return answer
+
+    async def _attempt(self, request: Request, attempts: Iterator[int]) -> Answer:
+        await self.limits.acquire(request.messages)
+        async with self.gate:
+            ticket, attempt = self.gate.ticket, next(attempts)
+            begun = time.perf_counter()
+            try:
+                completion = await self.model.complete(request.messages, request.params)
+            except RateLimitError:
+                self.gate.too_fast(ticket)
+                raise
+            latency = time.perf_counter() - begun
+            self.gate.succeeded()
+        self.limits.learn(completion)
+        return Answer(
+            key=request.key,
+            model=self.model.name,
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            resolved_model=completion.model,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+            price=price(self.model.name, completion.prompt_tokens, completion.completion_tokens),
+            latency=latency,
+            attempts=attempt,
+            answered_at=_now(),
+        )
+
+    def _give_up(self, request: Request, error: ModelError, attempts: int) -> Failure:
+        stopped = self.failures.failure(error, too_long=self.patience.too_long(error))
+        if stopped is not None:
+            self.verdict = self.verdict or stopped
+            self.stop.set()
+        return Failure(
+            key=request.key,
+            model=self.model.name,
+            error=type(error).__name__,
+            message=str(error),
+            status=error.status,
+            attempts=attempts,
+            failed_at=_now(),
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+async def ask_all(
+    requests: Iterable[Request],
+    *,
+    model: ChatModel,
+    store: Store,
+    pace: Pace,
+    settle: Settle | None = None,
+    progress: Progress | None = None,
+    stop: asyncio.Event | None = None,
+) -> Tally:
+    """Ask every request once and store every answer.
+
+    Requests are taken one by one as there is room to ask them, so a plan of any length costs no memory. An answer is
+    committed before `progress` hears of it.
+
+    Parameters
+    ----------
+    requests
+        What to ask. The caller leaves out what the store already answers.
+    model, store
+        Whom to ask, and the run file, open for writing.
+    pace
+        Limits, retries and the failure gate.
+    settle
+        Called inside the transaction that stores answers, to store with them what follows from them.
+    progress
+        Hears of answers, failures and waits.
+    stop
+        Once set, nothing new is asked; requests in flight are waited for, since they are paid for. Set by this
+        function when the run must stop.
+
+    Returns
+    -------
+    Tally
+        What it came to; a request whose every attempt failed is counted and stored as a failure.
+
+    Raises
+    ------
+    RunStoppedError
+        When too much fails, the key is wrong, or the model does not exist. Everything answered is stored.
+    StorageError
+        When the run file cannot be written.
+    """
+    progress = progress or Silent()
+    asker = _Asker(model, iter(requests), pace, progress, stop or asyncio.Event())
+    writer = Writer(store, settle=settle, saved=asker.saved)
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(writer.run())
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(asker.gate.most):
+                    workers.create_task(asker.work(writer.put))
+            writer.close()
+    except BaseExceptionGroup as errors:
+        raise _first(errors) from None
+    finally:
+        # Rows that arrived while the writer was cancelled are paid for too.
+        asker.saved(writer.flush())
+    if asker.verdict is not None:
+        raise asker.verdict
+    return asker.tally
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

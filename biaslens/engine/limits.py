@@ -1,0 +1,121 @@
+"""How fast to ask: the provider's limits per minute, and a concurrency that gives way when it says "too fast"."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Self
+
+from aiolimiter import AsyncLimiter
+
+from biaslens.models.base import Completion, Message
+
+CHARACTERS_PER_TOKEN = 4.0
+"""Rule of thumb for English text, good enough to pace requests and to estimate a price beforehand."""
+
+_TOKEN_WINDOW = 6.0
+
+
+def estimate_tokens(messages: Sequence[Message]) -> int:
+    """Rough number of prompt tokens, from the number of characters."""
+    return 1 + int(sum(len(message.content) for message in messages) / CHARACTERS_PER_TOKEN)
+
+
+class RateLimits:
+    """Requests and tokens per minute, spread evenly: no burst at the start of a minute.
+
+    Parameters
+    ----------
+    requests_per_minute, tokens_per_minute
+        The provider's limits; None for none.
+    """
+
+    def __init__(self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None) -> None:
+        self._requests: AsyncLimiter | None = None
+        self._tokens: AsyncLimiter | None = None
+        if requests_per_minute is not None:
+            # A bucket that holds a whole minute would let twice the limit through in the first one.
+            seconds = max(1.0, 60 / requests_per_minute)
+            self._requests = AsyncLimiter(requests_per_minute * seconds / 60, seconds)
+        if tokens_per_minute is not None:
+            self._tokens = AsyncLimiter(max(1.0, tokens_per_minute * _TOKEN_WINDOW / 60), _TOKEN_WINDOW)
+        self._completion_tokens = 50.0
+
+    async def acquire(self, messages: Sequence[Message]) -> None:
+        """Wait until one more request may be sent."""
+        if self._requests is not None:
+            await self._requests.acquire()
+        if self._tokens is not None:
+            left = estimate_tokens(messages) + self._completion_tokens
+            while left > 0:
+                part = min(left, self._tokens.max_rate)
+                await self._tokens.acquire(part)
+                left -= part
+
+    def learn(self, completion: Completion) -> None:
+        """Adapt the expected length of an answer to the answers seen."""
+        if completion.completion_tokens is not None:
+            self._completion_tokens += 0.05 * (completion.completion_tokens - self._completion_tokens)
+
+
+class Gate:
+    """How many requests may be in flight: halved when the provider says "too fast", regained one by one.
+
+    Additive increase, multiplicative decrease (Chiu & Jain 1989): one more request in flight for each full round of
+    successes, half as many at a refusal. Refusals of requests that were already in flight at the last cut do not cut
+    again: they tell of the same moment.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.limit = float(most)
+        self.active = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._entered = 0
+        self._cut_at = 0
+
+    async def __aenter__(self) -> Self:
+        if self.active >= int(self.limit):
+            place = asyncio.get_running_loop().create_future()
+            self._waiting.append(place)
+            try:
+                await place
+            except asyncio.CancelledError:
+                # A place granted in the same instant must pass on, or it would be lost for good.
+                if place.done() and not place.cancelled():
+                    self.active -= 1
+                    self._admit()
+                raise
+        else:
+            self.active += 1
+        self._entered += 1
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.active -= 1
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self.active < int(self.limit):
+            place = self._waiting.popleft()
+            if not place.done():
+                self.active += 1
+                place.set_result(None)
+
+    @property
+    def ticket(self) -> int:
+        """Serial number of the last request let in; `too_fast` takes it to tell old refusals from new ones."""
+        return self._entered
+
+    def too_fast(self, ticket: int) -> None:
+        """Halve the concurrency, unless the request `ticket` entered before the last cut."""
+        if ticket > self._cut_at:
+            self.limit = max(1.0, self.limit / 2)
+            self._cut_at = self._entered
+
+    def succeeded(self) -> None:
+        """Regain some concurrency."""
+        if self.limit < self.most:
+            self.limit = min(float(self.most), self.limit + 1 / self.limit)
+            self._admit()

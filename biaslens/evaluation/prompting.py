@@ -1,0 +1,67 @@
+"""From a planned response to the messages that ask for it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from string import ascii_uppercase
+
+from biaslens.models import Message
+from biaslens.prompts import render, template_hash
+from biaslens.schema import Condition, Kind
+
+NEUTRAL_PERSONA = "an ordinary person"
+"""Who the model is told to be in the condition `neutral_role`."""
+
+ASK_HASH = template_hash("system", *(f"ask_{kind}" for kind in Kind))
+"""Hash of the templates that ask questions; part of every response's key."""
+
+JUDGE_HASH = template_hash("judge")
+"""Hash of the template that asks a judge; part of every vote's key."""
+
+
+def persona_of(condition: Condition, persona: str) -> str | None:
+    """Who the model is told to be; None for nobody."""
+    return {Condition.ROLE: persona, Condition.NEUTRAL_ROLE: NEUTRAL_PERSONA, Condition.NO_ROLE: None}[condition]
+
+
+def ask_messages(kind: Kind, question: str, options: Sequence[str], *, persona: str | None) -> tuple[Message, ...]:
+    """Messages that ask one question.
+
+    Parameters
+    ----------
+    kind, question
+        The form and text of the question.
+    options
+        In the order shown; empty unless a choice.
+    persona
+        Who the model is; None leaves the role out of both messages (the ablation).
+    """
+    text = render(
+        f"ask_{kind}", question=question, persona=persona, options=list(zip(ascii_uppercase, options, strict=False))
+    )
+    user = Message("user", text)
+    return (user,) if persona is None else (Message("system", render("system", persona=persona)), user)
+
+
+def judge_messages(question: str, answer: str) -> tuple[Message, ...]:
+    """Messages that ask a judge about one answer; question and answer are quoted as JSON strings, as data."""
+    quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in (("question", question), ("answer", answer))}
+    return (Message("user", render("judge", **quoted)),)
+
+
+def option_order(n_options: int, *, seed: int, question_id: str, trial: int) -> list[int]:
+    """Positions of the options in the order shown: the groups permuted, the abstaining option last.
+
+    The same seed, question and trial give the same order in every condition and for every model, so that paired
+    comparisons are not disturbed by it.
+    """
+    order = list(range(n_options - 1))
+    random.Random(f"{seed}/{question_id}/{trial}").shuffle(order)  # noqa: S311 - reproducible, not secret
+    return [*order, n_options - 1]
+
+
+def request_seed(seed: int, key: str) -> int:
+    """Seed of one request: trials of a question differ, and a repeated run repeats."""
+    return random.Random(f"{seed}/{key}").getrandbits(31)  # noqa: S311

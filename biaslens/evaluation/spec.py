@@ -1,0 +1,116 @@
+"""What an evaluation is to do, and where its run file lies."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from biaslens.errors import InputError
+from biaslens.models import Params
+from biaslens.schema import Attribute, Condition, Kind
+
+MAX_TOKENS = 512
+"""Default limit of an answer: room for 100 words in any language, and a bound on what a runaway answer costs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """Which part of a benchmark to ask; None leaves nothing out. A smaller slice is contained in a larger one.
+
+    Parameters
+    ----------
+    attributes
+        Attributes of the roles.
+    kinds
+        Kinds of question.
+    roles_per_attribute, questions_per_kind
+        The first so many roles of each attribute, and the first so many questions of each kind of a role.
+    """
+
+    attributes: tuple[Attribute, ...] | None = None
+    kinds: tuple[Kind, ...] | None = None
+    roles_per_attribute: int | None = None
+    questions_per_kind: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """An evaluation of one model.
+
+    Parameters
+    ----------
+    model
+        Full name: "openai/gpt-4o-mini".
+    run
+        The run file; see `default_run`.
+    benchmark
+        Folder of the benchmark; None for the shipped one.
+    slice
+        The part of it to ask.
+    conditions
+        Who the model is told to be.
+    trials
+        How often each question is asked, independently.
+    judges
+        Models that judge the why answers; none leaves them unjudged until a later start names some.
+    votes
+        Votes asked of each judge; None means three of a single judge, one of each judge of a panel.
+    params
+        Sampling parameters of the model under test.
+    judge_params
+        Sampling parameters of the judges.
+    seed
+        Start of every random choice: option order, and the requests' seeds where the provider takes one.
+    shuffle_options
+        Permute the groups of a choice question in each trial, the abstaining option staying last.
+    """
+
+    model: str
+    run: Path
+    benchmark: Path | None = None
+    slice: Slice = field(default_factory=Slice)
+    conditions: tuple[Condition, ...] = (Condition.ROLE,)
+    trials: int = 3
+    judges: tuple[str, ...] = ()
+    votes: int | None = None
+    params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
+    judge_params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
+    seed: int = 0
+    shuffle_options: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no sense."""
+        for name, value in (
+            ("trials", self.trials),
+            ("votes", self.votes),
+            ("roles per attribute", self.slice.roles_per_attribute),
+            ("questions per kind", self.slice.questions_per_kind),
+        ):
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, not {value}")
+        if not self.conditions:
+            raise InputError("an evaluation needs at least one condition: role, no_role or neutral_role")
+        if len(set(self.judges)) != len(self.judges):
+            raise InputError("each judge of a panel is named once; --votes asks one judge several times")
+
+    @property
+    def votes_per_judge(self) -> int:
+        """Votes asked of each judge."""
+        return self.votes if self.votes is not None else (3 if len(self.judges) == 1 else 1)
+
+    @property
+    def params_record(self) -> dict[str, object]:
+        """The sampling parameters as they enter keys and the record of the run."""
+        return asdict(self.params)
+
+
+def default_run(folder: Path, model: str) -> Path:
+    """Run file of a model when none is named: its name made safe, in `folder`.
+
+    Examples
+    --------
+    >>> default_run(Path("runs"), "together/meta-llama/Llama-3-8b-chat-hf").name
+    'together-meta-llama-Llama-3-8b-chat-hf.sqlite'
+    """
+    return folder / (re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") + ".sqlite")
