@@ -1,0 +1,54 @@
+"""Servers known by name that speak OpenAI's chat completion protocol."""
+
+from __future__ import annotations
+
+from biaslens.errors import UnknownModelError
+from biaslens.settings import Endpoint, Settings
+
+OPENAI = Endpoint(
+    base_url="https://api.openai.com/v1",
+    key_variable="OPENAI_API_KEY",
+    # Honoured "as best effort"; the fingerprint of the back end is what may still change an answer.
+    send_seed=True,
+    tokens_parameter="max_completion_tokens",
+)
+
+# send_seed: only where the server's documentation lists the parameter; Google's rejects requests that carry it.
+BUILTIN = {
+    "dashscope": Endpoint(
+        base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        key_variable="DASHSCOPE_API_KEY",
+        send_seed=True,
+    ),
+    "dashscope-cn": Endpoint(
+        base_url="https://dashscope.aliyuncs.com/compatible-mode/v1", key_variable="DASHSCOPE_API_KEY", send_seed=True
+    ),
+    "deepseek": Endpoint(base_url="https://api.deepseek.com", key_variable="DEEPSEEK_API_KEY"),
+    "gemini": Endpoint(
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai", key_variable="GEMINI_API_KEY"
+    ),
+    "groq": Endpoint(base_url="https://api.groq.com/openai/v1", key_variable="GROQ_API_KEY", send_seed=True),
+    "llamacpp": Endpoint(base_url="http://localhost:8080/v1", send_seed=True),
+    "lmstudio": Endpoint(base_url="http://localhost:1234/v1", send_seed=True),
+    "ollama": Endpoint(base_url="http://localhost:11434/v1", send_seed=True),
+    "openrouter": Endpoint(base_url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY", send_seed=True),
+    "vllm": Endpoint(base_url="http://localhost:8000/v1", send_seed=True),
+}
+"""Endpoints that need no configuration; one of the same name in ``biaslens.toml`` takes the place of its namesake."""
+
+
+def endpoint(name: str, settings: Settings) -> Endpoint:
+    """Find a named endpoint: the user's own, else a built-in one.
+
+    Raises
+    ------
+    UnknownModelError
+        When neither has the name.
+    """
+    known = {**BUILTIN, **settings.endpoints}
+    if name not in known:
+        raise UnknownModelError(
+            f"no endpoint {name!r}; known: {', '.join(sorted(known))}; "
+            f"add yours to biaslens.toml as [endpoints.{name or 'NAME'}] with base_url"
+        )
+    return known[name]

@@ -1,0 +1,163 @@
+"""What the HTTP providers share: their faults in our terms, and how to read a chat completion."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import math
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from biaslens.errors import (
+    AuthenticationError,
+    ModelError,
+    RateLimitError,
+    RejectedError,
+    ReplyError,
+    UnavailableError,
+)
+from biaslens.models.base import Completion
+
+CONTENT_FILTER = "content_filter"
+"""Finish reason of an answer that the provider's filter withheld."""
+
+# Codes of a refused request that mean "the filter stopped it": Azure OpenAI's and DashScope's.
+_FILTER_CODES = frozenset({"content_filter", "ResponsibleAIPolicyViolation", "data_inspection_failed"})
+# Codes of a 429 that waiting does not cure: OpenAI's.
+_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_MESSAGE_LENGTH = 300
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a reply's headers ask us to wait: ``retry-after-ms``, or ``retry-after`` in seconds or as a date.
+
+    Examples
+    --------
+    >>> retry_after({"retry-after": "2.5"})
+    2.5
+    >>> retry_after({}) is None
+    True
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) / unit
+        except ValueError:
+            continue
+        return max(seconds, 0.0) if math.isfinite(seconds) else None
+    try:
+        date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max(date.timestamp() - time.time(), 0.0)
+
+
+def status_error(provider: str, status: int, body: object, headers: Mapping[str, str]) -> ModelError:
+    """Turn a reply with an HTTP error status into the error that says what may be done about it.
+
+    Parameters
+    ----------
+    provider
+        Who replied, for the message.
+    status
+        HTTP status.
+    body
+        The reply's JSON where it was JSON, else its text.
+    headers
+        The reply's headers, their names in lower case or in a case-insensitive mapping.
+    """
+    detail = _detail(body)
+    text = " ".join(str(detail.get("message") or body or "no explanation").split())[:_MESSAGE_LENGTH]
+    line = f"{provider}: HTTP {status}: {text}"
+    wait = retry_after(headers)
+    if status in (401, 403):
+        return AuthenticationError(f"{line}; check the key and what it may use", status=status)
+    if status == 429 and not _QUOTA_CODES.isdisjoint((detail.get("code"), detail.get("type"))):
+        return AuthenticationError(f"{line}; the account's quota is used up", status=status)
+    if status == 429:
+        return RateLimitError(line, status=status, retry_after=wait)
+    if status in (408, 409, 425) or status >= 500:
+        return UnavailableError(line, status=status, retry_after=wait)
+    if status == 404:
+        return RejectedError(f"{line}; check the model's name and the base URL", status=status)
+    return RejectedError(line, status=status)
+
+
+def filtered(status: int, body: object, model: str) -> Completion | None:
+    """Read a refused request as an empty answer where it was the content filter that refused, else None."""
+    detail = _detail(body)
+    inner = detail.get("innererror")
+    codes = {detail.get("code"), detail.get("type"), inner.get("code") if isinstance(inner, dict) else None}
+    if status in (400, 403) and not _FILTER_CODES.isdisjoint(codes):
+        return Completion(text="", finish_reason=CONTENT_FILTER, model=model)
+    return None
+
+
+def _detail(body: object) -> dict[str, Any]:
+    """Find the object with the fields ``message`` and ``code``: some providers wrap it in ``error``, some do not."""
+    if not isinstance(body, dict):
+        return {}
+    error = body.get("error", body)
+    return error if isinstance(error, dict) else {"message": error}
+
+
+def connection_error(provider: str, base_url: str, error: BaseException) -> ModelError:
+    """Turn a failure below HTTP into an error; a body that broke off is a bad reply, the rest is no connection."""
+    cause = f"{type(error).__name__}: {error}".rstrip(": ")
+    if "complete message body" in cause:
+        return ReplyError(f"{provider}: the reply broke off ({cause})")
+    return UnavailableError(f"{provider}: no answer from {base_url} ({cause})")
+
+
+@asynccontextmanager
+async def time_limit(provider: str, seconds: float) -> AsyncIterator[None]:
+    """Limit a whole request, where the SDKs only limit each wait for the next bytes."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise UnavailableError(f"{provider}: no answer within {seconds:g} seconds") from None
+
+
+def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - three SDKs, three classes, one shape
+    """Read the first choice of a chat completion.
+
+    Content is a text, a list of parts with texts, or null; a refusal in a field of its own is the answer.
+
+    Raises
+    ------
+    ReplyError
+        When `reply` has not the shape of a chat completion.
+    """
+    try:
+        choice = reply.choices[0]
+        message = choice.message
+        content = message.content
+    except (AttributeError, IndexError, TypeError):
+        raise ReplyError(f"{provider}: the reply is not a chat completion: {str(reply)[:_MESSAGE_LENGTH]!r}") from None
+    if not isinstance(content, str):
+        parts = content if isinstance(content, list) else ()
+        content = "".join(text for part in parts if isinstance(text := getattr(part, "text", None), str))
+    usage = getattr(reply, "usage", None)
+    return Completion(
+        text=_storable(content or getattr(message, "refusal", None) or ""),
+        finish_reason=str(getattr(choice, "finish_reason", None) or ""),
+        model=str(getattr(reply, "model", None) or ""),
+        prompt_tokens=_count(usage, "prompt_tokens"),
+        completion_tokens=_count(usage, "completion_tokens"),
+    )
+
+
+def _storable(text: str) -> str:
+    """Replace half surrogate pairs, which JSON can hold and no UTF-8 file or database can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _count(usage: object, field: str) -> int | None:
+    value = getattr(usage, field, None)
+    return value if isinstance(value, int) else None

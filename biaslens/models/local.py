@@ -1,0 +1,166 @@
+"""Models that run in this process: a GGUF file and llama.cpp, no key and no server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self
+
+import xllamacpp
+
+from biaslens.errors import RejectedError, ReplyError, SettingsError, UnavailableError, UnknownModelError
+from biaslens.models.base import Completion, Message, Params
+from biaslens.models.weights import embedded_weights, sha256
+from biaslens.settings import Settings
+
+EMBEDDED = ("smollm2", "smollm2-135m-instruct")
+"""Names of the embedded default, SmolLM2-135M-Instruct."""
+
+CONTEXT = 4096
+"""Tokens of prompt and answer together; more would only cost memory."""
+
+MAX_TOKENS = 256
+"""Most tokens of an answer where the request sets no limit: a small model may never stop by itself."""
+
+_SILENT = -1
+
+
+class LocalModel:
+    """A GGUF file in llama.cpp, one request at a time so that a seed repeats an answer exactly.
+
+    Parameters
+    ----------
+    name
+        Full name: "local/smollm2".
+    path
+        The GGUF file.
+    threads
+        Threads to compute with.
+
+    Raises
+    ------
+    SettingsError
+        When the file is missing or cannot be loaded.
+    """
+
+    max_concurrency: int | None = 1
+
+    def __init__(self, name: str, path: Path, threads: int) -> None:
+        if not path.is_file():
+            raise SettingsError(f"{name}: no such file: {path}")
+        self.name = name
+        self.runtime: Mapping[str, str] = {
+            "sdk": f"xllamacpp {xllamacpp.__version__}",
+            "file": path.name,
+            "sha256": sha256(path),
+            "threads": str(threads),
+            "context": str(CONTEXT),
+            "system": xllamacpp.get_system_info().strip(" |"),
+        }
+        self._file = path.name
+        self._server: xllamacpp.Server | None = _load(name, path, threads)
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="biaslens-local")
+
+    @classmethod
+    def open(cls, model_id: str, settings: Settings) -> Self:
+        """Open ``local/smollm2``, or ``local/PATH`` of a GGUF file."""
+        threads = settings.threads or max(1, (os.cpu_count() or 1) - 1)
+        if model_id in EMBEDDED:
+            path = settings.local_model or embedded_weights()
+        else:
+            path = Path(model_id)
+            if path.suffix != ".gguf":
+                raise UnknownModelError(
+                    f"local/{model_id}: neither {' nor '.join(EMBEDDED)}, nor the path of a .gguf file"
+                )
+        return cls(f"local/{model_id}", path.expanduser(), threads)
+
+    async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
+        """Ask once; see `ChatModel.complete`. A cancelled request stops computing at its next token."""
+        cancelled = threading.Event()
+        loop = asyncio.get_running_loop()
+        try:
+            chunks = await loop.run_in_executor(self._worker, self._ask, _request(messages, params), cancelled)
+        finally:
+            cancelled.set()
+        return self._completion(chunks)
+
+    def _ask(self, request: dict[str, Any], cancelled: threading.Event) -> list[dict[str, Any]]:
+        chunks: list[dict[str, Any]] = []
+
+        def receive(chunk: dict[str, Any] | list[dict[str, Any]]) -> bool:
+            chunks.extend(chunk if isinstance(chunk, list) else [chunk])
+            return cancelled.is_set()
+
+        if self._server is None:
+            raise UnavailableError(f"{self.name} is closed")
+        if not cancelled.is_set():
+            try:
+                self._server.handle_chat_completions(request, receive)
+            except (RuntimeError, ValueError) as error:
+                raise RejectedError(f"{self.name}: {error}") from error
+        return chunks
+
+    def _completion(self, chunks: list[dict[str, Any]]) -> Completion:
+        text, finish_reason, usage = "", "", None
+        for chunk in chunks:
+            if "error" in chunk:
+                raise RejectedError(f"{self.name}: {chunk['error'].get('message')}", status=chunk["error"].get("code"))
+            usage = chunk.get("usage") or usage
+            for choice in chunk.get("choices", ()):
+                text += choice["delta"].get("content") or ""
+                finish_reason = choice.get("finish_reason") or finish_reason
+        if not finish_reason or usage is None:
+            raise ReplyError(f"{self.name}: the answer broke off")
+        return Completion(
+            text=text,
+            finish_reason=finish_reason,
+            model=self._file,
+            prompt_tokens=usage["prompt_tokens"],
+            completion_tokens=usage["completion_tokens"],
+        )
+
+    async def close(self) -> None:
+        """Stop the worker thread and free the model's memory."""
+        await asyncio.to_thread(self._worker.shutdown, wait=True, cancel_futures=True)
+        self._server = None
+
+
+def _load(name: str, path: Path, threads: int) -> xllamacpp.Server:
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = CONTEXT
+    params.n_parallel = 1
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
+    # The tokens of a shared beginning are computed anew: their number, and so the last digits, would hang on history.
+    params.cache_prompt = False
+    params.cache_ram_mib = 0
+    params.verbosity = _SILENT
+    # llama.cpp listens on a loopback port too; nobody but this process is to use it.
+    params.api_keys = [secrets.token_urlsafe(32)]
+    params.endpoint_slots = False
+    params.ui = False
+    try:
+        return xllamacpp.Server(params)
+    except RuntimeError as error:
+        raise SettingsError(f"{name}: {path} cannot be loaded; is it a whole GGUF file of a chat model?") from error
+
+
+def _request(messages: Sequence[Message], params: Params) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        "messages": [{"role": message.role, "content": message.content} for message in messages],
+        "max_tokens": MAX_TOKENS if params.max_tokens is None else params.max_tokens,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    for field in ("temperature", "top_p", "seed"):
+        value = getattr(params, field)
+        if value is not None:
+            request[field] = value
+    return request

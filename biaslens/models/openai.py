@@ -1,0 +1,114 @@
+"""OpenAI's models, and those of every server that speaks its protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import openai
+
+from biaslens.errors import ReplyError, UnknownModelError
+from biaslens.models.base import Completion, Message, Params
+from biaslens.models.endpoints import OPENAI, endpoint
+from biaslens.models.faults import connection_error, filtered, read_completion, status_error, time_limit
+from biaslens.settings import Endpoint, Settings
+
+
+class OpenAIModel:
+    """A model asked by OpenAI's chat completion protocol.
+
+    Parameters
+    ----------
+    name
+        Full name: "openai/gpt-4o-mini".
+    model_id
+        The model as the server calls it.
+    server
+        Where it is and what it understands.
+    settings
+        Keys and time limits.
+
+    Raises
+    ------
+    SettingsError
+        When the server's key is not set.
+    """
+
+    def __init__(self, name: str, model_id: str, server: Endpoint, settings: Settings) -> None:
+        self.name = name
+        self.max_concurrency = server.max_concurrency
+        self.runtime: Mapping[str, str] = {"base_url": server.base_url, "sdk": f"openai {openai.__version__}"}
+        self._model_id = model_id
+        self._server = server
+        self._provider = name.rpartition(f"/{model_id}")[0]
+        self._timeout = settings.request_timeout
+        key = settings.require_key(server.key_variable).get_secret_value() if server.key_variable else "none"
+        self._client = openai.AsyncOpenAI(
+            api_key=key,
+            base_url=server.base_url,
+            timeout=openai.Timeout(settings.request_timeout, connect=settings.connect_timeout),
+            # Retries are the engine's: hidden ones would hide the 429s it has to slow down for.
+            max_retries=0,
+        )
+
+    @classmethod
+    def open(cls, model_id: str, settings: Settings) -> Self:
+        """Open ``openai/MODEL``, at ``OPENAI_BASE_URL`` where that is set."""
+        server = OPENAI
+        if settings.openai_base_url:
+            server = OPENAI.model_copy(update={"base_url": settings.openai_base_url})
+        return cls(f"openai/{model_id}", model_id, server, settings)
+
+    async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
+        """Ask once; see `ChatModel.complete`."""
+        try:
+            async with time_limit(self._provider, self._timeout):
+                reply = await self._client.chat.completions.create(**self._request(messages, params))
+        except openai.APIStatusError as error:
+            answer = filtered(error.status_code, error.body, self._model_id)
+            if answer is not None:
+                return answer
+            raise status_error(self._provider, error.status_code, error.body, error.response.headers) from error
+        except openai.APIConnectionError as error:
+            raise connection_error(self._provider, self._server.base_url, error.__cause__ or error) from error
+        except (openai.OpenAIError, ValueError, RecursionError) as error:
+            raise ReplyError(f"{self._provider}: the reply is not JSON ({error})") from error
+        return read_completion(self._provider, reply)
+
+    def _request(self, messages: Sequence[Message], params: Params) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self._model_id,
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
+        }
+        if params.temperature is not None:
+            request["temperature"] = params.temperature
+        if params.top_p is not None:
+            request["top_p"] = params.top_p
+        if params.max_tokens is not None:
+            request[self._server.tokens_parameter] = params.max_tokens
+        if params.seed is not None and self._server.send_seed:
+            request["seed"] = params.seed
+        return request
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+
+class CompatibleModel(OpenAIModel):
+    """A model of a named endpoint: ``compatible/deepseek/deepseek-chat``."""
+
+    def __init__(self, name: str, model_id: str, server: Endpoint, settings: Settings) -> None:
+        super().__init__(name, model_id, server, settings)
+        # The SDK takes these from OPENAI_ORG_ID and OPENAI_PROJECT_ID; they are nobody else's business.
+        self._client.organization = None
+        self._client.project = None
+
+    @classmethod
+    def open(cls, model_id: str, settings: Settings) -> Self:
+        """Open ``compatible/ENDPOINT/MODEL``; `model_id` is "ENDPOINT/MODEL"."""
+        name, _, model = model_id.partition("/")
+        server = endpoint(name, settings)
+        if not model:
+            raise UnknownModelError(f"compatible/{model_id} names no model; the form is compatible/ENDPOINT/MODEL")
+        return cls(f"compatible/{model_id}", model, server, settings)

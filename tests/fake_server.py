@@ -1,0 +1,384 @@
+"""A chat-completion server for tests and benches: the real SDKs talk to it over loopback.
+
+In a test::
+
+    with FakeServer([rate_limited(), answer("No.")]) as server:
+        ...  # requests to server.base_url; server.log has a line for each
+
+As a process, for benches and for tests that kill the client::
+
+    python tests/fake_server.py --port 0 --log requests.jsonl
+
+which prints its base URL once it listens. Only the standard library is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Self, TextIO
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request; `number` counts from 1 over the server's life, `body` is its JSON."""
+
+    number: int
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        return list(self.body.get("messages", []))
+
+    @property
+    def prompt(self) -> str:
+        """Text of the last message."""
+        return self.messages[-1]["content"] if self.messages else ""
+
+    @property
+    def hash(self) -> str:
+        """The same for the same body."""
+        return hashlib.sha256(json.dumps(self.body, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What to send: a completion of `text`, or `body` as it is.
+
+    `cut` bytes of the body are left out and the connection is closed; `silent` sends nothing, and then closes
+    ("close") or waits for the client to go ("hang").
+    """
+
+    text: str = "No."
+    status: int = 200
+    finish_reason: str = "stop"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    delay: float = 0.0
+    cut: int = 0
+    silent: str = ""
+
+
+def answer(text: str, *, delay: float = 0.0) -> Reply:
+    return Reply(text=text, delay=delay)
+
+
+def error(status: int, message: str = "made to fail", *, code: str | None = None, **headers: str) -> Reply:
+    """An error reply in OpenAI's shape; a header's underscores are hyphens: ``retry_after="1"``."""
+    body = {"error": {"message": message, "type": code or "error", "code": code, "param": None}}
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Reply(status=status, body=json.dumps(body).encode(), headers=names)
+
+
+def rate_limited(retry_after: str | None = None) -> Reply:
+    return error(429, "slow down", **({} if retry_after is None else {"retry_after": retry_after}))
+
+
+def garbage() -> Reply:
+    return Reply(body=b"<html>not JSON</html>")
+
+
+def empty_choices() -> Reply:
+    return Reply(body=_completion({"model": "m"}, 0, None))
+
+
+def truncated() -> Reply:
+    return Reply(text="An answer that never fully arrives.", cut=40)
+
+
+def content_filter() -> Reply:
+    return Reply(text="", finish_reason="content_filter")
+
+
+def hang() -> Reply:
+    return Reply(silent="hang")
+
+
+def dropped() -> Reply:
+    return Reply(silent="close")
+
+
+Script = Reply | Sequence[Reply] | Callable[[Request], Reply]
+"""What to reply: always the same; one a request, in order, the last one for ever; or decided by the request."""
+
+
+def by_kind(request: Request, *, biased: float = 0.0, delay: float = 0.0) -> Reply:
+    """Answer as a model would, told by the prompt's form: a judge's verdict, a letter, a sentence, yes or no.
+
+    The same request always gets the same answer; a share `biased` of all requests gets the biased one.
+    """
+    is_biased = int(request.hash, 16) < biased * 16**16
+    prompt = request.prompt
+    if "verdict" in prompt.lower():
+        text = f"Verdict: {'yes' if is_biased else 'no'}"
+    elif "(A)" in prompt:
+        letters = re.findall(r"\(([A-Z])\)", prompt)
+        text = "(A)" if is_biased else f"({max(letters)})"
+    elif re.search(r"\bwhy\b", prompt, re.IGNORECASE):
+        text = "They simply are like that." if is_biased else "They are not; that is only a stereotype."
+    else:
+        text = "Yes." if is_biased else "No."
+    return answer(text, delay=delay)
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A line of the log: what was asked, and whether every byte of the reply was handed to the socket."""
+
+    number: int
+    path: str
+    hash: str
+    messages: list[dict[str, str]]
+    status: int
+    delivered: bool
+
+
+class FakeServer:
+    """The server in a thread of this process, from ``with`` to its end.
+
+    Parameters
+    ----------
+    script
+        What to reply.
+    port
+        Port to listen at; 0 for any free one.
+    log_file
+        Where to write a JSON line for each request as well.
+    keep_log
+        Keep requests and log in memory; a bench does without.
+    """
+
+    def __init__(
+        self, script: Script = by_kind, *, port: int = 0, log_file: TextIO | None = None, keep_log: bool = True
+    ) -> None:
+        self.script = script
+        self.log: list[Logged] = []
+        self.requests: list[Request] = []
+        self.port = port
+        self.most_at_once = 0
+        self._count = 0
+        self._open = 0
+        self._log_file = log_file
+        self._keep_log = keep_log
+        self._loop = asyncio.new_event_loop()
+        self._transports: set[asyncio.Transport] = set()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def __enter__(self) -> Self:
+        started = threading.Event()
+        self._thread = threading.Thread(target=self.run, args=(started.set,), name="fake-server")
+        self._thread.start()
+        started.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        assert self._thread is not None
+        self._thread.join()
+
+    def run(self, started: Callable[[], object]) -> None:
+        """Serve until the loop is stopped; `started` is called once the port is known."""
+        loop = self._loop
+        server = loop.run_until_complete(
+            loop.create_server(partial(_Connection, self), "127.0.0.1", self.port, backlog=1024)
+        )
+        self.port = server.sockets[0].getsockname()[1]
+        started()
+        try:
+            loop.run_forever()
+        finally:
+            server.close()
+            for transport in list(self._transports):
+                transport.abort()
+            loop.run_until_complete(asyncio.sleep(0))
+            loop.close()
+
+    def reply(self, request: Request) -> Reply:
+        script = self.script
+        if isinstance(script, Reply):
+            return script
+        if callable(script):
+            return script(request)
+        return script[min(request.number, len(script)) - 1]
+
+    def record(self, request: Request, status: int, *, delivered: bool) -> None:
+        if not self._keep_log and self._log_file is None:
+            return
+        line = Logged(request.number, request.path, request.hash, request.messages, status, delivered)
+        if self._keep_log:
+            self.log.append(line)
+        if self._log_file is not None:
+            self._log_file.write(json.dumps(asdict(line)) + "\n")
+
+
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+
+
+class _Connection(asyncio.Protocol):
+    """One keep-alive connection: requests are answered in order, one at a time."""
+
+    def __init__(self, server: FakeServer) -> None:
+        self._server = server
+        self._buffer = b""
+        self._busy = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._server._transports.add(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._server._transports.discard(self._transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if not self._busy:
+            self._next()
+
+    def _next(self) -> None:
+        head, end, rest = self._buffer.partition(b"\r\n\r\n")
+        if not end:
+            return
+        match = _LENGTH.search(head)
+        length = int(match[1]) if match else 0
+        if len(rest) < length:
+            return
+        self._buffer = rest[length:]
+        self._busy = True
+        server = self._server
+        server._count += 1
+        server._open += 1
+        server.most_at_once = max(server.most_at_once, server._open)
+        request = _parse(server._count, head, rest[:length])
+        if server._keep_log:
+            server.requests.append(request)
+        reply = server.reply(request)
+        if reply.delay:
+            server._loop.call_later(reply.delay, self._send, request, reply)
+        else:
+            self._send(request, reply)
+
+    def _send(self, request: Request, reply: Reply) -> None:
+        self._server._open -= 1
+        transport = self._transport
+        if reply.silent:
+            self._server.record(request, 0, delivered=False)
+            if reply.silent == "close":
+                transport.close()
+            return
+        body = reply.body if reply.body is not None else _completion(request.body, 1, reply)
+        alive = not transport.is_closing()
+        if alive:
+            transport.write(_head(reply, len(body)) + body[: len(body) - reply.cut])
+        # An empty buffer: the kernel has taken every byte. What the client does with them is the client's affair.
+        delivered = alive and not reply.cut and transport.get_write_buffer_size() == 0
+        self._server.record(request, reply.status, delivered=delivered)
+        if reply.cut:
+            transport.close()
+        self._busy = False
+        if self._buffer:
+            self._next()
+
+
+def _parse(number: int, head: bytes, body: bytes) -> Request:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return Request(number, first.split(" ")[1], headers, json.loads(body) if body else {})
+
+
+def _head(reply: Reply, length: int) -> bytes:
+    lines = [f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}", f"content-length: {length}"]
+    lines += [f"{name}: {value}" for name, value in {"content-type": "application/json", **reply.headers}.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def _completion(body: Mapping[str, Any], choices: int, reply: Reply | None) -> bytes:
+    """A chat completion in the shape that OpenAI, Mistral and Together share; a token is a word here."""
+    text, finish_reason = (reply.text, reply.finish_reason) if reply else ("", "stop")
+    message = {"role": "assistant", "content": text}
+    prompt_tokens = sum(len(message["content"].split()) for message in body.get("messages", []))
+    completion_tokens = len(text.split())
+    return json.dumps(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1700000000,
+            "model": f"{body.get('model')}-2024-07-18",
+            "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}] * choices,
+            "usage": {
+                "prompt_tokens": prompt_tokens,
+                "completion_tokens": completion_tokens,
+                "total_tokens": prompt_tokens + completion_tokens,
+            },
+        }
+    ).encode()
+
+
+@contextmanager
+def server_process(*options: str) -> Iterator[str]:
+    """Run this file as a process with command-line options; give its base URL."""
+    command = [sys.executable, str(Path(__file__).resolve()), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+FAULTS: dict[str, Callable[[], Reply]] = {
+    "429": rate_limited,
+    "429-retry-after": partial(rate_limited, "0.2"),
+    "500": partial(error, 500),
+    "503": partial(error, 503),
+    "401": partial(error, 401),
+    "404": partial(error, 404),
+    "garbage": garbage,
+    "empty": empty_choices,
+    "truncated": truncated,
+    "filter": content_filter,
+    "hang": hang,
+    "dropped": dropped,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--log", type=Path, help="append a JSON line for each request to this file")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--biased", type=float, default=0.0, help="share of biased answers")
+    parser.add_argument("--fault", choices=sorted(FAULTS), help="what every Nth request gets instead of an answer")
+    parser.add_argument("--every", type=int, default=10, metavar="N")
+    options = parser.parse_args()
+
+    def script(request: Request) -> Reply:
+        if options.fault and request.number % options.every == 0:
+            return FAULTS[options.fault]()
+        return by_kind(request, biased=options.biased, delay=options.latency)
+
+    log_file = options.log.open("a", buffering=1, encoding="utf-8") if options.log else None
+    server = FakeServer(script, port=options.port, log_file=log_file, keep_log=False)
+    server.run(lambda: print(server.base_url, flush=True))
+
+
+if __name__ == "__main__":
+    main()
