@@ -1,1 +1,45 @@
-"""The command line."""
+"""The command line: parsing and printing only."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+import biaslens
+from biaslens.cli.evaluate import evaluate_command, plan_command
+from biaslens.cli.generate import generate_command
+from biaslens.cli.models import fetch_command, models_command
+from biaslens.cli.report import export_command, leaderboard_command, report_command
+from biaslens.errors import BiasLensError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(biaslens.__version__, prog_name="biaslens")
+def app() -> None:
+    """Measure the social bias of language models when they play a role.
+
+    Exit code 0: done. 1: it cannot be done, and one line says why. 2: wrong usage. 3: the run is incomplete.
+    """
+
+
+for _command in (
+    models_command,
+    fetch_command,
+    generate_command,
+    plan_command,
+    evaluate_command,
+    report_command,
+    leaderboard_command,
+    export_command,
+):
+    app.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line; an error of biaslens becomes one line on stderr and exit code 1."""
+    try:
+        app()
+    except BiasLensError as error:
+        click.echo(f"biaslens: {error}", err=True)
+        sys.exit(1)

@@ -17,7 +17,6 @@ from biaslens.engine.store import Answer, Failure, Store
 from biaslens.engine.writer import Row, Settle, Writer
 from biaslens.errors import ModelError, RateLimitError, RunStoppedError
 from biaslens.models.base import ChatModel, Message, Params
-from biaslens.models.catalogue import price
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +76,9 @@ class Tally:
     cost: float = 0.0
 
 
+Price = Callable[[int | None, int | None], float | None]
+
+
 class Progress(Protocol):
     """Hears what happens while asking."""
 
@@ -101,10 +103,18 @@ class _Asker:
     """The state that the workers of one `ask_all` share."""
 
     def __init__(
-        self, model: ChatModel, requests: Iterator[Request], pace: Pace, progress: Progress, stop: asyncio.Event
+        self,
+        model: ChatModel,
+        requests: Iterator[Request],
+        *,
+        pace: Pace,
+        price: Price,
+        progress: Progress,
+        stop: asyncio.Event,
     ) -> None:
         self.model = model
         self.requests = requests
+        self.price = price
         self.stop = stop
         self.gate = Gate(min(pace.concurrency, model.max_concurrency or pace.concurrency))
         self.limits = RateLimits(pace.requests_per_minute, pace.tokens_per_minute)
@@ -167,7 +177,7 @@ class _Asker:
             resolved_model=completion.model,
             prompt_tokens=completion.prompt_tokens,
             completion_tokens=completion.completion_tokens,
-            price=price(self.model.name, completion.prompt_tokens, completion.completion_tokens),
+            price=self.price(completion.prompt_tokens, completion.completion_tokens),
             latency=latency,
             attempts=attempt,
             answered_at=_now(),
@@ -199,6 +209,7 @@ async def ask_all(
     model: ChatModel,
     store: Store,
     pace: Pace,
+    price: Price = lambda prompt_tokens, completion_tokens: None,
     settle: Settle | None = None,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
@@ -216,6 +227,8 @@ async def ask_all(
         Whom to ask, and the run file, open for writing.
     pace
         Limits, retries and the failure gate.
+    price
+        US dollars of an answer by its prompt and completion tokens, None where not known.
     settle
         Called inside the transaction that stores answers, to store with them what follows from them.
     progress
@@ -237,7 +250,7 @@ async def ask_all(
         When the run file cannot be written.
     """
     progress = progress or Silent()
-    asker = _Asker(model, iter(requests), pace, progress, stop or asyncio.Event())
+    asker = _Asker(model, iter(requests), pace=pace, price=price, progress=progress, stop=stop or asyncio.Event())
     writer = Writer(store, settle=settle, saved=asker.saved)
     try:
         async with asyncio.TaskGroup() as group:

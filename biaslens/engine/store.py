@@ -98,6 +98,20 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise StorageError(f"{path}: {text}; {hint}") from error
 
 
+def _lock(path: Path) -> FileLock:
+    lock = FileLock(path.with_name(path.name + ".lock"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunLockedError(
+            f"{path}: another process is writing this run; wait for it, or give another --run"
+        ) from None
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {error.strerror or error}; give another --run") from error
+    return lock
+
+
 class Store:
     """The run file, open for one writer or for any number of readers.
 
@@ -125,14 +139,7 @@ class Store:
         self.path = path
         self._lock: FileLock | None = None
         if write:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(path.with_name(path.name + ".lock"))
-            try:
-                self._lock.acquire(timeout=0)
-            except Timeout:
-                raise RunLockedError(
-                    f"{path}: another process is writing this run; wait for it, or give another --run"
-                ) from None
+            self._lock = _lock(path)
         elif not path.is_file():
             raise StorageError(f"{path}: no such run file; `biaslens evaluate` makes one")
         try:
@@ -225,7 +232,8 @@ class Store:
     @staticmethod
     def save(connection: sqlite3.Connection, rows: Iterable[Answer | Failure]) -> None:
         """Store answers and failures within a transaction. An answer already there is left as it is."""
-        answers, failures = [], []
+        answers: list[tuple[Any, ...]] = []
+        failures: list[tuple[Any, ...]] = []
         for row in rows:
             (answers if isinstance(row, Answer) else failures).append(astuple(row))
         connection.executemany(

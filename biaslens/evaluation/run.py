@@ -215,7 +215,7 @@ async def evaluate_async(
     settings = settings or load_settings()
     observer = observer or Unwatched()
     pace = pace or Pace()
-    benchmark = shipped() if spec.benchmark is None else read(spec.benchmark)
+    benchmark = _benchmark(spec)
     questions = _slice(benchmark, spec)
     stop = asyncio.Event()
     async with AsyncExitStack() as stack:
@@ -253,6 +253,21 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a model from ordinary code; see `evaluate_async`, which this runs."""
     return asyncio.run(evaluate_async(spec, pace=pace, judge_pace=judge_pace, settings=settings, observer=observer))
+
+
+def questions_of(spec: Spec) -> list[Question]:
+    """Questions that an evaluation asks.
+
+    Raises
+    ------
+    InputError
+        When the benchmark cannot be used, or its slice is empty.
+    """
+    return _slice(_benchmark(spec), spec)
+
+
+def _benchmark(spec: Spec) -> Benchmark:
+    return shipped() if spec.benchmark is None else read(spec.benchmark)
 
 
 def _slice(benchmark: Benchmark, spec: Spec) -> list[Question]:

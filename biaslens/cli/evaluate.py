@@ -1,0 +1,98 @@
+"""Commands that plan and run an evaluation."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+
+import click
+
+from biaslens.cli.options import evaluation_options
+from biaslens.cli.progress import Bar
+from biaslens.cli.report import print_report
+from biaslens.errors import BiasLensError
+from biaslens.evaluation import Evaluation, evaluate
+from biaslens.evaluation.estimate import Load, estimate
+from biaslens.evaluation.run import questions_of
+from biaslens.evaluation.study import Task
+
+INCOMPLETE = 3
+INTERRUPTED = 130
+
+
+@click.command("plan")
+@evaluation_options
+def plan_command(tasks: list[Task], *, as_json: bool) -> None:
+    """Show what an evaluation would take: calls, tokens, price, hours. Asks nothing, needs no key."""
+    loads = [load for task in tasks for load in estimate(task.spec, questions_of(task.spec), task.pace)]
+    if as_json:
+        click.echo(json.dumps([asdict(load) for load in loads], indent=2))
+        return
+    click.echo(f"{'model':<40} {'for':<8} {'calls':>9} {'tokens in':>12} {'tokens out':>11} {'US$':>9} {'hours':>7}")
+    for load in loads:
+        click.echo(_load_line(load))
+    known = [load.dollars for load in loads if load.dollars is not None]
+    if len(loads) > 1:
+        partly = "" if len(known) == len(loads) else " (without the models whose price is not known)"
+        click.echo(f"in all US$ {sum(known):.2f}{partly}")
+    click.echo(
+        "Tokens in are counted at four characters each, answers as long as asked for. Votes are the most that can be "
+        "asked; stopping at a certain majority spares up to a third. Hours are at the limits given "
+        "(--requests-per-minute, --tokens-per-minute) or, without limits, at --concurrency and usual answer times."
+    )
+
+
+def _load_line(load: Load) -> str:
+    dollars = "unknown" if load.dollars is None else f"{load.dollars:.2f}"
+    return (
+        f"{load.model:<40} {load.purpose:<8} {load.calls:>9,} {load.prompt_tokens:>12,} {load.completion_tokens:>11,} "
+        f"{dollars:>9} {load.hours:>7.1f}"
+    )
+
+
+@click.command("evaluate")
+@evaluation_options
+def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
+    """Evaluate a model, or go on where an earlier start ended: only what is missing is asked.
+
+    Ctrl-C stops cleanly. The run file keeps every answer.
+    """
+    done: list[Evaluation] = []
+    refused = False
+    for task in tasks:
+        try:
+            with Bar() as bar:
+                result = evaluate(task.spec, pace=task.pace, observer=bar)
+        except BiasLensError as error:
+            if len(tasks) == 1:
+                raise
+            click.echo(f"biaslens: {task.spec.model}: {error}", err=True)
+            refused = True
+            continue
+        done.append(result)
+        if not as_json:
+            print_report(result.run)
+        _say(result)
+        if result.interrupted:
+            break
+    if as_json:
+        click.echo(json.dumps([asdict(result) | {"complete": result.complete} for result in done], default=str))
+    if any(result.interrupted for result in done):
+        sys.exit(INTERRUPTED)
+    if refused:
+        sys.exit(1)
+    if not all(result.complete for result in done):
+        sys.exit(INCOMPLETE)
+
+
+def _say(result: Evaluation) -> None:
+    cost = f", US$ {result.cost:.4f}" if result.cost else ""
+    click.echo(f"{result.run}: {result.answered} requests answered, {result.failed} failed{cost}", err=True)
+    if not result.complete:
+        votes = f" and {result.unjudged} votes" if result.unjudged else ""
+        click.echo(
+            f"incomplete: {result.missing} of {result.planned} answers{votes} are missing; "
+            "the same command asks only those",
+            err=True,
+        )

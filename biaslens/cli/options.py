@@ -1,0 +1,111 @@
+"""The options that say what to evaluate, shared by the commands that need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from biaslens.engine import Pace, RetryPolicy
+from biaslens.evaluation import Slice, Spec, default_run
+from biaslens.evaluation.spec import MAX_TOKENS
+from biaslens.evaluation.study import Task, read_study
+from biaslens.models import Params
+from biaslens.schema import Attribute, Condition, Kind
+from biaslens.settings import load_settings
+
+PATH = click.Path(path_type=Path)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+def _several(name: str, values: type[StrEnum], help_text: str) -> Callable[[Any], Any]:
+    return click.option(
+        name, f"{name.strip('-')}s", type=click.Choice([str(value) for value in values]), multiple=True, help=help_text
+    )
+
+
+_OPTIONS = (
+    click.argument("model", required=False),
+    click.option("--study", type=PATH, help="TOML file with several models, instead of MODEL and most options."),
+    click.option("--run", type=PATH, help="The run file; by default the model's name in the folder runs."),
+    click.option("--benchmark", type=PATH, help="Benchmark folder; by default the shipped one."),
+    _several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
+    _several("--kind", Kind, "Only questions of this kind; repeatable."),
+    click.option("--roles-per-attribute", type=click.IntRange(1), help="Only the first N roles of each attribute."),
+    click.option("--questions-per-kind", type=click.IntRange(1), help="Only the first N questions a role and kind."),
+    _several("--condition", Condition, "Who the model is told to be; repeatable.  [default: role]"),
+    click.option(
+        "--trials", type=click.IntRange(1), default=3, show_default=True, help="Times each question is asked."
+    ),
+    click.option("--judge", "judges", multiple=True, help="Model that judges why answers; repeat for a panel."),
+    click.option("--votes", type=click.IntRange(1), help="Votes a judge.  [default: 3 of a single one, 1 in a panel]"),
+    click.option("--temperature", type=click.FloatRange(0), help="By default the provider's."),
+    click.option("--top-p", type=click.FloatRange(0, 1), help="By default the provider's."),
+    click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True, help="Of an answer."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of option order, and of local models."),
+    click.option("--shuffle-options", is_flag=True, help="Permute the groups of a choice question in each trial."),
+    click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Requests in flight."),
+    click.option("--requests-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
+    click.option("--tokens-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
+    click.option("--max-attempts", type=click.IntRange(1), default=8, show_default=True, help="At one request."),
+    click.option(
+        "--failure-share",
+        type=click.FloatRange(0, 1),
+        default=0.2,
+        show_default=True,
+        help="Stop when more of the latest requests fail.",
+    ),
+    json_option,
+)
+
+
+def evaluation_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of an evaluation; it gets ``tasks``, one for each model, and ``as_json``."""
+
+    @wraps(command)
+    def with_tasks(*, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
+        command(tasks=_tasks(values), as_json=as_json)
+
+    decorated: Callable[..., None] = with_tasks
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def _tasks(values: dict[str, Any]) -> list[Task]:
+    if (values["model"] is None) == (values["study"] is None):
+        raise click.UsageError("give either a MODEL, such as openai/gpt-4o-mini, or --study FILE")
+    runs = load_settings().runs
+    if values["study"] is not None:
+        return read_study(values["study"], runs=runs)
+    spec = Spec(
+        model=values["model"],
+        run=values["run"] or default_run(runs, values["model"]),
+        benchmark=values["benchmark"],
+        slice=Slice(
+            attributes=tuple(map(Attribute, values["attributes"])) or None,
+            kinds=tuple(map(Kind, values["kinds"])) or None,
+            roles_per_attribute=values["roles_per_attribute"],
+            questions_per_kind=values["questions_per_kind"],
+        ),
+        conditions=tuple(map(Condition, values["conditions"])) or (Condition.ROLE,),
+        trials=values["trials"],
+        judges=values["judges"],
+        votes=values["votes"],
+        params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
+        seed=values["seed"],
+        shuffle_options=values["shuffle_options"],
+    )
+    pace = Pace(
+        concurrency=values["concurrency"],
+        requests_per_minute=values["requests_per_minute"],
+        tokens_per_minute=values["tokens_per_minute"],
+        retry=RetryPolicy(attempts=values["max_attempts"]),
+        failure_share=values["failure_share"],
+    )
+    return [Task(spec, pace)]

@@ -1,0 +1,105 @@
+"""What an evaluation will take, before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from biaslens.engine import Pace
+from biaslens.engine.limits import estimate_tokens
+from biaslens.evaluation.prompting import ask_messages, judge_messages, persona_of
+from biaslens.evaluation.spec import Spec
+from biaslens.models.catalogue import price
+from biaslens.schema import Kind, Question
+
+ANSWER_TOKENS = {Kind.YES_NO: 2, Kind.CHOICE: 4, Kind.WHY: 130}
+"""Expected length of an answer in tokens: a word, a letter, and the hundred words a why question allows."""
+
+JUDGE_TOKENS = 45
+"""Expected length of a judge's reply in tokens: a sentence and the verdict."""
+
+SECONDS_PER_ANSWER = {Kind.YES_NO: 0.6, Kind.CHOICE: 0.6, Kind.WHY: 3.0}
+"""Usual time of an answer over the network, for the time where no limit per minute is given."""
+
+JUDGE_SECONDS = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one model is to be asked.
+
+    Parameters
+    ----------
+    model
+        Full name.
+    purpose
+        "answers" or "votes".
+    calls, prompt_tokens, completion_tokens
+        Expected numbers; of votes, the most that can be asked.
+    dollars
+        Price, or None where the catalogue knows none.
+    hours
+        Time at the given limits, or at the concurrency where there are none.
+    """
+
+    model: str
+    purpose: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float | None
+    hours: float
+
+
+def estimate(spec: Spec, questions: Sequence[Question], pace: Pace) -> list[Load]:
+    """Estimate calls, tokens, price and hours of an evaluation from a run's start; asks nothing.
+
+    Prompts are rendered, so their share is as good as four characters a token; answers are assumed to be as long as
+    they are asked to be. Early stopping spares about a third of the votes counted here.
+    """
+    prompt, completion, seconds = 0, 0, 0.0
+    judge_prompt = 0
+    for question in questions:
+        repeats = spec.trials * len(spec.conditions)
+        for condition in spec.conditions:
+            persona = persona_of(condition, question.role.persona)
+            messages = ask_messages(question.kind, question.text, question.options, persona=persona)
+            prompt += estimate_tokens(messages) * spec.trials
+        completion += ANSWER_TOKENS[question.kind] * repeats
+        seconds += SECONDS_PER_ANSWER[question.kind] * repeats
+        if question.kind is Kind.WHY:
+            judge_prompt += (estimate_tokens(judge_messages(question.text, "")) + ANSWER_TOKENS[Kind.WHY]) * repeats
+    calls = len(questions) * spec.trials * len(spec.conditions)
+    whys = sum(question.kind is Kind.WHY for question in questions) * spec.trials * len(spec.conditions)
+    votes = whys * spec.votes_per_judge
+    return [
+        _load(spec.model, "answers", (calls, prompt, completion), seconds, pace),
+        *(
+            _load(
+                judge,
+                "votes",
+                (votes, judge_prompt * spec.votes_per_judge, votes * JUDGE_TOKENS),
+                votes * JUDGE_SECONDS,
+                pace,
+            )
+            for judge in spec.judges
+        ),
+    ]
+
+
+def _load(model: str, purpose: str, counts: tuple[int, int, int], seconds: float, pace: Pace) -> Load:
+    calls, prompt_tokens, completion_tokens = counts
+    minutes = [seconds / 60 / pace.concurrency]
+    if pace.requests_per_minute:
+        minutes.append(calls / pace.requests_per_minute)
+    if pace.tokens_per_minute:
+        minutes.append((prompt_tokens + completion_tokens) / pace.tokens_per_minute)
+    return Load(
+        model=model,
+        purpose=purpose,
+        calls=calls,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        dollars=price(model, prompt_tokens, completion_tokens),
+        hours=max(minutes) / 60,
+    )

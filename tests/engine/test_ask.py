@@ -1,0 +1,240 @@
+"""Asking many things: everything is answered once, stored once, and a stop loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from biaslens.engine import Pace, Request, RetryPolicy, Store, ask_all
+from biaslens.errors import (
+    AuthenticationError,
+    ModelError,
+    RateLimitError,
+    RejectedError,
+    ReplyError,
+    RunStoppedError,
+    StorageError,
+    UnavailableError,
+)
+from biaslens.models import Completion, Message, Params
+
+FAST = Pace(concurrency=4, retry=RetryPolicy(attempts=4, first_attempts=2, first_wait=0.01, longest_wait=0.02))
+
+
+class Scripted:
+    """A model that fails as told: the script maps the number of a call to an error or an answer."""
+
+    name = "test/scripted"
+    runtime: dict[str, str] = {}
+    max_concurrency = None
+
+    def __init__(self, script: Callable[[int], Exception | str]) -> None:
+        self.script = script
+        self.calls = 0
+        self.in_flight = 0
+        self.most_in_flight = 0
+
+    async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
+        self.calls += 1
+        call = self.calls
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        await asyncio.sleep(0.001)
+        self.in_flight -= 1
+        result = self.script(call)
+        if isinstance(result, Exception):
+            raise result
+        return Completion(result, "stop", "scripted-1", 10, 2)
+
+    async def close(self) -> None: ...
+
+
+def requests(n: int) -> Iterator[Request]:
+    return (Request(f"key{i:05}", (Message("user", f"question {i}"),), Params()) for i in range(n))
+
+
+def run(path: Path, model: Scripted, n: int, pace: Pace = FAST, **options):
+    with Store(path, write=True) as store:
+        return asyncio.run(ask_all(requests(n), model=model, store=store, pace=pace, **options))
+
+
+def stored(path: Path) -> tuple[int, int]:
+    with Store(path) as store:
+        counts = [store.connection.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in ("answers", "failures")]
+    return counts[0], counts[1]
+
+
+def test_every_request_is_answered_and_stored_once(tmp_path: Path):
+    model = Scripted(lambda call: "No.")
+    tally = run(tmp_path / "r.sqlite", model, 100)
+    assert (tally.answered, tally.failed, model.calls) == (100, 0, 100)
+    assert stored(tmp_path / "r.sqlite") == (100, 0)
+    assert model.most_in_flight == 4
+
+
+def test_requests_are_taken_only_as_there_is_room(tmp_path: Path):
+    taken = 0
+
+    def plan() -> Iterator[Request]:
+        nonlocal taken
+        for request in requests(1000):
+            taken += 1
+            assert taken <= model.calls + 4
+            yield request
+
+    model = Scripted(lambda call: "No.")
+    with Store(tmp_path / "r.sqlite", write=True) as store:
+        asyncio.run(ask_all(plan(), model=model, store=store, pace=FAST))
+    assert taken == 1000
+
+
+@pytest.mark.parametrize(
+    "error", [RateLimitError("429", status=429), UnavailableError("503", status=503), ReplyError("garbled")]
+)
+def test_a_passing_fault_is_retried(tmp_path: Path, error: ModelError):
+    model = Scripted(lambda call: error if call == 1 else "No.")
+    tally = run(tmp_path / "r.sqlite", model, 3)
+    assert (tally.answered, tally.failed, model.calls) == (3, 0, 4)
+    with Store(tmp_path / "r.sqlite") as store:
+        assert sorted(n for (n,) in store.connection.execute("SELECT attempts FROM answers")) == [1, 1, 2]
+
+
+def test_a_rejected_request_is_not_retried_and_stored_as_failed(tmp_path: Path):
+    model = Scripted(lambda call: RejectedError("too long", status=400) if call == 1 else "No.")
+    tally = run(tmp_path / "r.sqlite", model, 3)
+    assert (tally.answered, tally.failed, model.calls) == (2, 1, 3)
+    assert stored(tmp_path / "r.sqlite") == (2, 1)
+
+
+def test_the_same_garbled_reply_is_not_asked_for_a_third_time(tmp_path: Path):
+    model = Scripted(lambda call: ReplyError("not JSON"))
+    run(tmp_path / "r.sqlite", model, 1)
+    assert model.calls == 2
+
+
+def test_attempts_are_capped(tmp_path: Path):
+    model = Scripted(lambda call: UnavailableError("503", status=503))
+    tally = run(tmp_path / "r.sqlite", model, 1)
+    assert (tally.failed, model.calls) == (1, 4)
+
+
+def test_an_address_that_never_answered_gets_less_patience(tmp_path: Path):
+    model = Scripted(lambda call: UnavailableError("connection refused"))
+    run(tmp_path / "r.sqlite", model, 1)
+    assert model.calls == 2
+
+
+def test_retry_after_is_obeyed(tmp_path: Path):
+    waits = []
+
+    class Watch:
+        def saved(self, tally): ...
+
+        def waiting(self, error, seconds):
+            waits.append(seconds)
+
+    model = Scripted(lambda call: RateLimitError("429", status=429, retry_after=0.2) if call == 1 else "No.")
+    run(tmp_path / "r.sqlite", model, 1, progress=Watch())
+    assert 0.2 <= waits[0] <= 0.2 + 0.1 * 0.2 + 0.1
+
+
+def test_a_wrong_key_stops_the_run_and_keeps_what_is_answered(tmp_path: Path):
+    model = Scripted(lambda call: "No." if call <= 10 else AuthenticationError("the key is wrong", status=401))
+    with pytest.raises(RunStoppedError, match="the key is wrong"):
+        run(tmp_path / "r.sqlite", model, 1000)
+    assert stored(tmp_path / "r.sqlite")[0] == 10
+    assert model.calls <= 10 + 4
+
+
+def test_too_many_failures_stop_the_run(tmp_path: Path):
+    model = Scripted(lambda call: RejectedError("no", status=400) if call > 50 and call % 2 else "No.")
+    with pytest.raises(RunStoppedError, match=r"of the last \d+ requests failed"):
+        run(tmp_path / "r.sqlite", model, 1000)
+    assert model.calls < 200
+
+
+def test_a_429_storm_shrinks_the_concurrency(tmp_path: Path):
+    # The server takes two at once and refuses the rest.
+    model = Scripted(lambda call: RateLimitError("429", status=429) if model.in_flight >= 2 else "No.")
+    pace = Pace(concurrency=16, retry=RetryPolicy(attempts=50, first_wait=0.01, longest_wait=0.02))
+    tally = run(tmp_path / "r.sqlite", model, 200, pace=pace)
+    assert tally.answered == 200
+    # Without a shrinking concurrency 14 of every 16 calls would be refused: 1,600 calls.
+    assert model.calls < 600
+
+
+def test_a_stop_waits_for_what_is_in_flight_and_asks_nothing_new(tmp_path: Path):
+    async def scenario() -> tuple[int, int]:
+        stop = asyncio.Event()
+        model = Scripted(lambda call: stop.set() or "No.")  # type: ignore[func-returns-value]
+        with Store(tmp_path / "r.sqlite", write=True) as store:
+            tally = await ask_all(requests(100), model=model, store=store, pace=FAST, stop=stop)
+        return tally.answered, model.calls
+
+    answered, calls = asyncio.run(scenario())
+    assert answered == calls == 4
+
+
+def test_a_stop_ends_waits(tmp_path: Path):
+    async def scenario() -> int:
+        stop = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.1, stop.set)
+        model = Scripted(lambda call: RateLimitError("429", status=429, retry_after=600))
+        with Store(tmp_path / "r.sqlite", write=True) as store:
+            async with asyncio.timeout(5):
+                tally = await ask_all(requests(100), model=model, store=store, pace=FAST, stop=stop)
+        return tally.failed
+
+    assert asyncio.run(scenario()) == 0
+    assert stored(tmp_path / "r.sqlite") == (0, 0)
+
+
+def test_cancelling_keeps_what_has_arrived(tmp_path: Path):
+    async def scenario() -> int:
+        model = Scripted(lambda call: "No.")
+        with Store(tmp_path / "r.sqlite", write=True) as store:
+            asking = asyncio.create_task(ask_all(requests(100_000), model=model, store=store, pace=FAST))
+            await asyncio.sleep(0.3)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+        return model.calls - 4  # the last four were in flight
+
+    answered = asyncio.run(scenario())
+    assert stored(tmp_path / "r.sqlite")[0] >= answered > 50
+
+
+def test_progress_hears_of_rows_only_when_they_are_on_disk(tmp_path: Path):
+    path = tmp_path / "r.sqlite"
+
+    class Watch:
+        def saved(self, tally):
+            assert stored(path)[0] >= tally.answered
+
+        def waiting(self, error, seconds): ...
+
+    run(path, Scripted(lambda call: "No."), 50, progress=Watch())
+
+
+def test_a_full_disk_stops_with_what_to_do_and_keeps_what_is_stored(tmp_path: Path):
+    path = tmp_path / "r.sqlite"
+    with Store(path, write=True) as store:
+        pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
+        store.connection.execute(f"PRAGMA max_page_count = {pages + 3}")
+        with pytest.raises(StorageError, match="free some space"):
+            asyncio.run(ask_all(requests(5000), model=Scripted(lambda call: "x" * 200), store=store, pace=FAST))
+    assert stored(path)[0] > 0
+    model = Scripted(lambda call: "No.")
+    assert run(path, model, 1).answered == 1
+
+
+def test_what_follows_from_an_answer_is_stored_with_it_or_not_at_all(tmp_path: Path):
+    def settle(connection, answers):
+        raise RuntimeError("a fault in the oracle")
+
+    with pytest.raises(RuntimeError):
+        run(tmp_path / "r.sqlite", Scripted(lambda call: "No."), 10, settle=settle)
+    assert stored(tmp_path / "r.sqlite") == (0, 0)

@@ -1,0 +1,85 @@
+"""The run file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from biaslens.engine import Answer, Store
+from biaslens.errors import RunLockedError, RunMismatchError, StorageError
+
+ANSWER = Answer("k", "m", "Yes.", "stop", "m-1", 1, 1, None, 0.5, 1, "2026-01-01T00:00:00+00:00")
+
+
+def test_an_answer_is_never_overwritten(tmp_path: Path):
+    with Store(tmp_path / "r.sqlite", write=True) as store:
+        for text in ("first", "second"):
+            with store.transaction() as connection:
+                store.save(connection, [Answer("k", "m", text, "stop", "m-1", 1, 1, None, 0.5, 1, "now")])
+        assert store.connection.execute("SELECT text FROM answers").fetchall() == [("first",)]
+
+
+def test_a_failed_transaction_leaves_nothing(tmp_path: Path):
+    with Store(tmp_path / "r.sqlite", write=True) as store:
+        with pytest.raises(ZeroDivisionError), store.transaction() as connection:
+            store.save(connection, [ANSWER])
+            _ = 1 / 0
+        assert store.connection.execute("SELECT count(*) FROM answers").fetchone() == (0,)
+
+
+def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path: Path):
+    path = tmp_path / "r.sqlite"
+    with Store(path, write=True):
+        with pytest.raises(RunLockedError, match="another process"):
+            Store(path, write=True)
+        with Store(path) as reader:
+            assert reader.meta()["format"] == 1
+    Store(path, write=True).close()
+
+
+def test_a_second_process_is_refused(tmp_path: Path):
+    path = tmp_path / "r.sqlite"
+    code = f"from pathlib import Path; from biaslens.engine import Store; Store(Path({str(path)!r}), write=True)"
+    with Store(path, write=True):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "RunLockedError" in done.stderr
+
+
+def test_facts_of_a_run_cannot_change(tmp_path: Path):
+    with Store(tmp_path / "r.sqlite", write=True) as store:
+        store.require_meta({"model": "a", "params": {"top_p": None}}, hint="name another file")
+        store.require_meta({"model": "a", "params": {"top_p": None}, "seed": 0}, hint="name another file")
+        with pytest.raises(RunMismatchError, match='model = "a", not "b"; name another file'):
+            store.require_meta({"model": "b"}, hint="name another file")
+
+
+def test_a_missing_file_is_not_made_by_reading(tmp_path: Path):
+    with pytest.raises(StorageError, match="no such run file"):
+        Store(tmp_path / "r.sqlite")
+    assert not (tmp_path / "r.sqlite").exists()
+
+
+def test_a_file_that_is_no_run_file_is_refused_and_left_alone(tmp_path: Path):
+    path = tmp_path / "r.sqlite"
+    path.write_text("my precious notes, long enough for a database header\n" * 50)
+    for write in (True, False):
+        with pytest.raises(StorageError, match="not a run file"):
+            Store(path, write=write)
+    assert path.read_text().startswith("my precious notes")
+
+
+def test_a_file_of_another_format_is_refused(tmp_path: Path):
+    path = tmp_path / "r.sqlite"
+    with Store(path, write=True) as store:
+        store.set_meta({"format": 99})
+    with pytest.raises(RunMismatchError, match="format 99"):
+        Store(path)
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="file"):
+        Store(tmp_path / "file" / "r.sqlite", write=True)
