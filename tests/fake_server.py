@@ -166,7 +166,7 @@ class FakeServer:
         self, script: Script = by_kind, *, port: int = 0, log_file: TextIO | None = None, keep_log: bool = True
     ) -> None:
         self.script = script
-        self.log: list[Logged] = []
+        self._log: list[Logged] = []
         self.requests: list[Request] = []
         self.port = port
         self.most_at_once = 0
@@ -181,6 +181,15 @@ class FakeServer:
     @property
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def log(self) -> list[Logged]:
+        """A line for each request replied to so far, every one that the caller has seen a reply of included."""
+        if self._thread is not None and self._thread.is_alive():
+            written = threading.Event()
+            self._loop.call_soon_threadsafe(written.set)
+            written.wait()
+        return list(self._log)
 
     def __enter__(self) -> Self:
         started = threading.Event()
@@ -224,7 +233,7 @@ class FakeServer:
             return
         line = Logged(request.number, request.path, request.hash, request.messages, status, delivered)
         if self._keep_log:
-            self.log.append(line)
+            self._log.append(line)
         if self._log_file is not None:
             self._log_file.write(json.dumps(asdict(line)) + "\n")
 

@@ -1,9 +1,10 @@
-"""What the HTTP providers share: their faults in our terms, and how to read a chat completion."""
+"""The faults of HTTP providers, in our terms."""
 
 from __future__ import annotations
 
 import asyncio
 import email.utils
+import json
 import math
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -23,11 +24,25 @@ from biaslens.models.base import Completion
 CONTENT_FILTER = "content_filter"
 """Finish reason of an answer that the provider's filter withheld."""
 
+CONNECTIONS = 256
+"""Most connections to one provider, for the SDKs whose own limit is lower than what an engine may ask at once."""
+
 # Codes of a refused request that mean "the filter stopped it": Azure OpenAI's and DashScope's.
 _FILTER_CODES = frozenset({"content_filter", "ResponsibleAIPolicyViolation", "data_inspection_failed"})
 # Codes of a 429 that waiting does not cure: OpenAI's.
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _MESSAGE_LENGTH = 300
+
+
+def server_root(base_url: str) -> str:
+    """Base URL without its ``/v1``, for the SDKs that write it into every path themselves.
+
+    Examples
+    --------
+    >>> server_root("http://localhost:8000/v1/")
+    'http://localhost:8000'
+    """
+    return base_url.rstrip("/").removesuffix("/v1")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -84,14 +99,20 @@ def status_error(provider: str, status: int, body: object, headers: Mapping[str,
     return RejectedError(line, status=status)
 
 
-def filtered(status: int, body: object, model: str) -> Completion | None:
-    """Read a refused request as an empty answer where it was the content filter that refused, else None."""
+def refused(provider: str, model: str, status: int, body: object, headers: Mapping[str, str]) -> Completion:
+    """Read a refused request as an empty answer where it was the content filter that refused, else raise.
+
+    Raises
+    ------
+    ModelError
+        As `status_error` makes it.
+    """
     detail = _detail(body)
     inner = detail.get("innererror")
     codes = {detail.get("code"), detail.get("type"), inner.get("code") if isinstance(inner, dict) else None}
     if status in (400, 403) and not _FILTER_CODES.isdisjoint(codes):
         return Completion(text="", finish_reason=CONTENT_FILTER, model=model)
-    return None
+    raise status_error(provider, status, body, headers)
 
 
 def _detail(body: object) -> dict[str, Any]:
@@ -100,6 +121,14 @@ def _detail(body: object) -> dict[str, Any]:
         return {}
     error = body.get("error", body)
     return error if isinstance(error, dict) else {"message": error}
+
+
+def json_or_text(text: str) -> object:
+    """Read a reply's body as JSON where it is JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def connection_error(provider: str, base_url: str, error: BaseException) -> ModelError:
@@ -118,46 +147,3 @@ async def time_limit(provider: str, seconds: float) -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise UnavailableError(f"{provider}: no answer within {seconds:g} seconds") from None
-
-
-def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - three SDKs, three classes, one shape
-    """Read the first choice of a chat completion.
-
-    Content is a text, a list of parts with texts, or null; a refusal in a field of its own is the answer.
-
-    Raises
-    ------
-    ReplyError
-        When `reply` has not the shape of a chat completion.
-    """
-    try:
-        choice = reply.choices[0]
-        message = choice.message
-        content = message.content
-    except (AttributeError, IndexError, TypeError):
-        raise ReplyError(f"{provider}: the reply is not a chat completion: {str(reply)[:_MESSAGE_LENGTH]!r}") from None
-    if not isinstance(content, str):
-        parts = content if isinstance(content, list) else ()
-        content = "".join(text for part in parts if isinstance(text := getattr(part, "text", None), str))
-    usage = getattr(reply, "usage", None)
-    return Completion(
-        text=_storable(content or getattr(message, "refusal", None) or ""),
-        finish_reason=str(getattr(choice, "finish_reason", None) or ""),
-        model=str(getattr(reply, "model", None) or ""),
-        prompt_tokens=_count(usage, "prompt_tokens"),
-        completion_tokens=_count(usage, "completion_tokens"),
-    )
-
-
-def _storable(text: str) -> str:
-    """Replace half surrogate pairs, which JSON can hold and no UTF-8 file or database can."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def _count(usage: object, field: str) -> int | None:
-    value = getattr(usage, field, None)
-    return value if isinstance(value, int) else None

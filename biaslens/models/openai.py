@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 import openai
 
 from biaslens.errors import ReplyError, UnknownModelError
 from biaslens.models.base import Completion, Message, Params
+from biaslens.models.chat import read_completion, request_body
 from biaslens.models.endpoints import OPENAI, endpoint
-from biaslens.models.faults import connection_error, filtered, read_completion, status_error, time_limit
+from biaslens.models.faults import connection_error, refused, time_limit
 from biaslens.settings import Endpoint, Settings
 
 
@@ -61,34 +62,19 @@ class OpenAIModel:
 
     async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
         """Ask once; see `ChatModel.complete`."""
+        server = self._server
+        seed = "seed" if server.send_seed else None
+        body = request_body(self._model_id, messages, params, max_tokens=server.tokens_parameter, seed=seed)
         try:
             async with time_limit(self._provider, self._timeout):
-                reply = await self._client.chat.completions.create(**self._request(messages, params))
+                reply = await self._client.chat.completions.create(**body)
         except openai.APIStatusError as error:
-            answer = filtered(error.status_code, error.body, self._model_id)
-            if answer is not None:
-                return answer
-            raise status_error(self._provider, error.status_code, error.body, error.response.headers) from error
+            return refused(self._provider, self._model_id, error.status_code, error.body, error.response.headers)
         except openai.APIConnectionError as error:
-            raise connection_error(self._provider, self._server.base_url, error.__cause__ or error) from error
+            raise connection_error(self._provider, server.base_url, error.__cause__ or error) from error
         except (openai.OpenAIError, ValueError, RecursionError) as error:
             raise ReplyError(f"{self._provider}: the reply is not JSON ({error})") from error
         return read_completion(self._provider, reply)
-
-    def _request(self, messages: Sequence[Message], params: Params) -> dict[str, Any]:
-        request: dict[str, Any] = {
-            "model": self._model_id,
-            "messages": [{"role": message.role, "content": message.content} for message in messages],
-        }
-        if params.temperature is not None:
-            request["temperature"] = params.temperature
-        if params.top_p is not None:
-            request["top_p"] = params.top_p
-        if params.max_tokens is not None:
-            request[self._server.tokens_parameter] = params.max_tokens
-        if params.seed is not None and self._server.send_seed:
-            request["seed"] = params.seed
-        return request
 
     async def close(self) -> None:
         """Close the connections."""
