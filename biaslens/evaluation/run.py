@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +24,7 @@ from biaslens.evaluation.prompting import ASK_HASH, JUDGE_HASH
 from biaslens.evaluation.spec import Spec
 from biaslens.evaluation.tables import TABLES
 from biaslens.models import ChatModel, open_model
+from biaslens.models.catalogue import price
 from biaslens.schema import Outcome, Question
 from biaslens.settings import Settings, load_settings
 
@@ -134,6 +136,7 @@ class _Start:
                     model=self.models[self.spec.model],
                     store=self.store,
                     pace=pace,
+                    price=partial(price, self.spec.model),
                     settle=settle,
                     progress=_Phase(self.observer, settle.outcomes),
                     stop=self.stop,
@@ -157,6 +160,7 @@ class _Start:
                         model=self.models[judge],
                         store=self.store,
                         pace=pace,
+                        price=partial(price, judge),
                         settle=settle,
                         progress=_Phase(self.observer, settle.outcomes),
                         stop=self.stop,
