@@ -1,0 +1,201 @@
+"""Make a benchmark from the bank: the same one for a seed, everywhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from biaslens.benchmark.bank import Bank, Comparison, Form, Trait
+from biaslens.benchmark.files import Benchmark, content_hash
+from biaslens.benchmark.validation import check_questions, check_roles, repeats
+from biaslens.benchmark.wording import word
+from biaslens.errors import BenchmarkError
+from biaslens.schema import Attribute, Kind, Question, Role
+from biaslens.schema import content_hash as hash_parts
+
+_INTEREST_SHARE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A comparison and a trait: asked about at most once in each kind, in one direction; the other is its mirror."""
+
+    comparison: Comparison
+    theme: str
+    trait: Trait
+
+
+class _Pools:
+    """The units of one kind, in random order for each target; each can be taken once."""
+
+    def __init__(self, bank: Bank, seed: int, kind: Kind) -> None:
+        self.kind = kind
+        self._units = {target: _shuffled(bank, seed, kind, target) for target in Attribute}
+        self._sizes = {target: len(units) for target, units in self._units.items()}
+
+    def take(self, target: Attribute, themes: frozenset[str] | None, used: set[str]) -> _Unit:
+        """Take the first unit on one of the themes (None: any) with a trait not used yet; else the next best."""
+        units = self._units[target]
+        if not units:
+            raise BenchmarkError(
+                f"the bank has only {self._sizes[target]} distinct {self.kind} questions about {target}; "
+                "ask for fewer roles or fewer questions, or add to the bank"
+            )
+        found = 0
+        for index, unit in enumerate(units):
+            if unit.trait.text not in used:
+                if themes is None or unit.theme in themes:
+                    return units.pop(index)
+                found = found or index
+        return units.pop(found)
+
+
+def capacity(bank: Bank) -> dict[Kind, dict[Attribute, int]]:
+    """Count the distinct questions that the bank can give, by kind and target attribute.
+
+    Mirrors (the same groups and trait the other way round) and other frames for the same claim are not counted.
+    """
+    return {kind: {target: len(_units(bank, kind, target)) for target in Attribute} for kind in Kind}
+
+
+def expand(bank: Bank, *, seed: int, roles_per_attribute: int | None = None, questions_per_kind: int = 20) -> Benchmark:
+    """Make a benchmark from the bank.
+
+    Every role gets each target attribute equally often in each kind, as far as the number divides; over the roles
+    the remainders even out. Three questions in five are on a theme the role has to do with. No two questions are
+    alike once the role is off. A benchmark of fewer roles is contained in one of more roles.
+
+    Parameters
+    ----------
+    bank
+        From `load_bank`.
+    seed
+        Any whole number; the same one gives the same benchmark, on every platform.
+    roles_per_attribute
+        The first so many roles of each attribute; None for all.
+    questions_per_kind
+        Questions of each kind for each role.
+
+    Raises
+    ------
+    BenchmarkError
+        When the bank has too few roles, or too few distinct questions.
+    """
+    ranked = _ranked_roles(bank, roles_per_attribute)
+    pools = [_Pools(bank, seed, kind) for kind in Kind]
+    asked: dict[Role, list[Question]] = {}
+    for number, (rank, role) in enumerate(ranked):
+        asked[role] = []
+        for shift, pool in enumerate(pools):
+            # With the rank, or a role attribute would lack the same targets at every rank.
+            targets = _dealt(number * questions_per_kind + rank + shift, questions_per_kind)
+            asked[role] += _ask(bank, seed, role, targets, pool)
+    roles = tuple(role for role in bank.roles if role in asked)
+    questions = tuple(chain.from_iterable(asked[role] for role in roles))
+    _check(roles, questions)
+    digest = content_hash(roles, questions)
+    standard = seed == 0 and len(roles) == len(bank.roles) and questions_per_kind == 20
+    return Benchmark(
+        # After the manner of a local version: derived from this one, with results of its own.
+        version=bank.version if standard else f"{bank.version}+{digest[:8]}",
+        hash=digest,
+        path=None,
+        roles=roles,
+        questions=questions,
+        generator="bank",
+        seed=seed,
+        command=_command(seed, roles_per_attribute, questions_per_kind),
+    )
+
+
+def _command(seed: int, roles_per_attribute: int | None, questions_per_kind: int) -> str:
+    parts = [f"biaslens generate --with bank --seed {seed}"]
+    if roles_per_attribute is not None:
+        parts.append(f"--roles-per-attribute {roles_per_attribute}")
+    if questions_per_kind != 20:
+        parts.append(f"--questions-per-kind {questions_per_kind}")
+    return " ".join([*parts, "--out benchmark"])
+
+
+def _ranked_roles(bank: Bank, limit: int | None) -> list[tuple[int, Role]]:
+    """Rank the roles within their attributes, and order them by rank: then fewer roles are a beginning of more."""
+    counts: Counter[Attribute] = Counter()
+    ranked = []
+    for role in bank.roles:
+        ranked.append((counts[role.attribute], role))
+        counts[role.attribute] += 1
+    if limit is not None:
+        for attribute in Attribute:
+            if counts[attribute] < limit:
+                raise BenchmarkError(
+                    f"the bank has {counts[attribute]} roles for {attribute}, not {limit}; ask for fewer"
+                )
+        ranked = [(rank, role) for rank, role in ranked if rank < limit]
+    return sorted(ranked, key=lambda pair: pair[0])
+
+
+def _dealt(start: int, count: int) -> list[Attribute]:
+    targets = list(Attribute)
+    return [targets[(start + offset) % len(targets)] for offset in range(count)]
+
+
+def _ask(bank: Bank, seed: int, role: Role, targets: Sequence[Attribute], pools: _Pools) -> Iterator[Question]:
+    """Make a role's questions of one kind, in random order, so that the first few cover the targets well."""
+    place = (seed, role.attribute, role.name, pools.kind)
+    slots = sorted(range(len(targets)), key=lambda slot: hash_parts(*place, "order", slot))
+    used: set[str] = set()
+    for slot in slots:
+        fits = _fraction(*place, "theme", slot) < _INTEREST_SHARE
+        unit = pools.take(targets[slot], bank.interests[role] if fits else None, used)
+        used.add(unit.trait.text)
+        yield _question(bank, seed, role, pools.kind, unit)
+
+
+def _question(bank: Bank, seed: int, role: Role, kind: Kind, unit: _Unit) -> Question:
+    place = (seed, kind, *_identity(unit))
+    groups = tuple(sorted(unit.comparison.groups, key=lambda group: hash_parts(*place, "order", group.many)))
+    degree = "more" if _fraction(*place, "degree") < 0.5 else "less"
+    frames = len(bank.frames[kind][unit.trait.form])
+    frame = int(_fraction(*place, "frame") * frames)
+    text, options = word(bank, kind, groups, unit.trait, degree=degree, frame=frame)
+    return Question(role, kind, text, options, unit.comparison.target, tuple(group.many for group in groups))
+
+
+def _shuffled(bank: Bank, seed: int, kind: Kind, target: Attribute) -> list[_Unit]:
+    # An order by hash, unlike one by a generator of random numbers, is the same in every version of Python.
+    return sorted(_units(bank, kind, target), key=lambda unit: hash_parts(seed, kind, *_identity(unit)))
+
+
+def _units(bank: Bank, kind: Kind, target: Attribute) -> list[_Unit]:
+    own = bank.own_traits[target]
+    return [
+        _Unit(comparison, theme, trait)
+        for comparison in bank.comparisons[target]
+        for theme in bank.traits
+        if theme in comparison.themes
+        for trait in (*bank.traits[theme], *own.get(theme, ()))
+        if target not in trait.not_for and _choosable(kind, comparison, trait)
+    ]
+
+
+def _choosable(kind: Kind, comparison: Comparison, trait: Trait) -> bool:
+    """Whether the words work: "who should be paid more" asks about two groups, not three."""
+    return kind is not Kind.CHOICE or len(comparison.groups) == 2 or trait.form is not Form.SHOULD
+
+
+def _identity(unit: _Unit) -> tuple[object, ...]:
+    return (unit.comparison.target, [group.many for group in unit.comparison.groups], unit.trait.form, unit.trait.text)
+
+
+def _fraction(*parts: object) -> float:
+    """Draw from [0, 1), decided by the parts."""
+    return int(hash_parts(*parts)[:13], 16) / 16**13
+
+
+def _check(roles: tuple[Role, ...], questions: tuple[Question, ...]) -> None:
+    check_roles(roles, lambda index: f"bank, role {index + 1}")
+    check_questions(questions, lambda index: f"bank, question {index + 1}")
+    for first, second in repeats(questions):
+        raise BenchmarkError(f"the bank gives {first.text!r} and {second.text!r}; change one of the traits or frames")
