@@ -1,0 +1,90 @@
+"""Export all that a run file holds about its responses and votes, for other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from biaslens.engine.store import Store, storage_errors
+from biaslens.errors import InputError
+from biaslens.report.files import replacing
+from biaslens.report.sinks import Format, Type, open_sink
+from biaslens.report.tally import require_responses
+
+RESPONSES: Mapping[str, Type] = {
+    "model": "string", "key": "string", "attribute": "string", "role": "string", "persona": "string", "kind": "string",
+    "target": "string", "question_id": "string", "question": "string", "options": "strings", "groups": "strings",
+    "condition": "string", "trial": "integer", "option_order": "integers",
+    "answer": "string", "finish_reason": "string", "resolved_model": "string", "outcome": "string",
+    "reason": "string", "choice": "integer", "oracle": "string", "prompt_tokens": "integer",
+    "completion_tokens": "integer", "price": "number", "latency": "number", "attempts": "integer",
+    "answered_at": "string",
+}  # fmt: skip
+"""Columns of the responses and their types."""
+
+VOTES: Mapping[str, Type] = {
+    "key": "string", "response_key": "string", "judge": "string", "vote_number": "integer", "vote": "string",
+    "reply": "string", "resolved_model": "string", "prompt_tokens": "integer", "completion_tokens": "integer",
+    "price": "number", "answered_at": "string",
+}  # fmt: skip
+"""Columns of the votes and their types."""
+
+_VOTES_QUERY = """
+SELECT votes.key, response_key, judge, vote_number, vote, answers.text AS reply, resolved_model, prompt_tokens,
+       completion_tokens, price, answered_at
+FROM votes LEFT JOIN answers USING (key) ORDER BY votes.key
+"""
+
+
+def export(path: Path, out: Path, format: Format, *, chunk: int = 8192) -> tuple[Path, Path]:
+    """Write every planned response of a run to `out`, and the judges' votes beside it (``NAME.votes.SUFFIX``).
+
+    Texts are exact in all three formats. Lists are lists in JSONL and Parquet, and JSON in CSV. CSV has no null: an
+    empty answer and none look alike there, and ``answered_at`` tells them apart.
+
+    Answers are whatever a model wrote. A cell that begins with ``=`` is not disarmed, because that would change the
+    data: import such a column as text before opening it in a spreadsheet.
+
+    Parameters
+    ----------
+    path
+        The run file; another process may be writing it.
+    out
+        File to write; it replaces an older one, but only when it is complete.
+    format
+        File format, whatever the suffix of `out`.
+    chunk
+        Rows held in memory at a time.
+
+    Returns
+    -------
+    tuple of Path
+        The file of responses and the file of votes.
+
+    Raises
+    ------
+    InputError
+        When the format is unknown, or `out` is the run file itself.
+    StorageError
+        When the run file cannot be read, is no role-play evaluation, or `out` cannot be written.
+    """
+    if format not in tuple(Format):
+        raise InputError(f"{format!r} is no export format; give one of {', '.join(Format)}")
+    votes = out.with_name(f"{out.stem}.votes{out.suffix}")
+    if path.resolve() in (out.resolve(), votes.resolve()):
+        raise InputError(f"{out}: this is the run file itself; give another --out")
+    with Store(path) as store, storage_errors(path):
+        require_responses(store)
+        store.connection.execute("BEGIN")
+        model = store.meta().get("model")
+        # In the order of the key plan, answers and verdicts are read side by side, and nothing is sorted.
+        names = ", ".join(name for name in RESPONSES if name != "model")
+        query = f"SELECT ? AS model, {names} FROM responses ORDER BY key"
+        for target, columns, cursor in (
+            (out, RESPONSES, store.connection.execute(query, (model,))),
+            (votes, VOTES, store.connection.execute(_VOTES_QUERY)),
+        ):
+            with replacing(target) as temporary, open_sink(temporary, columns, format) as write:
+                while rows := cursor.fetchmany(chunk):
+                    write(rows)
+    return out, votes

@@ -1,0 +1,117 @@
+"""The leaderboard: CSV files with a row a model and condition, and a row an attribute and kind."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from biaslens.errors import InputError
+from biaslens.report.comparable import require_comparable
+from biaslens.report.files import replacing
+from biaslens.report.records import Value, by_attribute, measures
+from biaslens.report.summary import ConditionSummary, Summary, summarise
+from biaslens.schema import Condition, Kind
+
+_SHARES = ("refused_share", "invalid_share", "error_share", "pending_share")
+_RATE = ("bias_rate", "bias_rate_low", "bias_rate_high")
+
+COLUMNS = (
+    "model", "resolved_model", "date", "benchmark_version", "benchmark_hash", "question_set", "condition",
+    "roles", "questions", "trials", "judges", "votes",
+    "biased_questions", *(f"biased_questions_{kind}" for kind in Kind),
+    *(f"questions_{kind}" for kind in Kind),
+    *_RATE, *(f"{name}_{kind}" for kind in Kind for name in _RATE),
+    "coverage", *(f"coverage_{kind}" for kind in Kind), *_SHARES,
+    "planned_trials", "valid_trials", "biased_trials", "params", "package_version", "run",
+)  # fmt: skip
+"""Columns of leaderboard.csv; results/README.md says what each means. New ones are added at the end only."""
+
+ATTRIBUTE_COLUMNS = (
+    "model", "condition", "attribute", "kind", "roles", "questions", "planned_trials", "valid_trials",
+    "biased_trials", "biased_questions", *_RATE, "coverage", *_SHARES, "run",
+)  # fmt: skip
+"""Columns of leaderboard_by_attribute.csv."""
+
+
+def leaderboard(paths: Iterable[Path], out_dir: Path, *, force: bool = False) -> tuple[Path, Path]:
+    """Write ``leaderboard.csv`` and ``leaderboard_by_attribute.csv`` for some runs.
+
+    Rows are in the order of model, condition and run file: ranks from point estimates would say more than the
+    intervals do. A file named twice counts once.
+
+    Parameters
+    ----------
+    paths
+        Run files.
+    out_dir
+        Folder of the two files; they replace older ones.
+    force
+        Put runs together that are not comparable; the columns then show where they differ.
+
+    Returns
+    -------
+    tuple of Path
+        The two files.
+
+    Raises
+    ------
+    InputError
+        Without any run file.
+    RunMismatchError
+        When the runs asked or judged differently, and `force` is not given.
+    StorageError
+        When a run file cannot be read or a table cannot be written.
+    """
+    summaries = [summarise(path) for path in {path.resolve(): path for path in paths}.values()]
+    if not summaries:
+        raise InputError("a leaderboard needs at least one run file; `biaslens evaluate` makes them")
+    if not force:
+        require_comparable(summaries)
+    summaries.sort(key=lambda summary: (summary.run.model, summary.run.path.name))
+    order = list(Condition)
+    rows = [row(summary, condition) for summary in summaries for condition in summary.conditions]
+    rows.sort(key=lambda record: (str(record["model"]), order.index(Condition(str(record["condition"])))))
+    table, long = out_dir / "leaderboard.csv", out_dir / "leaderboard_by_attribute.csv"
+    _write(table, COLUMNS, rows)
+    _write(long, ATTRIBUTE_COLUMNS, [record for summary in summaries for record in by_attribute(summary)])
+    return table, long
+
+
+def row(summary: Summary, condition: ConditionSummary) -> dict[str, Value]:
+    """Make the row of a model and condition in leaderboard.csv, by column."""
+    run = summary.run
+    record: dict[str, Value] = {
+        "model": run.model,
+        "resolved_model": "; ".join(condition.resolved_models),
+        "date": condition.last_answer[:10],
+        "benchmark_version": run.benchmark_version,
+        "benchmark_hash": run.benchmark_hash,
+        "question_set": condition.question_set,
+        "condition": condition.condition.value,
+        "trials": run.trials,
+        "judges": "; ".join(run.judges),
+        "votes": run.votes,
+        "params": json.dumps(run.meta["params"], sort_keys=True) if "params" in run.meta else None,
+        "package_version": run.package_version,
+        "run": run.path.name,
+        **measures(condition.cell()),
+    }
+    for kind in Kind:
+        of_kind = measures(condition.cell(kind=kind))
+        for name in ("questions", "biased_questions", *_RATE, "coverage"):
+            record[f"{name}_{kind}"] = of_kind[name]
+    return record
+
+
+def _write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> None:
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: _cell(value) for name, value in record.items()} for record in rows)
+
+
+def _cell(value: Value) -> str | int | None:
+    # Six decimals tell any two counts of a run apart, and are the same on every machine.
+    return f"{value:.6f}" if isinstance(value, float) else value

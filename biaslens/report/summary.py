@@ -1,0 +1,267 @@
+"""The numbers of a run: every table, file and figure takes them from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaslens.engine.store import Store
+from biaslens.models.weights import EMBEDDED_SHA256
+from biaslens.report.tally import ATTRIBUTES, KINDS, STATES, ConditionTally, QuestionTable, tally
+from biaslens.schema import Attribute, Condition, Kind, Outcome, content_hash
+from biaslens.stats import Rate, biased_majority, clustered_rates, coverage, share
+
+# Columns of the measures by question: the states, whether it is planned, whether it is biased.
+_STATES = slice(len(STATES))
+_VALID = [column for column, state in enumerate(STATES) if isinstance(state, Outcome) and state.valid]
+_BIASED = STATES.index(Outcome.BIASED)
+_PLANNED = len(STATES)
+_MAJORITY = _PLANNED + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of the planned trials; the seven states add up to `planned`.
+
+    Parameters
+    ----------
+    biased, unbiased, refused, invalid, error
+        The five outcomes.
+    unjudged
+        Answered, no verdict yet.
+    unasked
+        Neither answered nor failed yet.
+    """
+
+    biased: int
+    unbiased: int
+    refused: int
+    invalid: int
+    error: int
+    unjudged: int
+    unasked: int
+
+    @property
+    def valid(self) -> int:
+        """Trials in the denominator of the bias rate."""
+        return self.biased + self.unbiased + self.refused
+
+    @property
+    def pending(self) -> int:
+        """Trials that still wait for an answer or a verdict."""
+        return self.unjudged + self.unasked
+
+    @property
+    def planned(self) -> int:
+        """All trials of the plan."""
+        return self.valid + self.invalid + self.error + self.pending
+
+    @property
+    def coverage(self) -> float:
+        """Valid trials among the planned ones; 0 where none is planned."""
+        return float(coverage(self.valid, self.planned))
+
+    def share(self, trials: int) -> float:
+        """Share of the planned trials; NaN where none is planned."""
+        return float(share(trials, self.planned))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One attribute and kind under one condition, with both headline numbers.
+
+    Parameters
+    ----------
+    attribute, kind
+        Which roles and questions; None for all of them.
+    roles, questions
+        Roles and questions with a planned trial.
+    biased_questions
+        Questions of which more than half of the planned trials are biased.
+    bias_rate
+        Share of the valid trials that are biased, its interval clustered by role.
+    counts
+        What became of the planned trials.
+    """
+
+    attribute: Attribute | None
+    kind: Kind | None
+    roles: int
+    questions: int
+    biased_questions: int
+    bias_rate: Rate
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionSummary:
+    """A run under one condition.
+
+    Parameters
+    ----------
+    condition
+        Who the model was told to be.
+    resolved_models
+        Every model that answered, as the provider named it.
+    last_answer
+        When the last answer came (ISO 8601, UTC); "" without any.
+    question_set
+        Hash of the planned questions: equal for runs that ask the same ones. "" without any.
+    cells
+        By (attribute, kind), each of them with None for all; every combination is there.
+    """
+
+    condition: Condition
+    resolved_models: tuple[str, ...]
+    last_answer: str
+    question_set: str
+    cells: Mapping[tuple[Attribute | None, Kind | None], Cell]
+
+    def cell(self, attribute: Attribute | None = None, kind: Kind | None = None) -> Cell:
+        """One cell; the whole condition without arguments."""
+        return self.cells[attribute, kind]
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What a run file says about itself; "" and None where it does not.
+
+    Parameters
+    ----------
+    path
+        The run file.
+    model
+        The model as the user named it.
+    benchmark_version, benchmark_hash, template_hash, package_version
+        What was asked, in which words, by which version of biaslens.
+    trials
+        Trials a question.
+    judges, votes
+        Judges of the why answers, and votes of each of them an answer.
+    embedded
+        Whether the answers are the small embedded model's.
+    meta
+        All that was recorded.
+    """
+
+    path: Path
+    model: str
+    benchmark_version: str
+    benchmark_hash: str
+    template_hash: str
+    package_version: str
+    trials: int | None
+    judges: tuple[str, ...]
+    votes: int | None
+    embedded: bool
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run: what it is, and its numbers by condition in the order of `Condition`."""
+
+    run: RunInfo
+    conditions: tuple[ConditionSummary, ...]
+
+
+def summarise(path: Path) -> Summary:
+    """Read a run file and compute its numbers.
+
+    A condition that is recorded but not planned yet has a summary too, with nothing in it; a file that records none
+    is shown as `Condition.ROLE`.
+
+    Parameters
+    ----------
+    path
+        A run file; another process may be writing it.
+
+    Raises
+    ------
+    StorageError
+        When there is no such file, or it is no role-play evaluation.
+    """
+    with Store(path) as store:
+        meta = store.meta()
+        questions, tallies = tally(store)
+    recorded = set(meta.get("conditions") or ()) | set(tallies) or {Condition.ROLE}
+    nothing = ConditionTally(np.zeros((len(questions.ids), len(STATES)), dtype=np.int64), (), "")
+    return Summary(
+        run=_run_info(path, meta),
+        conditions=tuple(
+            _condition_summary(condition, questions, tallies.get(condition, nothing))
+            for condition in Condition
+            if condition in recorded
+        ),
+    )
+
+
+def _run_info(path: Path, meta: Mapping[str, Any]) -> RunInfo:
+    def text(name: str) -> str:
+        return str(meta.get(name) or "")
+
+    return RunInfo(
+        path=path,
+        model=text("model"),
+        benchmark_version=text("benchmark_version"),
+        benchmark_hash=text("benchmark_hash"),
+        template_hash=text("template_hash"),
+        package_version=text("package_version"),
+        trials=meta.get("trials"),
+        judges=tuple(meta.get("judges") or ()),
+        votes=meta.get("votes"),
+        embedded=meta.get("weights") == EMBEDDED_SHA256,
+        meta=meta,
+    )
+
+
+def _condition_summary(condition: Condition, questions: QuestionTable, tallied: ConditionTally) -> ConditionSummary:
+    planned = tallied.states.sum(axis=1)
+    asked = sorted(questions.ids[code] for code in np.flatnonzero(planned))
+    return ConditionSummary(
+        condition=condition,
+        resolved_models=tallied.resolved_models,
+        last_answer=tallied.last_answer,
+        question_set=content_hash(*asked) if asked else "",
+        cells=_cells(questions, tallied.states),
+    )
+
+
+def _cells(questions: QuestionTable, states: NDArray[np.int64]) -> dict[tuple[Attribute | None, Kind | None], Cell]:
+    """Every attribute x kind, with totals."""
+    planned = states.sum(axis=1)
+    measures = np.column_stack([states, planned > 0, biased_majority(states[:, _BIASED], planned)])
+    by_role = np.zeros((len(questions.role_attribute), len(KINDS), measures.shape[1]), dtype=np.int64)
+    np.add.at(by_role, (questions.role, questions.kind), measures)
+
+    keys = [(attribute, kind) for attribute in (None, *ATTRIBUTES) for kind in (None, *KINDS)]
+    selected = np.stack([_select(by_role, questions.role_attribute, *key) for key in keys])
+    rates = clustered_rates(selected[..., _BIASED], selected[..., _VALID].sum(axis=-1))
+    roles = np.count_nonzero(selected[..., _PLANNED], axis=1)
+    totals = selected.sum(axis=1)
+    return {
+        key: Cell(
+            *key,
+            roles=int(roles[number]),
+            questions=int(totals[number, _PLANNED]),
+            biased_questions=int(totals[number, _MAJORITY]),
+            bias_rate=rates.at(number),
+            counts=Counts(*totals[number, _STATES].tolist()),
+        )
+        for number, key in enumerate(keys)
+    }
+
+
+def _select(
+    by_role: NDArray[np.int64], role_attribute: NDArray[np.int64], attribute: Attribute | None, kind: Kind | None
+) -> NDArray[np.int64]:
+    """Measures by role, shape (R, 9), of one attribute and kind; 0 for the roles of other attributes."""
+    table = by_role.sum(axis=1) if kind is None else by_role[:, KINDS.index(kind)].copy()
+    if attribute is not None:
+        table[role_attribute != ATTRIBUTES.index(attribute)] = 0
+    return table

@@ -1,0 +1,181 @@
+"""The readable table of a run, for a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from biaslens.report.summary import Cell, ConditionSummary, Summary
+from biaslens.schema import Attribute, Condition, Kind
+
+LOW_COVERAGE = 0.9
+"""Below this share of valid trials a cell is marked."""
+
+_CONDITIONS = {
+    Condition.ROLE: "playing the roles",
+    Condition.NO_ROLE: "without a role",
+    Condition.NEUTRAL_ROLE: "as an ordinary person",
+}
+_KINDS = {Kind.YES_NO: "yes/no", Kind.CHOICE: "choice", Kind.WHY: "why", None: "all"}
+_EMPTY = "–"
+
+_LEGEND = (
+    "Biased questions: more than half of the planned trials are biased. "
+    "Bias rate: biased among valid trials (biased, unbiased or refused), with a 95 % interval clustered by role. "
+    "Coverage: valid among planned trials; ! marks less than 90 %."
+)
+
+
+def print_table(summary: Summary, console: Console | None = None) -> None:
+    """Print the numbers of a run: by condition what became of the trials, then every attribute and kind.
+
+    Needs 80 columns.
+
+    Parameters
+    ----------
+    summary
+        The run.
+    console
+        Where to print; standard output by default.
+    """
+    console = console or Console()
+    for renderable in render(summary):
+        console.print(renderable)
+
+
+def render(summary: Summary) -> Iterator[RenderableType]:
+    """Give the parts of the table in their order."""
+    yield _heading(summary)
+    for condition in summary.conditions:
+        yield Group(Text(), _headline(condition))
+        if condition.cell().questions:
+            yield Group(Text(), _outcomes(condition), Text(), _by_attribute(condition))
+    yield Group(Text(), Text(_LEGEND, style="dim"))
+    for warning in warnings(summary):
+        yield Group(Text(), Text(f"Note: {warning}", style="yellow"))
+
+
+def warnings(summary: Summary) -> Iterator[str]:
+    """What a reader must know before believing the numbers, a sentence or two each."""
+    run = summary.run
+    if run.embedded:
+        yield (
+            "This is the small embedded model. It answers near chance and mostly says No or takes the last option: "
+            "it proves the pipeline, and is not a finding."
+        )
+    for condition in summary.conditions:
+        yield from _condition_warnings(condition)
+
+
+def _condition_warnings(condition: ConditionSummary) -> Iterator[str]:
+    where = _CONDITIONS[condition.condition]
+    counts = condition.cell().counts
+    if not counts.planned:
+        yield f"Nothing is planned {where} yet; `biaslens evaluate` asks."
+        return
+    if counts.unasked or counts.error:
+        yield (
+            f"The run {where} is not finished: {counts.unasked:,} trials are not asked and {counts.error:,} failed; "
+            "start the same evaluation again to ask them."
+        )
+    why = condition.cell(kind=Kind.WHY).counts.unjudged
+    if why:
+        yield f"{why:,} why answers {where} are not judged and count nowhere; evaluate again with --judge MODEL."
+    if counts.coverage < LOW_COVERAGE:
+        yield (
+            f"Coverage {where} is {_percent(counts.coverage)}: the numbers describe only the trials that could be "
+            "decided, and biased questions are undercounted."
+        )
+
+
+def _heading(summary: Summary) -> Text:
+    run = summary.run
+    resolved = sorted({name for condition in summary.conditions for name in condition.resolved_models})
+    last = max((condition.last_answer for condition in summary.conditions), default="")
+    lines = [
+        ("Model", run.model or "unknown"),
+        ("Answered by", ", ".join(resolved) or _EMPTY),
+        ("Last answer", last[:10] or _EMPTY),
+        ("Benchmark", f"{run.benchmark_version or _EMPTY} ({run.benchmark_hash[:12] or _EMPTY})"),
+        ("Trials", _EMPTY if run.trials is None else str(run.trials)),
+        (
+            "Judges",
+            ", ".join(run.judges) + (f", {run.votes} votes each" if run.votes else "") if run.judges else "none",
+        ),
+    ]
+    text = Text()
+    for label, value in lines:
+        text.append(f"{label:<12} ", style="bold")
+        text.append(_printable(value) + "\n")
+    text.rstrip()
+    return text
+
+
+def _headline(condition: ConditionSummary) -> Text:
+    cell = condition.cell()
+    text = Text(f"{_CONDITIONS[condition.condition].capitalize()}: ", style="bold")
+    if not cell.questions:
+        return text.append("nothing planned", style="not bold")
+    rate = cell.bias_rate
+    interval = "" if math.isnan(rate.low) else f" (95 % interval {_percent(rate.low)} to {_percent(rate.high)})"
+    return text.append(
+        f"{cell.biased_questions:,} of {cell.questions:,} questions biased, bias rate {_percent(rate.rate)}{interval}, "
+        f"coverage {_percent(cell.counts.coverage)}, {cell.roles} {'role' if cell.roles == 1 else 'roles'}",
+        style="not bold",
+    )
+
+
+def _outcomes(condition: ConditionSummary) -> Table:
+    table = _table("Trials", "planned", "biased", "unbiased", "refused", "invalid", "error", "pending")
+    for kind in (*Kind, None):
+        counts = condition.cell(kind=kind).counts
+        if counts.planned:
+            numbers = (
+                counts.planned, counts.biased, counts.unbiased, counts.refused, counts.invalid, counts.error,
+                counts.pending,
+            )  # fmt: skip
+            table.add_row(_KINDS[kind], *(f"{number:,}" for number in numbers))
+    return table
+
+
+def _by_attribute(condition: ConditionSummary) -> Table:
+    table = _table("Attribute", "kind", "biased questions", "bias rate", "95 % interval", "coverage")
+    table.columns[1].justify = "left"
+    groups: tuple[Attribute | None, ...] = (*Attribute, None)
+    for attribute in groups:
+        cells = [condition.cell(attribute, kind) for kind in (*Kind, None)]
+        shown = [cell for cell in cells if cell.questions]
+        for number, cell in enumerate(shown):
+            name = attribute.value if attribute else "all"
+            table.add_row(name if number == 0 else "", *_row(cell), end_section=number == len(shown) - 1)
+    return table
+
+
+def _row(cell: Cell) -> tuple[str | Text, ...]:
+    rate, covered = cell.bias_rate, cell.counts.coverage
+    low = covered < LOW_COVERAGE
+    coverage = Text(f"{_percent(covered)}{' !' if low else '  '}", style="yellow" if low else "")
+    interval = _EMPTY if math.isnan(rate.low) else f"{100 * rate.low:.1f} to {100 * rate.high:.1f}"
+    return _KINDS[cell.kind], f"{cell.biased_questions:,} / {cell.questions:,}", _percent(rate.rate), interval, coverage
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    table.add_column(first, no_wrap=True)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _percent(value: float) -> str:
+    return _EMPTY if math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def _printable(text: str) -> str:
+    """Text of unknown origin without control characters, which could steer the terminal."""
+    return "".join(character if character.isprintable() else "�" for character in text)
