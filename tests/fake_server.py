@@ -19,6 +19,7 @@ import asyncio
 import hashlib
 import json
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -198,8 +199,12 @@ class FakeServer:
         started.wait()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """End `run` once the callback that is at work has ended; from any thread."""
         self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
         assert self._thread is not None
         self._thread.join()
 
@@ -386,6 +391,8 @@ def main() -> None:
 
     log_file = options.log.open("a", buffering=1, encoding="utf-8") if options.log else None
     server = FakeServer(script, port=options.port, log_file=log_file, keep_log=False)
+    # What was replied to is logged before the process ends.
+    signal.signal(signal.SIGTERM, lambda *_: server.stop())
     server.run(lambda: print(server.base_url, flush=True))
 
 

