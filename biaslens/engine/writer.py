@@ -16,12 +16,14 @@ Settle = Callable[[sqlite3.Connection, Sequence[Answer]], None]
 """Called inside the transaction that stores answers, to store with them what follows from them."""
 
 _MOST_PENDING = 512
+_GROUP_SECONDS = 0.02
 
 
 class Writer:
     """The one writer of a run file.
 
-    Rows put while a commit is under way go into the next one; `saved` hears of a row only after it is on disk.
+    Rows that arrive within a fiftieth of a second, or while a commit is under way, share a commit; `saved` hears of a
+    row only after it is on disk.
 
     Parameters
     ----------
@@ -68,6 +70,8 @@ class Writer:
         """
         while self._pending or not self._closing:
             await self._some.wait()
+            if not self._closing:
+                await asyncio.sleep(_GROUP_SECONDS)
             self._some.clear()
             batch = await asyncio.to_thread(self.flush)
             self._space.set()

@@ -75,6 +75,7 @@ def write_benchmark(path: Path, questions: int) -> None:
 
 def full(requests: int, folder: Path) -> float:
     """Seconds that an evaluation takes from its start to its end, the plan included."""
+    import biaslens.models.openai  # noqa: F401 - imported before the clock starts, as in `bare`
     from biaslens.engine import Pace
     from biaslens.evaluation import Spec, evaluate
 
