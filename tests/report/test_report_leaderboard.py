@@ -80,7 +80,8 @@ def test_an_empty_run_has_a_row_that_claims_nothing(tmp_path):
     table, long = leaderboard([write_run(tmp_path / "a.sqlite")], tmp_path)
     (row,) = read(table)
     assert (row["questions"], row["coverage"], row["date"]) == ("0", "0.000000", "")
-    assert {row[name] for name in ("biased_questions", "bias_rate", "bias_rate_low", "refused_share")} == {""}
+    empty = ("biased_questions", "biased_questions_why", "biased_trials", "bias_rate", "bias_rate_low", "refused_share")
+    assert {row[name] for name in empty} == {""}
     assert read(long) == []
 
 

@@ -100,10 +100,11 @@ def test_conditions_are_counted_apart_and_come_in_their_order(tmp_path):
     assert role.question_set == no_role.question_set
 
 
-def test_last_answer_is_the_latest_and_not_a_judges(tmp_path):
+@pytest.mark.parametrize("days", [(3, 9, 5), (9, 5, 3), (5, 3, 9)])
+def test_last_answer_is_the_latest_and_not_a_judges(tmp_path, days):
     asked = [
-        Asked("age", "Elders", "yes_no", ("biased",), answered_at=f"2026-01-0{day}T00:00:00+00:00", number=day)
-        for day in (3, 9, 5)
+        Asked("age", "Elders", "yes_no", ("biased",), answered_at=f"2026-01-0{day}T00:00:00+00:00", number=number)
+        for number, day in enumerate(days)
     ]
     path = write_run(tmp_path / "run.sqlite", asked)
     with Store(path, write=True) as store, store.transaction() as connection:
