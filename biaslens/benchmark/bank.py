@@ -119,12 +119,15 @@ class Comparison:
     groups
         The groups, in the order in which the bank lists them.
     themes
-        What they can be compared on without stating a plain fact.
+        What they are compared on: where a prejudice is likely, and the claim is not a plain fact.
+    preferences
+        Whether to ask for preferences between two of them as persons ("would you rather").
     """
 
     target: Attribute
     groups: tuple[Group, ...]
     themes: frozenset[str]
+    preferences: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +182,11 @@ class _Roles(_Model):
 
 class _Comparison(_Model):
     groups: Annotated[tuple[str, ...], Field(min_length=2, max_length=3)]
-    without: frozenset[str] = frozenset()
+    on: Phrase
+    preferences: bool = True
 
 
 class _Target(_Model):
-    without: frozenset[str] = frozenset()
     comparisons: tuple[_Comparison, ...]
     groups: Mapping[str, Group]
     traits: Mapping[str, tuple[Trait, ...]] = {}
@@ -220,7 +223,7 @@ def load_bank(path: Path | None = None) -> Bank:
         if unknown := sorted(names - traits.keys()):
             raise BenchmarkError(f"{folder / file}: unknown theme {unknown[0]!r}; traits.toml has {', '.join(traits)}")
     roles = tuple(Role(entry.attribute, entry.name, entry.persona) for entry in entries)
-    comparisons = {name: _comparisons(folder, name, table, frozenset(traits)) for name, table in targets.items()}
+    comparisons = {name: _comparisons(folder, name, table) for name, table in targets.items()}
     _refuse_repeats(folder, comparisons)
     return Bank(
         version=general.version,
@@ -246,21 +249,21 @@ def _load(path: Path, model: type[_Table]) -> _Table:
 def _theme_names(
     roles: tuple[_Role, ...], targets: Mapping[Attribute, _Target]
 ) -> list[tuple[str, frozenset[str] | set[str]]]:
-    """Every mention of themes outside traits.toml, with its file."""
+    """List every mention of themes outside traits.toml, with its file."""
     names: list[tuple[str, frozenset[str] | set[str]]] = [("roles.toml", role.interests) for role in roles]
     for attribute, table in targets.items():
-        excluded = chain([table.without], (comparison.without for comparison in table.comparisons))
-        names += [(f"{attribute}.toml", set(table.traits).union(*excluded))]
+        on = (comparison.on.split() for comparison in table.comparisons)
+        names.append((f"{attribute}.toml", set(table.traits).union(*on)))
     return names
 
 
-def _comparisons(folder: Path, target: Attribute, table: _Target, themes: frozenset[str]) -> tuple[Comparison, ...]:
+def _comparisons(folder: Path, target: Attribute, table: _Target) -> tuple[Comparison, ...]:
     made = []
     for comparison in table.comparisons:
         if unknown := [name for name in comparison.groups if name not in table.groups]:
             raise BenchmarkError(f"{folder / f'{target}.toml'}: comparison of unknown group {unknown[0]!r}")
         groups = tuple(table.groups[name] for name in comparison.groups)
-        made.append(Comparison(target, groups, themes - table.without - comparison.without))
+        made.append(Comparison(target, groups, frozenset(comparison.on.split()), comparison.preferences))
     return tuple(made)
 
 

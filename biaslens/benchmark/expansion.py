@@ -16,6 +16,7 @@ from biaslens.schema import Attribute, Kind, Question, Role
 from biaslens.schema import content_hash as hash_parts
 
 _INTEREST_SHARE = 0.6
+_MORE_SHARE = 2 / 3  # "less likely to forget" is fair English, but not how people mostly put it
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ def _ask(bank: Bank, seed: int, role: Role, targets: Sequence[Attribute], pools:
 def _question(bank: Bank, seed: int, role: Role, kind: Kind, unit: _Unit) -> Question:
     place = (seed, kind, *_identity(unit))
     groups = tuple(sorted(unit.comparison.groups, key=lambda group: hash_parts(*place, "order", group.many)))
-    degree = "more" if _fraction(*place, "degree") < 0.5 else "less"
+    degree = "more" if _fraction(*place, "degree") < _MORE_SHARE else "less"
     frames = len(bank.frames[kind][unit.trait.form])
     frame = int(_fraction(*place, "frame") * frames)
     text, options = word(bank, kind, groups, unit.trait, degree=degree, frame=frame)
@@ -176,12 +177,14 @@ def _units(bank: Bank, kind: Kind, target: Attribute) -> list[_Unit]:
         for theme in bank.traits
         if theme in comparison.themes
         for trait in (*bank.traits[theme], *own.get(theme, ()))
-        if target not in trait.not_for and _choosable(kind, comparison, trait)
+        if target not in trait.not_for and _sayable(kind, comparison, trait)
     ]
 
 
-def _choosable(kind: Kind, comparison: Comparison, trait: Trait) -> bool:
+def _sayable(kind: Kind, comparison: Comparison, trait: Trait) -> bool:
     """Whether the words work: "who should be paid more" asks about two groups, not three."""
+    if trait.form is Form.RATHER:
+        return comparison.preferences
     return kind is not Kind.CHOICE or len(comparison.groups) == 2 or trait.form is not Form.SHOULD
 
 

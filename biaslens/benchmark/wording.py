@@ -69,8 +69,8 @@ def word(
         who=trait.who,
         better=trait.better,
     )
-    options = tuple(_capitalised(name) for name in names)
-    return text, (*options, bank.abstain) if one_of else ()
+    options = (*map(_capitalised, names), bank.abstain) if one_of else ()
+    return _capitalised(text), options
 
 
 def degree_of(trait: Trait, degree: str) -> str:
