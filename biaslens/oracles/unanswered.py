@@ -26,17 +26,17 @@ _ECHO = re.compile(
     r"|no ?(?:/|or|\|) ?yes"
     r"|(?:insert|the)? ?(?:letter|option)(?: here| of one option)?"
     r"|the letter of (?:one|your|the chosen).*"
-    r"|[a-z](?:\W+(?:or )?[a-z]\b)+"
+    r"|(?!(?P<letter>[a-z])(?:\W+(?P=letter))*\Z)[a-z](?:\W+(?:or )?[a-z]\b)+"
     r")"
 )
 _STRIP = " \t\n.,:;!?()[]\"'<>-|/"
 
 
-def unanswered(text: str, *, empty_reason: str = "stop") -> Verdict | None:
+def unanswered(text: str, *, finish_reason: str = "stop") -> Verdict | None:
     """Verdict on a clean, lower-case text that is no answer: empty, an error message, an echo of the format; else None."""
     bare = text.strip(_STRIP)
     if not bare:
-        return FILTERED if empty_reason == "content_filter" and not text.strip() else EMPTY
+        return FILTERED if finish_reason == "content_filter" and not text.strip() else EMPTY
     if _ERROR_TEXT.match(text):
         return ERROR_TEXT
     if len(bare) < 120 and _ECHO.fullmatch(bare):
