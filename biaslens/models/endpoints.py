@@ -5,9 +5,12 @@ from __future__ import annotations
 from biaslens.errors import UnknownModelError
 from biaslens.settings import Endpoint, Settings
 
+KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "mistral": "MISTRAL_API_KEY", "together": "TOGETHER_API_KEY"}
+"""Environment variables that hold the keys of the providers with a server of their own."""
+
 OPENAI = Endpoint(
     base_url="https://api.openai.com/v1",
-    key_variable="OPENAI_API_KEY",
+    key_variable=KEY_VARIABLES["openai"],
     # Honoured "as best effort"; the fingerprint of the back end is what may still change an answer.
     send_seed=True,
     tokens_parameter="max_completion_tokens",
@@ -52,3 +55,32 @@ def endpoint(name: str, settings: Settings) -> Endpoint:
             f"add yours to biaslens.toml as [endpoints.{name or 'NAME'}] with base_url"
         )
     return known[name]
+
+
+def key_variable(name: str, settings: Settings) -> str | None:
+    """Name the environment variable that a model's key is looked up in; None where it needs none that we know of.
+
+    Raises
+    ------
+    UnknownModelError
+        When `name` is of an endpoint that nobody has configured.
+    """
+    server = _server(name, settings)
+    return server.key_variable if server else KEY_VARIABLES.get(name.partition("/")[0])
+
+
+def rate_limits(name: str, settings: Settings) -> tuple[float | None, float | None]:
+    """Requests and tokens per minute that the user has configured for a model's endpoint; None for no limit.
+
+    Raises
+    ------
+    UnknownModelError
+        When `name` is of an endpoint that nobody has configured.
+    """
+    server = _server(name, settings)
+    return (server.requests_per_minute, server.tokens_per_minute) if server else (None, None)
+
+
+def _server(name: str, settings: Settings) -> Endpoint | None:
+    provider, _, rest = name.partition("/")
+    return endpoint(rest.partition("/")[0], settings) if provider == "compatible" else None

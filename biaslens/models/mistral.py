@@ -12,6 +12,7 @@ from mistralai.client._version import __version__ as sdk_version
 from biaslens.errors import ReplyError
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.chat import read_completion, request_body
+from biaslens.models.endpoints import KEY_VARIABLES
 from biaslens.models.faults import CONNECTIONS, connection_error, json_or_text, refused, server_root, time_limit
 from biaslens.settings import Settings
 
@@ -58,7 +59,7 @@ class MistralModel:
         )
         self._sync_http = httpx2.Client()
         self._client = Mistral(
-            api_key=settings.require_key("MISTRAL_API_KEY").get_secret_value(),
+            api_key=settings.require_key(KEY_VARIABLES[_PROVIDER]).get_secret_value(),
             server_url=self._base_url,
             client=self._sync_http,
             async_client=self._http,

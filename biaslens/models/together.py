@@ -11,6 +11,7 @@ import together
 from biaslens.errors import ReplyError
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.chat import read_completion, request_body
+from biaslens.models.endpoints import KEY_VARIABLES
 from biaslens.models.faults import CONNECTIONS, connection_error, refused, server_root, time_limit
 from biaslens.settings import Settings
 
@@ -43,7 +44,7 @@ class TogetherModel:
         self._model_id = model_id
         self._timeout = settings.request_timeout
         self._client = together.AsyncTogether(
-            api_key=settings.require_key("TOGETHER_API_KEY").get_secret_value(),
+            api_key=settings.require_key(KEY_VARIABLES[_PROVIDER]).get_secret_value(),
             base_url=settings.together_base_url and server_root(settings.together_base_url),
             timeout=httpx.Timeout(settings.request_timeout, connect=settings.connect_timeout),
             max_retries=0,

@@ -10,7 +10,8 @@ import pytest
 from biaslens.errors import SettingsError, UnknownModelError
 from biaslens.models import open_model, providers, registry
 from biaslens.models.base import ChatModel
-from biaslens.settings import Settings, load_settings
+from biaslens.models.endpoints import endpoint, key_variable, rate_limits
+from biaslens.settings import Endpoint, Settings, load_settings
 
 
 class Echo:
@@ -116,3 +117,28 @@ def test_no_sdk_is_imported_before_a_model_is_opened() -> None:
     code = "import sys, biaslens.models; print({'openai', 'mistralai', 'together', 'xllamacpp'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("openai/m", "OPENAI_API_KEY"),
+        ("together/a/m", "TOGETHER_API_KEY"),
+        ("compatible/deepseek/m", "DEEPSEEK_API_KEY"),
+        ("compatible/ollama/m", None),
+        ("local/smollm2", None),
+    ],
+)
+def test_where_a_models_key_is_looked_up(name: str, variable: str | None) -> None:
+    assert key_variable(name, load_settings()) == variable
+
+
+def test_limits_are_those_of_the_configured_endpoint() -> None:
+    lab = Endpoint(base_url="http://lab/v1", requests_per_minute=60, tokens_per_minute=9000)
+    assert rate_limits("compatible/lab/m", load_settings(endpoints={"lab": lab})) == (60, 9000)
+    assert rate_limits("openai/m", load_settings()) == (None, None)
+
+
+def test_the_users_endpoint_takes_the_place_of_a_built_in_one() -> None:
+    own = Endpoint(base_url="http://elsewhere/v1")
+    assert endpoint("ollama", load_settings(endpoints={"ollama": own})) == own

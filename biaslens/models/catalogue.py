@@ -1,0 +1,130 @@
+"""The catalogue of models: what they cost and how much they take, each figure with its source and date."""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
+
+from biaslens.errors import SettingsError
+from biaslens.settings import Settings
+
+_LOCAL = "local/"
+
+
+class CatalogueEntry(BaseModel):
+    """What is known of one model; None where it is not known.
+
+    Parameters
+    ----------
+    name
+        The model's name here: "openai/gpt-4o-mini".
+    model_id
+        The model as the provider resolves or lists it.
+    study
+        Its label in the published study, for the six models of that study.
+    weights
+        Its open weights on Hugging Face.
+    input_price, output_price
+        US dollars for 1,000,000 tokens of prompts and of answers.
+    context, max_output
+        Most tokens of prompt and answer together, and of an answer.
+    requests_per_minute, tokens_per_minute
+        Limits of the lowest paying tier.
+    status
+        "available"; "retiring", with a date set; "retired"; or "unconfirmed".
+    source, as_of
+        Who gave the figures, and the date they were taken.
+    note
+        What else to know before using it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    model_id: str | None = None
+    study: str | None = None
+    weights: str | None = None
+    input_price: NonNegativeFloat | None = None
+    output_price: NonNegativeFloat | None = None
+    context: PositiveInt | None = None
+    max_output: PositiveInt | None = None
+    requests_per_minute: PositiveFloat | None = None
+    tokens_per_minute: PositiveFloat | None = None
+    status: Literal["available", "retiring", "retired", "unconfirmed"] = "unconfirmed"
+    source: str | None = None
+    as_of: datetime.date | None = None
+    note: str | None = None
+
+
+@cache
+def _shipped() -> dict[str, dict[str, Any]]:
+    text = files("biaslens.models").joinpath("catalogue.toml").read_text(encoding="utf-8")
+    models: dict[str, dict[str, Any]] = tomllib.loads(text)["models"]
+    return models
+
+
+@cache
+def _shipped_entry(name: str) -> CatalogueEntry | None:
+    values = _shipped().get(name)
+    return None if values is None else CatalogueEntry(name=name, **values)
+
+
+def entry(name: str, settings: Settings | None = None) -> CatalogueEntry | None:
+    """Look a model up; None where neither the catalogue nor the user's settings know it.
+
+    Parameters
+    ----------
+    name
+        Full name: "openai/gpt-4o-mini".
+    settings
+        Their ``models`` change the catalogue's entry field by field, or add one.
+
+    Raises
+    ------
+    SettingsError
+        When the user's fields for this model are not those of an entry.
+    """
+    own = settings.models.get(name) if settings else None
+    if own is None:
+        return _shipped_entry(name)
+    try:
+        return CatalogueEntry.model_validate({"name": name, **_shipped().get(name, {}), **own})
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise SettingsError(f'settings, [models."{name}"], {field}: {first["msg"]}') from None
+
+
+def entries(settings: Settings | None = None) -> list[CatalogueEntry]:
+    """Every model known: the catalogue's in its order, the study's six first, then those the user added.
+
+    Raises
+    ------
+    SettingsError
+        As `entry` does.
+    """
+    names = dict.fromkeys([*_shipped(), *(settings.models if settings else ())])
+    return [found for name in names if (found := entry(name, settings)) is not None]
+
+
+def price(name: str, prompt_tokens: float, completion_tokens: float, settings: Settings | None = None) -> float | None:
+    """Price of so many tokens in US dollars; None where the catalogue knows none. What runs in process costs nothing.
+
+    Examples
+    --------
+    A million tokens of prompts at 0.15 dollars and half a million of answers at 0.60 a million:
+
+    >>> price("openai/gpt-4o-mini", 1_000_000, 500_000)
+    0.45
+    """
+    found = entry(name, settings)
+    if found is None and name.startswith(_LOCAL):
+        return 0.0
+    if found is None or found.input_price is None or found.output_price is None:
+        return None
+    return (prompt_tokens * found.input_price + completion_tokens * found.output_price) / 1_000_000

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from biaslens.errors import SettingsError
+from biaslens.models import providers
+from biaslens.models.catalogue import entries, entry, price
+from biaslens.settings import load_settings
+
+STUDY = ["GPT-4o-mini", "DeepSeek-v2.5", "Qwen1.5-110B", "Llama-3-8B", "Llama-3-70B", "Mistral-7B-v0.3"]
+
+
+def test_the_six_models_of_the_study_come_first() -> None:
+    assert [found.study for found in entries() if found.study] == STUDY
+    assert [found.study for found in entries()][:6] == STUDY
+
+
+@pytest.mark.parametrize("found", entries(), ids=lambda found: found.name)
+def test_every_figure_has_a_source_and_a_date(found) -> None:
+    assert found.source
+    assert found.as_of
+    assert found.name.split("/")[0] in providers()
+
+
+@pytest.mark.parametrize("found", entries(), ids=lambda found: found.name)
+def test_a_price_is_whole_or_left_out(found) -> None:
+    assert (found.input_price is None) == (found.output_price is None)
+
+
+def test_price_adds_prompts_and_answers() -> None:
+    # 2,000,000 x 0.14 / 1e6 + 1,000,000 x 0.28 / 1e6 = 0.28 + 0.28
+    assert price("compatible/deepseek/deepseek-chat", 2_000_000, 1_000_000) == pytest.approx(0.56, abs=1e-12)
+
+
+def test_an_unknown_price_is_none_and_not_zero() -> None:
+    assert price("openai/no-such-model", 1, 1) is None
+    assert price("openai/gpt-6-luna", 1, 1) is None
+
+
+def test_what_runs_in_process_costs_nothing() -> None:
+    assert price("local/smollm2", 1000, 1000) == 0.0
+    assert price("local/mine.gguf", 1000, 1000) == 0.0
+
+
+def test_the_users_settings_change_a_field_and_keep_the_rest() -> None:
+    settings = load_settings(models={"openai/gpt-4o-mini": {"output_price": 1.0}})
+    # 1,000,000 x 0.15 / 1e6 + 1,000,000 x 1.00 / 1e6
+    assert price("openai/gpt-4o-mini", 1_000_000, 1_000_000, settings) == pytest.approx(1.15, abs=1e-12)
+    changed = entry("openai/gpt-4o-mini", settings)
+    assert changed is not None
+    assert changed.study == "GPT-4o-mini"
+
+
+def test_the_users_settings_add_a_model() -> None:
+    settings = load_settings(models={"compatible/lab/m": {"input_price": 1, "output_price": 2}})
+    assert entries(settings)[-1].name == "compatible/lab/m"
+    assert entry("compatible/lab/m") is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [({"prize": 1}, r'\[models\."openai/x"\], prize: Extra inputs'), ({"input_price": -1}, "input_price: .*greater")],
+)
+def test_a_wrong_entry_names_the_model_and_the_field(fields: dict[str, object], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        entry("openai/x", load_settings(models={"openai/x": fields}))
