@@ -88,8 +88,9 @@ def status_error(provider: str, status: int, body: object, headers: Mapping[str,
     wait = retry_after(headers)
     if status in (401, 403):
         return AuthenticationError(f"{line}; check the key and what it may use", status=status)
-    if status == 429 and not _QUOTA_CODES.isdisjoint((detail.get("code"), detail.get("type"))):
-        return AuthenticationError(f"{line}; the account's quota is used up", status=status)
+    spent = status == 429 and not _QUOTA_CODES.isdisjoint(_codes(detail))
+    if spent or status == 402:
+        return AuthenticationError(f"{line}; the account's quota or balance is used up", status=status)
     if status == 429:
         return RateLimitError(line, status=status, retry_after=wait)
     if status in (408, 409, 425) or status >= 500:
@@ -109,7 +110,7 @@ def refused(provider: str, model: str, status: int, body: object, headers: Mappi
     """
     detail = _detail(body)
     inner = detail.get("innererror")
-    codes = {detail.get("code"), detail.get("type"), inner.get("code") if isinstance(inner, dict) else None}
+    codes = _codes(detail) | (_codes(inner) if isinstance(inner, dict) else set())
     if status in (400, 403) and not _FILTER_CODES.isdisjoint(codes):
         return Completion(text="", finish_reason=CONTENT_FILTER, model=model)
     raise status_error(provider, status, body, headers)
@@ -121,6 +122,10 @@ def _detail(body: object) -> dict[str, Any]:
         return {}
     error = body.get("error", body)
     return error if isinstance(error, dict) else {"message": error}
+
+
+def _codes(detail: Mapping[str, object]) -> set[str]:
+    return {str(detail.get("code")), str(detail.get("type"))}
 
 
 def json_or_text(text: str) -> object:

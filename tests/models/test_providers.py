@@ -117,6 +117,7 @@ def test_parameters_left_to_the_provider_are_not_sent(name: str) -> None:
     [
         (error(400), RejectedError, 400),
         (error(401), AuthenticationError, 401),
+        (error(402), AuthenticationError, 402),
         (error(403), AuthenticationError, 403),
         (error(404), RejectedError, 404),
         (error(408), UnavailableError, 408),
