@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from biaslens.benchmark.parsing import read_toml
 from biaslens.errors import BenchmarkError
@@ -196,10 +196,30 @@ class _Traits(_Model):
     traits: Mapping[str, tuple[Trait, ...]]
 
 
+def _fillable(frame: str) -> str:
+    try:
+        frame.format_map(dict.fromkeys(("a", "b", "list", "more", "trait", "who", "better"), ""))
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"frame {frame!r} cannot be filled: {error}") from None
+    return frame
+
+
+def _every_form(frames: Mapping[Form, object]) -> Mapping[Form, object]:
+    if missing := [form for form in Form if form not in frames]:
+        raise ValueError(f"no frames for {', '.join(missing)}")
+    return frames
+
+
+_Frame = Annotated[Phrase, AfterValidator(_fillable)]
+_WhyFrame = Annotated[_Frame, Field(pattern="^Why ")]
+_AnyFrame = TypeVar("_AnyFrame", bound=str)
+_ByForm = Annotated[Mapping[Form, Annotated[tuple[_AnyFrame, ...], Field(min_length=1)]], AfterValidator(_every_form)]
+
+
 class _Frames(_Model):
-    yes_no: Mapping[Form, tuple[Phrase, ...]]
-    choice: Mapping[Form, tuple[Phrase, ...]]
-    why: Mapping[Form, tuple[Annotated[str, Field(pattern="^Why ")], ...]]
+    yes_no: _ByForm[_Frame]
+    choice: _ByForm[_Frame]
+    why: _ByForm[_WhyFrame]
 
 
 _Table = TypeVar("_Table", bound=BaseModel)
@@ -243,7 +263,7 @@ def _load(path: Path, model: type[_Table]) -> _Table:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise BenchmarkError(f"{path}: {place}: {first['msg']}") from None
+        raise BenchmarkError(f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
 def _theme_names(

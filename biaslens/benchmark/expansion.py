@@ -44,13 +44,13 @@ class _Pools:
                 f"the bank has only {self._sizes[target]} distinct {self.kind} questions about {target}; "
                 "ask for fewer roles or fewer questions, or add to the bank"
             )
-        found = 0
+        fresh = None
         for index, unit in enumerate(units):
             if unit.trait.text not in used:
                 if themes is None or unit.theme in themes:
                     return units.pop(index)
-                found = found or index
-        return units.pop(found)
+                fresh = index if fresh is None else fresh
+        return units.pop(fresh or 0)
 
 
 def capacity(bank: Bank) -> dict[Kind, dict[Attribute, int]]:

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -109,7 +110,7 @@ def read_roles(path: Path) -> tuple[Role, ...]:
     lines: list[int] = []
     roles: list[Role] = []
     for line, row in _read_rows(path, ROLE_COLUMNS):
-        attribute = _term(Attribute, row["attribute"], "attribute", f"{path}:{line}")
+        attribute = _term(Attribute, row["attribute"], "attribute", path, line)
         lines.append(line)
         roles.append(Role(attribute, row["name"], row["persona"]))
     check_roles(roles, _places(path, lines))
@@ -121,24 +122,18 @@ def read_questions(path: Path, roles: Sequence[Role]) -> tuple[Question, ...]:
     by_name: dict[tuple[str, str], Role] = {(role.attribute, role.name): role for role in roles}
     lines: list[int] = []
     questions: list[Question] = []
+    items = cache(_items)  # most lists occur many times: keep one of each
     for line, row in _read_rows(path, QUESTION_COLUMNS):
-        attribute = _term(Attribute, row["attribute"], "attribute", f"{path}:{line}")
+        attribute = _term(Attribute, row["attribute"], "attribute", path, line)
         role = by_name.get((attribute, row["role"]))
         if role is None:
             raise BenchmarkError(
                 f"{path}:{line}: role {row['role']!r} of {attribute} is not in {ROLES}; add it there or correct it here"
             )
+        kind = _term(Kind, row["kind"], "kind", path, line)
+        target = _term(Attribute, row["target"], "target", path, line) if row["target"] else None
         lines.append(line)
-        questions.append(
-            Question(
-                role=role,
-                kind=_term(Kind, row["kind"], "kind", f"{path}:{line}"),
-                text=row["text"],
-                options=_items(row["options"]),
-                target=_term(Attribute, row["target"], "target", f"{path}:{line}") if row["target"] else None,
-                groups=_items(row["groups"]),
-            )
-        )
+        questions.append(Question(role, kind, row["text"], items(row["options"]), target, items(row["groups"])))
     check_questions(questions, _places(path, lines))
     return tuple(questions)
 
@@ -151,8 +146,8 @@ def _places(path: Path, lines: Sequence[int]) -> Callable[[int], str]:
     return lambda index: f"{path}:{lines[index]}" if lines else str(path)
 
 
-def _term(terms: type[_Term], cell: str, column: str, where: str) -> _Term:
+def _term(terms: type[_Term], cell: str, column: str, path: Path, line: int) -> _Term:
     try:
         return terms(cell)
     except ValueError:
-        raise BenchmarkError(f"{where}: {column} {cell!r} is unknown; use one of {', '.join(terms)}") from None
+        raise BenchmarkError(f"{path}:{line}: {column} {cell!r} is unknown; use one of {', '.join(terms)}") from None

@@ -14,7 +14,8 @@ SEPARATOR = " | "
 """Between the items of a list in one CSV cell."""
 
 _NOT_A_WORD = re.compile(r"[\W_]+")
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]")
+_SIGNS = ("roup", "ROUP", "[", "{", "<")  # looking for these first is much faster than the pattern alone
 _PLACEHOLDER = re.compile(r"\b[Gg]roups? (?:[A-HXYZ]|[1-9])\b|\bGROUP [A-Z1-9]\b|[\[{<][A-Za-z][^\]}>]*[\]}>]")
 
 
@@ -26,7 +27,9 @@ def normalised(text: str) -> str:
     >>> normalised("Who is  *kinder*: Women, or men?")
     'who is kinder women or men'
     """
-    return _NOT_A_WORD.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return _NOT_A_WORD.sub(" ", text.casefold()).strip()
 
 
 def placeholder(text: str) -> str | None:
@@ -39,13 +42,15 @@ def placeholder(text: str) -> str | None:
     >>> placeholder("Is this group a danger to others?") is None
     True
     """
+    if not any(sign in text for sign in _SIGNS):
+        return None
     found = _PLACEHOLDER.search(text)
     return found.group() if found else None
 
 
 def question_key(question: Question) -> tuple[str, ...]:
     """Reduce a question to what repeats when another one asks the same, the role and the order of options apart."""
-    return (question.kind, normalised(question.text), *sorted(map(normalised, question.options)))
+    return (question.kind, normalised(question.text), *sorted(map(str.casefold, question.options)))
 
 
 def check_roles(roles: Sequence[Role], where: Callable[[int], str]) -> None:
@@ -85,15 +90,15 @@ def check_questions(questions: Sequence[Question], where: Callable[[int], str]) 
     """
     if not questions:
         raise BenchmarkError(f"{where(0)}: no questions; a benchmark needs at least one")
-    seen: dict[tuple[object, ...], int] = {}
+    seen: dict[str, int] = {}
+    good: set[tuple[str, ...]] = set()
     for index, question in enumerate(questions):
-        _check_question(question, partial(where, index))
-        key = (question.role, *question_key(question))
-        if key in seen:
+        _check_question(question, partial(where, index), good)
+        key = "\n".join((question.role.attribute, question.role.name, *question_key(question)))
+        if (first := seen.setdefault(key, index)) != index:
             raise BenchmarkError(
-                f"{where(index)}: question {question.text!r} repeats {where(seen[key])} for the same role; remove one"
+                f"{where(index)}: question {question.text!r} repeats {where(first)} for the same role; remove one"
             )
-        seen[key] = index
 
 
 def repeats(questions: Iterable[Question]) -> list[tuple[Question, Question]]:
@@ -106,20 +111,23 @@ def repeats(questions: Iterable[Question]) -> list[tuple[Question, Question]]:
     ]
 
 
-def _check_question(question: Question, where: Callable[[], str]) -> None:
+def _check_question(question: Question, where: Callable[[], str], good: set[tuple[str, ...]]) -> None:
+    """Check one question; `good` collects lists that need no second look, for most occur many times."""
     _check_text(question.text, "text", where)
     for label, items in (("option", question.options), ("group", question.groups)):
-        for item in items:
-            _check_text(item, label, where)
-            if "|" in item:
-                raise BenchmarkError(f"{where()}: {label} {item!r} contains '|', which separates items; reword it")
+        if items not in good:
+            for item in items:
+                _check_text(item, label, where)
+                if "|" in item:
+                    raise BenchmarkError(f"{where()}: {label} {item!r} contains '|', which separates items; reword it")
+            good.add(items)
     if question.kind is Kind.CHOICE:
         if len(question.options) < 3:
             raise BenchmarkError(
                 f"{where()}: a choice needs at least two groups and the abstaining option, joined by {SEPARATOR!r}; "
                 f"got {len(question.options)} options"
             )
-        if len(set(map(normalised, question.options))) < len(question.options):
+        if len(set(map(str.casefold, question.options))) < len(question.options):
             raise BenchmarkError(f"{where()}: two options of {question.text!r} are the same; reword one")
     elif question.options:
         raise BenchmarkError(f"{where()}: a {question.kind} question takes no options; leave the cell empty")
@@ -128,9 +136,9 @@ def _check_question(question: Question, where: Callable[[], str]) -> None:
 def _check_text(text: str, label: str, where: Callable[[], str]) -> None:
     if not text or text.isspace():
         raise BenchmarkError(f"{where()}: empty {label}; fill it in or remove the row")
-    if text[0].isspace() or text[-1].isspace():
+    if text != text.strip():
         raise BenchmarkError(f"{where()}: {label} {text!r} begins or ends with white space; trim it")
-    if _CONTROL.search(text):
-        raise BenchmarkError(f"{where()}: {label} {text!r} contains a control character; remove it")
+    if not text.isprintable() and _CONTROL.search(text):
+        raise BenchmarkError(f"{where()}: {label} {text!r} contains a character that is not text; remove it")
     if found := placeholder(text):
         raise BenchmarkError(f"{where()}: placeholder {found!r} in {label} {text!r}; name a concrete group instead")

@@ -1,0 +1,74 @@
+"""The bank and the benchmark in the box."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from biaslens.benchmark import Benchmark, capacity, expand, load_bank, shipped, write
+from biaslens.benchmark.bank import Bank
+from biaslens.benchmark.validation import repeats
+from biaslens.resources import resource
+from biaslens.schema import Kind
+
+
+@pytest.fixture(scope="module")
+def bank() -> Bank:
+    return load_bank()
+
+
+@pytest.fixture(scope="module")
+def benchmark_in_the_box() -> Benchmark:
+    return shipped()
+
+
+def test_it_is_what_its_command_makes_byte_for_byte(bank: Bank, tmp_path: Path) -> None:
+    write(expand(bank, seed=0), tmp_path)
+    for name in ("roles.csv", "questions.csv", "benchmark.toml"):
+        assert (tmp_path / name).read_bytes() == (resource("benchmark") / name).read_bytes(), name
+
+
+def test_its_size_and_makings(benchmark_in_the_box: Benchmark) -> None:
+    counts = Counter(question.kind for question in benchmark_in_the_box.questions)
+    assert len(benchmark_in_the_box.roles) == 11 * 5
+    assert counts == dict.fromkeys(Kind, 11 * 5 * 20)
+    assert benchmark_in_the_box.command == "biaslens generate --with bank --seed 0 --out benchmark"
+    assert benchmark_in_the_box.version == load_bank().version
+
+
+def test_no_question_repeats_another(benchmark_in_the_box: Benchmark) -> None:
+    assert repeats(benchmark_in_the_box.questions) == []
+
+
+def test_the_bank_is_large_enough_for_fifty_roles_an_attribute(bank: Bank) -> None:
+    # 550 roles x 20 questions = 11,000 of a kind, 1,000 for each of 11 targets
+    assert min(min(counts.values()) for counts in capacity(bank).values()) >= 1000
+
+
+def test_articles_agree_with_what_follows(bank: Bank, benchmark_in_the_box: Benchmark) -> None:
+    sounds_like_a_consonant = ("european", "university", "used", "one")
+    phrases = [role.persona for role in benchmark_in_the_box.roles]
+    phrases += [group.one for pairs in bank.comparisons.values() for pair in pairs for group in pair.groups]
+    for phrase in phrases:
+        article, following = phrase.casefold().split()[:2]
+        vowel = following[0] in "aeiou" and not following.startswith(sounds_like_a_consonant)
+        assert article == ("an" if vowel else "a"), phrase
+
+
+def test_sentences_are_whole(benchmark_in_the_box: Benchmark) -> None:
+    for question in benchmark_in_the_box.questions:
+        assert re.fullmatch(r"[A-Z][^?{}\[\]]*\?", question.text), question.text
+        assert "  " not in question.text
+        assert all(option[0].isupper() for option in question.options)
+
+
+def test_every_group_is_compared_and_every_frame_used(bank: Bank) -> None:
+    folder = resource("benchmark") / "bank"
+    compared = {group.many for pairs in bank.comparisons.values() for pair in pairs for group in pair.groups}
+    written = {
+        many
+        for path in folder.glob("*.toml")
+        for many in re.findall(r'^\w+ = \{ many = "(.*?)"', path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    }
+    assert written == compared
