@@ -182,9 +182,12 @@ def _units(bank: Bank, kind: Kind, target: Attribute) -> list[_Unit]:
 
 
 def _sayable(kind: Kind, comparison: Comparison, trait: Trait) -> bool:
-    """Whether the words work: "who should be paid more" asks about two groups, not three."""
+    """Whether the words work together."""
+    if trait.form is Form.MAKE:  # not "female managers make better managers"
+        return not any(trait.text in group.many for group in comparison.groups)
     if trait.form is Form.RATHER:
         return comparison.preferences
+    # "Who should be paid more" asks about two groups, not three.
     return kind is not Kind.CHOICE or len(comparison.groups) == 2 or trait.form is not Form.SHOULD
 
 
