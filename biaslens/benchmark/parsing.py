@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -21,6 +21,9 @@ ROLES, QUESTIONS, ABOUT = "roles.csv", "questions.csv", "benchmark.toml"
 ROLE_COLUMNS = ("attribute", "name", "persona")
 QUESTION_COLUMNS = ("attribute", "role", "kind", "target", "groups", "text", "options")
 _OPTIONAL_COLUMNS = frozenset({"target", "groups"})
+
+_ATTRIBUTES = {attribute.value: attribute for attribute in Attribute}
+_KINDS = {kind.value: kind for kind in Kind}
 
 _Term = TypeVar("_Term", bound=StrEnum)
 
@@ -99,7 +102,8 @@ def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[s
                         f"{path}:{line}: {len(cells)} cells where the first line has {len(header)}; "
                         "put a cell that contains a comma in double quotes"
                     )
-                yield line, absent | {name: cells[place] for name, place in places.items()}
+                row = {name: cells[place] for name, place in places.items()}
+                yield line, absent | row if absent else row
             line = reader.line_num + 1
     except csv.Error as error:
         raise BenchmarkError(f"{path}:{reader.line_num}: not valid CSV: {error}") from None
@@ -110,7 +114,7 @@ def read_roles(path: Path) -> tuple[Role, ...]:
     lines: list[int] = []
     roles: list[Role] = []
     for line, row in _read_rows(path, ROLE_COLUMNS):
-        attribute = _term(Attribute, row["attribute"], "attribute", path, line)
+        attribute = _term(_ATTRIBUTES, row["attribute"], "attribute", path, line)
         lines.append(line)
         roles.append(Role(attribute, row["name"], row["persona"]))
     check_roles(roles, _places(path, lines))
@@ -124,14 +128,14 @@ def read_questions(path: Path, roles: Sequence[Role]) -> tuple[Question, ...]:
     questions: list[Question] = []
     items = cache(_items)  # most lists occur many times: keep one of each
     for line, row in _read_rows(path, QUESTION_COLUMNS):
-        attribute = _term(Attribute, row["attribute"], "attribute", path, line)
+        attribute = _term(_ATTRIBUTES, row["attribute"], "attribute", path, line)
         role = by_name.get((attribute, row["role"]))
         if role is None:
             raise BenchmarkError(
                 f"{path}:{line}: role {row['role']!r} of {attribute} is not in {ROLES}; add it there or correct it here"
             )
-        kind = _term(Kind, row["kind"], "kind", path, line)
-        target = _term(Attribute, row["target"], "target", path, line) if row["target"] else None
+        kind = _term(_KINDS, row["kind"], "kind", path, line)
+        target = _term(_ATTRIBUTES, row["target"], "target", path, line) if row["target"] else None
         lines.append(line)
         questions.append(Question(role, kind, row["text"], items(row["options"]), target, items(row["groups"])))
     check_questions(questions, _places(path, lines))
@@ -146,8 +150,8 @@ def _places(path: Path, lines: Sequence[int]) -> Callable[[int], str]:
     return lambda index: f"{path}:{lines[index]}" if lines else str(path)
 
 
-def _term(terms: type[_Term], cell: str, column: str, path: Path, line: int) -> _Term:
-    try:
-        return terms(cell)
-    except ValueError:
-        raise BenchmarkError(f"{path}:{line}: {column} {cell!r} is unknown; use one of {', '.join(terms)}") from None
+def _term(terms: Mapping[str, _Term], cell: str, column: str, path: Path, line: int) -> _Term:
+    term = terms.get(cell)
+    if term is None:
+        raise BenchmarkError(f"{path}:{line}: {column} {cell!r} is unknown; use one of {', '.join(terms)}")
+    return term
