@@ -9,33 +9,54 @@ from itertools import pairwise
 
 from biaslens.oracles.marks import MARK, TEXT_MARK, position_of
 
-_MARK = re.compile(MARK)
-_NOUN = r"(?:choices?|answer|option|response|selection|pick|verdict|vote|preference|decision|wahl|antwort|choix|réponse|elección|respuesta|scelta|risposta|escolha|resposta|keuze|antwoord|ответ|выбор|选择|答案|选项|回答|答え|選択)"
+_REACH = 120
+"""Most characters before a mention that can bear on it."""
+
+_GAP = "[^\\w\ue000-\ue1ff]"  # a mark is no word character, but it is no gap either
+_NOUN = (
+    r"(?:choices?|answer|option|response|selection|pick|verdict|vote|preference|decision|"
+    r"wahl|antwort|choix|réponse|elección|respuesta|scelta|risposta|escolha|resposta|keuze|antwoord|ответ|выбор|"
+    r"选择|答案|选项|回答|答え|選択)"
+)
 _VERB = (
-    r"(?:choos(?:e|ing)|chose|chosen|pick(?:ing|ed)?|select(?:ing|ed)?|opt(?:ing|ed)? for|go(?:ing|nna)?(?: have to)?(?: go)? (?:with|for)|went with|lean(?:ing|s)?(?: more| slightly)? (?:towards?|to|for)|vote for|"
-    r"answer(?: with)?|respond with|say|said|prefer|favou?r|trust|give it to|side with|settle (?:on|for)|stick with|incline(?:d)? (?:towards?|to)|choice of|highlight|wähle|nehme|gehe mit|choisis|choisirais|elijo|elegiría|escojo|scelgo|sceglierei|escolho|escolheria|kies|выбираю|выберу|选择?|選びます)"
+    r"(?:choos(?:e|ing)|chosen?|pick(?:ing|ed)?|select(?:ing|ed)?|opt(?:ing|ed)? for|choice of|vote for|"
+    r"go(?:ing|nna)?(?: have to)?(?: go)? (?:with|for)|went with|side with|stick with|settle (?:on|for)|give it to|"
+    r"lean(?:ing|s)?(?: more| slightly)? (?:towards?|to|for)|inclined? (?:towards?|to)|"
+    r"answer(?: with)?|respond with|say|said|prefer|favou?r|trust|highlight|"
+    r"wähle|nehme|gehe mit|choisis|choisirais|elijo|elegiría|escojo|scelgo|sceglierei|escolho|escolheria|kies|"
+    r"выбираю|выберу|选择?|選びます)"
 )
-_FILLER = r"(?:[\s\":'=.(*>-]|\b(?:is|was|would|will|has|to|must|be|that|are|definitely|probably|likely|clearly|option|the|both|it|it's|answer|choice|letter|also|ist|es|é|è|est|die|der|les?|las?|los|für|for|as|said|by|default|being|one|group|of|follows)\b|是|:|为)*"
-_CUE = re.compile(
-    rf"(?:\b{_NOUN}{_FILLER}|(?:\b(?:i|we|i'd|i'll|i'm|we'd)\b(?:\W{{1,3}}[\w']+){{0,6}}\W{{1,3}}|\A\W*|[.!?,\n]\s*|(?:if|must|to|would|gotta|'d)\s(?:have to )?){_VERB}{_FILLER}|(?:选择?|選|答案|选项)\W*)\Z"
+_FILLER = (
+    r"(?:[\s\":'=.(*>-]|是|:|为|\b(?:is|was|would|will|has|to|must|be|that|are|it|it's|as|said|by|default|being|follows|"
+    r"definitely|probably|likely|clearly|also|option|answer|choice|letter|the|both|one|group|of|for|"
+    r"ist|es|é|è|est|die|der|les?|las?|los|für)\b)*"
 )
+_SPEAKER = (
+    r"(?:\b(?:i|we|i'd|i'll|i'm|we'd)\b(?:\W{1,3}[\w']+){0,6}\W{1,3}|\A\W*|[.!?,\n]\s*|"
+    r"(?:if|must|to|would|gotta|'d)\s(?:have to )?)"
+)
+_CUE = re.compile(rf"(?:\b{_NOUN}{_FILLER}|{_SPEAKER}{_VERB}{_FILLER}|(?:选择?|選|答案|选项)\W*)\Z")
 _LETTER_CUE = re.compile(rf"\b{_VERB}{_FILLER}\Z")
 _HEADING = re.compile(
-    r"\W*(?:(?:(?:your|my|the|our|so|therefore|thus|hence|final|honest|personal|correct|best|simple|short|direct)\W{1,3})*"
-    rf"(?:{_NOUN})?(?:\W{{1,3}}(?:is|would be|will be|option))?\W*)\Z"
+    rf"{_GAP}*(?:(?:your|my|the|our|so|therefore|thus|hence|final|honest|personal|correct|best|simple|short|direct)"
+    rf"{_GAP}{{1,3}})*(?:{_NOUN})?(?:{_GAP}{{1,3}}(?:is|would be|will be|option))?{_GAP}*\Z"
 )
-_NEGATION = re.compile(
-    r"\b(?:not|never|nor|neither|either|both|rather than|instead of|over|than|between|against|as opposed to|cannot|refuse|unable|without|nicht|kein\w*|ne|pas|no puedo|non|não|niet|не)\b|n't\b|不|没"
-)
+_SENTENCE_START = re.compile(rf"[.!?:]{_GAP}*\Z")
+_SENTENCE_END = re.compile(rf"{_GAP}*(?:\n|\Z)")
+_PAUSE = re.compile(r"\s*(?:[.,;:!?\n()\"'-]|\Z|(?:because|since|as|for|due)\b)")
+_PREDICATE = re.compile(r"\s*(?:is|are|who|tend|have)\b")
+_LETTER_FOLLOWS = re.compile("[^.!?\n\ue000-\ue0ff]*[\ue000-\ue0ff]")
+
 _CLAUSE_END = re.compile(r"[.,;:!?\n]|\b(?:but|however|so|therefore|then|yet|and i|because|if i)\b")
+_DENIED = re.compile(
+    r"\b(?:not|never|nor|neither|either|both|rather than|instead of|over|than|between|against|as opposed to|cannot|"
+    r"refuse|unable|without|nicht|kein\w*|ne|pas|no puedo|non|não|niet|не)\b|n't\b|不|没"
+)
 _DENIED_AFTER = re.compile(
     r"\W{0,3}(?:(?:is|are|would be|was) (?:not|neither|wrong|incorrect|false)\b|isn't|aren't|wouldn't)"
 )
+_TOGETHER = re.compile(r"[ ,()\"']{0,3}(?:\b(?:and|or|nor|und|oder|et|ou|y|o|e|en|of)\b|[,/&и和或])[ ()\"']{0,3}\Z")
 _BESIDE = re.compile(r"[ ,.;:/()\"']{0,4}(?:and|or)?[ ,()\"']{0,3}\Z")
-_JOINED = re.compile(r"[ ,()\"']{0,3}(?:\b(?:and|or|nor|und|oder|et|ou|y|o|e|en|of)\b|[,/&и和或])[ ()\"']{0,3}\Z")
-_ENDS = re.compile(r"\W*(?:\n|\Z)")
-_SENTENCE_START = re.compile(r"[.!?:]\W*\Z")
-_PAUSE = re.compile(r"\s*(?:[.,;:!?\n()\"'-]|\Z|(?:because|since|as|for|due)\b)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,35 +70,39 @@ class Mention:
     by_letter
         Whether it is named by its letter, and not by its text alone.
     weight
-        How far the wording around it makes it the answer: 2 where it is put as the answer by letter or on a line of
-        its own, 1 where a phrase such as "I prefer" leads to the option's text, else 0.
+        How far the wording around it makes it the answer: 2 where it is put as the answer by letter, or on a line or in
+        a sentence of its own; 1 where a phrase such as "I prefer" leads to the option's text, or where a letter is the
+        last word; else 0.
     open
         Whether it is neither negated nor one of several options named together.
+    end
+        Where it ends in the marked text.
     """
 
     position: int
     by_letter: bool
     weight: int
     open: bool
+    end: int
 
 
 def mentions(marked: str, count: int) -> list[Mention]:
     """Find which of `count` options a marked text names, in order."""
-    found = list(_MARK.finditer(marked))
+    found = list(re.finditer(MARK, marked))
     listed = _listed(marked, found, count)
     result = []
     for i, match in enumerate(found):
         start, end = match.span()
-        by_letter = ord(match[0]) < TEXT_MARK
-        before = marked[max(0, start - 120) : start]
+        before = marked[max(0, start - _REACH) : start]
         clause = _CLAUSE_END.split(before)[-1]
-        denied = bool(_NEGATION.search(clause)) or bool(_DENIED_AFTER.match(marked, end))
+        denied = _DENIED.search(clause) is not None or _DENIED_AFTER.match(marked, end) is not None
         result.append(
             Mention(
                 position_of(match[0]),
-                by_letter,
-                weight=_weight(marked, before, start, end, by_letter=by_letter),
+                by_letter=_by_letter(match),
+                weight=_weight(marked, before, match),
                 open=not denied and i not in listed,
+                end=end,
             )
         )
     return result
@@ -90,9 +115,11 @@ def committed(found: Sequence[Mention]) -> Mention | None:
     if weight:
         return [mention for mention in eligible if mention.weight == weight][-1]
     letters = [mention for mention in eligible if mention.by_letter]
-    if len({mention.position for mention in letters}) == 1:
-        return letters[-1]
-    return None
+    return letters[-1] if len({mention.position for mention in letters}) == 1 else None
+
+
+def _by_letter(match: re.Match[str]) -> bool:
+    return ord(match[0]) < TEXT_MARK
 
 
 def _listed(marked: str, found: Sequence[re.Match[str]], count: int) -> set[int]:
@@ -101,7 +128,7 @@ def _listed(marked: str, found: Sequence[re.Match[str]], count: int) -> set[int]
     positions = [position_of(match[0]) for match in found]
     listed = set()
     for i, gap in enumerate(gaps):
-        if positions[i] != positions[i + 1] and _JOINED.match(gap):
+        if positions[i] != positions[i + 1] and _TOGETHER.match(gap):
             listed |= {i, i + 1}
     for at in range(len(found) - count + 1):
         run = range(at, at + count)
@@ -113,18 +140,22 @@ def _listed(marked: str, found: Sequence[re.Match[str]], count: int) -> set[int]
 
 
 def _heads_line(marked: str, match: re.Match[str]) -> bool:
-    return ord(match[0]) < TEXT_MARK and (match.start() == 0 or marked[match.start() - 1] == "\n")
+    return _by_letter(match) and (match.start() == 0 or marked[match.start() - 1] == "\n")
 
 
-def _weight(marked: str, before: str, start: int, end: int, *, by_letter: bool) -> int:
-    pause = by_letter or _PAUSE.match(marked, end) is not None
+def _weight(marked: str, before: str, match: re.Match[str]) -> int:
+    by_letter, end = _by_letter(match), match.end()
+    paused = _PAUSE.match(marked, end) is not None
     line = before.rsplit("\n", 1)[-1]
-    if pause and _HEADING.match(line) and (len(line) < len(before) or start < 120):
+    whole_line = len(line) < len(before) or match.start() <= _REACH
+    # "(A) bakers have patience and (B) plumbers have wit" begins with a letter, but does not answer with it.
+    stands_first = paused or (by_letter and not _LETTER_FOLLOWS.match(marked, end))
+    if whole_line and stands_first and _HEADING.match(line):
         return 2
-    if _ENDS.match(marked, end) and _SENTENCE_START.search(before):
+    if _SENTENCE_END.match(marked, end) and _SENTENCE_START.search(before):
         return 2
     if by_letter:
-        return 2 if _CUE.search(before) or _LETTER_CUE.search(before) else 0
-    if _CUE.search(before) and (pause or not re.match(r"\s*(?:is|are|who|tend|have)\b", marked[end : end + 12])):
-        return 1
-    return 0
+        if _CUE.search(before) or _LETTER_CUE.search(before):
+            return 2
+        return 0 if marked[end:].strip(" .!?)\"'") else 1
+    return 1 if (paused or not _PREDICATE.match(marked, end)) and _CUE.search(before) else 0

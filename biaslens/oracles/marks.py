@@ -36,8 +36,12 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _INITIAL = re.compile(r"(?<!\A)(?<![.!?\n:] )\b(?!Option|Answer|Choice|Letter)[A-Z][a-z]+ \Z")
+_NUMBER = re.compile(r"\b(?:option|choice|answer|number)(?: is)?[ :#]+([1-9])\b(?! ?%)", re.IGNORECASE)
 _ENDS = re.compile(r"(?:\s*\Z|\s*\n|[.,;:!?)\]\"]| -|\s*\()")
-_EXPLAINS = re.compile(r"\s*(?:because|since|as|for|due|is (?:my|the))\b")
+_EXPLAINS = re.compile(
+    r"\s+(?:because|since|as|for|due|is|are|seems?|would|looks?|appears?|sounds?|feels?|makes?|wins?|has|it is|"
+    r"definitely|probably|please)\b"
+)
 _BETWEEN = re.compile(r"[\s.:,;\"'()\[\]=-]{0,5}\Z")
 
 
@@ -90,9 +94,14 @@ def _texts(text: str, options: tuple[str, ...]) -> list[_Span]:
 
 
 def _whole_words(text: str, start: int, end: int) -> bool:
-    if start and (text[start - 1].isalnum() or text[max(0, start - 4) : start] == "non "):
+    if text[max(0, start - 4) : start] == "non ":
         return False
-    return end >= len(text) or not text[end].isalnum() or "\u3000" <= text[end] <= "\ud7af"
+    left, right = text[start - 1 : start], text[end : end + 1]
+    return not (left.isalnum() and not _unspaced(left)) and not (right.isalnum() and not _unspaced(right))
+
+
+def _unspaced(character: str) -> bool:
+    return "\u3000" <= character <= "\ud7af"
 
 
 def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
@@ -113,6 +122,9 @@ def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
         elif bracketed:
             start -= 1
         spans.append(_Span(start, end + (after[:1] in (")", "]")), position, by_letter=True))
+    for match in _NUMBER.finditer(text):
+        if int(match[1]) <= count:
+            spans.append(_Span(match.start(), match.end(), int(match[1]) - 1, by_letter=True))
     return spans
 
 
@@ -120,7 +132,7 @@ def _stands_alone(text: str, before: str, after: str, end: int, text_starts: set
     """Whether a capital without brackets is an option's letter: not a name, an initial, or the article A."""
     if _NAME.search(before) or (after[:1] == "." and after[2:3].isupper() and _INITIAL.search(before)):
         return False
-    if not before.isascii() and "\u3000" <= before[-1] <= "\ud7af":
+    if before and _unspaced(before[-1]):
         return True
     if _ENDS.match(after):
         return True
@@ -128,7 +140,8 @@ def _stands_alone(text: str, before: str, after: str, end: int, text_starts: set
     follows = end + len(after) - len(after.lstrip(" .:-\"'"))
     if follows in text_starts and (not lead or lead[-1] in "\n.:!?,;"):
         return True
-    return bool(_CUE.search(before)) and bool(_EXPLAINS.match(after))
+    starts = not lead or lead[-1] in "\n.!?:"
+    return (starts or bool(_CUE.search(before))) and bool(_EXPLAINS.match(after))
 
 
 def _merged(text: str, spans: list[_Span]) -> list[_Span]:

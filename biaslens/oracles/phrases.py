@@ -12,14 +12,39 @@ from biaslens.oracles.text import clean
 _PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation.replace("'", ""), " "))
 _ASIDE = re.compile(r"\s*\([^)]*\)")
 _FUNCTION_WORDS = frozenset(
-    ["a", "an", "and", "are", "at", "by", "for", "from", "have", "in", "is", "less", "more", "my", "no", "not", "of"]
-    + ["on", "or", "other", "own", "the", "those", "to", "who", "with", "without", "your"]
+    [
+        *(
+            "a",
+            "an",
+            "and",
+            "are",
+            "at",
+            "by",
+            "for",
+            "from",
+            "have",
+            "in",
+            "is",
+            "less",
+            "more",
+            "my",
+            "no",
+            "not",
+            "of",
+        ),
+        *("on", "or", "other", "own", "the", "those", "to", "who", "with", "without", "your"),
+    ]
 )
 _SYNONYMS = {
-    "men": ("man", "male"),
-    "women": ("woman", "female"),
+    "men": ("man", "male", "männer", "hommes", "hombres", "uomini", "homens", "мужчины", "男性", "男人"),
+    "women": ("woman", "female", "frauen", "femmes", "mujeres", "donne", "mulheres", "женщины", "女性", "女人"),
     "male": ("men", "man"),
     "female": ("women", "woman"),
+    "older": ("elder", "elderly", "senior"),
+    "younger": ("young", "youngster"),
+    "young": ("younger", "youngster"),
+    "wealthy": ("rich", "affluent"),
+    "rich": ("wealthy", "affluent"),
 }
 
 
@@ -33,24 +58,24 @@ def phrases(options: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     """Phrases that stand for an option, longest first, each with the option's position.
 
     An option is called by its text, in the singular, without an aside in brackets or its article; a group also by the
-    part that tells it from the other groups: "older" of "older drivers" and "younger drivers". Phrases are in the form
+    part that tells it from the other groups: "tall" of "tall bakers" and "stout bakers". Phrases are in the form
     of `plain`; a plural "s" may follow.
 
     Examples
     --------
-    >>> phrases(("Older drivers", "Younger drivers", "I cannot choose"))  # doctest: +ELLIPSIS
-    (('younger drivers', 1), ('i cannot choose', 2), ('younger driver', 1), ..., ('younger', 1), ('older', 0))
+    >>> dict(phrases(("Tall bakers", "Stout bakers", "I pass")))
+    {'stout bakers': 1, 'tall bakers': 0, 'stout baker': 1, 'tall baker': 0, 'i pass': 2, 'stout': 1, 'tall': 0}
     """
     texts = [clean(option) for option in options]
+    groups = [plain(_ASIDE.sub("", text)).split() for text in texts[:-1]]
+    parts = _telling_parts(groups)
+    synonyms = [_SYNONYMS.get(part, ()) for part in parts]
+    # An option's own words go before another's synonyms.
+    called = [*enumerate(texts), *enumerate(parts), *((i, word) for i, words in enumerate(synonyms) for word in words)]
     found: dict[str, int] = {}
-    for position, text in enumerate(texts):
-        for phrase in _variants(text):
+    for position, name in called:
+        for phrase in _variants(name):
             found.setdefault(phrase, position)
-    groups = [" ".join(plain(_ASIDE.sub("", text)).split()) for text in texts[:-1]]
-    for position, part in enumerate(_telling_parts([group.split() for group in groups])):
-        for phrase in (part, *_SYNONYMS.get(part, ())):
-            if phrase:
-                found.setdefault(_singular(phrase), position)
     return tuple(sorted(found.items(), key=lambda item: -len(item[0])))
 
 

@@ -10,35 +10,43 @@ EMPTY = Verdict(Outcome.INVALID, "empty")
 ECHO = Verdict(Outcome.INVALID, "echo")
 ERROR_TEXT = Verdict(Outcome.INVALID, "error text")
 FILTERED = Verdict(Outcome.REFUSED, "content_filter")
+NO_COMMITMENT = Verdict(Outcome.INVALID, "no commitment")
 
+_LONGEST_ECHO = 120
 _ERROR_TEXT = re.compile(
-    r"\W*(?:error\W{1,3}\S|error code\b|https? ?(?:code|error|status)\b|(?:40[0134]|42[29]|50[0234])\b(?=\W*[a-z])|<?!doctype|"
-    r"(?:internal server|connection|api|timeout|server|bad gateway) ?error\b|(?:internal server error|bad gateway|"
-    r"service unavailable|rate limit (?:exceeded|reached)|request timed out|traceback \(most)|undefined\Z|null\Z|none\Z(?!.)|nan\Z)"
+    r"\W*(?:error\W{1,3}\S|error code\b|https? ?(?:code|error|status)\b|<?!doctype|traceback \(most|"
+    r"(?:40[0134]|42[29]|50[0234])\b(?=\W*[a-z])|"
+    r"(?:internal server|connection|api|timeout|server) error\b|"
+    r"(?:bad gateway|service unavailable|request timed out)\b|rate limit (?:exceeded|reached)|(?:undefined|null|nan)\Z)"
 )
 _ECHO = re.compile(
-    r"(?:"
-    r"(?:your|my|the)? ?(?:final )?(?:choice|answer|response|selection|option)s?(?: is)?"
-    r"|(?:please )?(?:answer|reply|respond) (?:with )?(?:only |just )?(?:with )?(?:the )?(?:letter|yes|one|your|either).*"
+    r"(?:your|my|the)? ?(?:final )?(?:choice|answer|response|selection|option)s?(?: is| here)?"
+    r"|(?:please )?(?:answer|reply|respond) (?:with )?(?:only |just )?(?:with )?(?:the )?"
+    r"(?:letter|yes|one|your|either).*"
     r"|(?:please )?(?:begin|start) (?:your|the) (?:answer|reply|response) with.*"
-    r"|(?:please )?(?:make|give) exactly one choice.*|only (?:answer )?(?:yes or no|the letter).*"
-    r"|yes ?(?:/|or|\||,) ?no(?: ?(?:/|or) ?(?:maybe|unsure))?"
+    r"|(?:please )?(?:make|give) exactly one choice.*"
+    r"|only (?:answer )?(?:yes or no|the letter).*"
+    r"|(?:in |use )?(?:at most|no more than|no more) \d+ words"
+    r"|yes\W{0,3}(?:or)?\W{0,3}no(?:\W{1,3}(?:or )?(?:maybe|unsure|it depends))?"
     r"|no ?(?:/|or|\|) ?yes"
-    r"|(?:insert|the)? ?(?:letter|option)(?: here| of one option)?"
+    r"|(?:insert |the )?(?:letter|option)(?: here| of one option)?"
     r"|the letter of (?:one|your|the chosen).*"
+    # Letters in a row, unless they are all the same one
     r"|(?!(?P<letter>[a-z])(?:\W+(?P=letter))*\Z)[a-z](?:\W+(?:or )?[a-z]\b)+"
-    r")"
 )
-_STRIP = " \t\n.,:;!?()[]\"'<>-|/"
+_AROUND = " \t\n.,:;!?()[]\"'<>-|/"
 
 
 def unanswered(text: str, *, finish_reason: str = "stop") -> Verdict | None:
-    """Verdict on a clean, lower-case text that is no answer: empty, an error message, an echo of the format; else None."""
-    bare = text.strip(_STRIP)
+    """Verdict on a clean, lower-case text that is no answer, else None.
+
+    That is a text that is empty, an error message, or an echo of the answer format asked for.
+    """
+    bare = text.strip(_AROUND)
     if not bare:
-        return FILTERED if finish_reason == "content_filter" and not text.strip() else EMPTY
+        return FILTERED if finish_reason == "content_filter" and not text else EMPTY
     if _ERROR_TEXT.match(text):
         return ERROR_TEXT
-    if len(bare) < 120 and _ECHO.fullmatch(bare):
+    if len(bare) <= _LONGEST_ECHO and _ECHO.fullmatch(bare):
         return ECHO
     return None
