@@ -39,7 +39,8 @@ def plan_command(tasks: list[Task], *, as_json: bool) -> None:
     click.echo(
         "Tokens in are counted at four characters each, answers as long as asked for. Votes are the most that can be "
         "asked; stopping at a certain majority spares up to a third. Hours are at the limits given "
-        "(--requests-per-minute, --tokens-per-minute) or, without limits, at --concurrency and usual answer times."
+        "(--requests-per-minute, --tokens-per-minute) or configured, else at those of the lowest paying tier where the "
+        "catalogue knows them, else at --concurrency and usual answer times."
     )
 
 
@@ -64,6 +65,9 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
         try:
             with Bar() as bar:
                 result = evaluate(task.spec, pace=task.pace, observer=bar)
+        except KeyboardInterrupt:
+            click.echo("stopped; the same command asks only what is missing", err=True)
+            sys.exit(INTERRUPTED)
         except BiasLensError as error:
             if len(tasks) == 1:
                 raise

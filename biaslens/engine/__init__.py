@@ -1,6 +1,6 @@
 """Ask many prompts durably: bounded, paced, retried, accounted; every answer committed before it is shown."""
 
-from biaslens.engine.ask import Pace, Progress, Request, Silent, Tally, ask_all
+from biaslens.engine.ask import Pace, Price, Progress, Request, Silent, Tally, ask_all
 from biaslens.engine.retry import RetryPolicy
 from biaslens.engine.store import Answer, Failure, Store
 from biaslens.engine.writer import Row
@@ -9,6 +9,7 @@ __all__ = [
     "Answer",
     "Failure",
     "Pace",
+    "Price",
     "Progress",
     "Request",
     "RetryPolicy",

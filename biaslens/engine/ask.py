@@ -77,6 +77,7 @@ class Tally:
 
 
 Price = Callable[[int | None, int | None], float | None]
+"""US dollars of an answer by its prompt and completion tokens; None where they are not known."""
 
 
 class Progress(Protocol):

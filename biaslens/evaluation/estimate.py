@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from biaslens.engine import Pace
 from biaslens.engine.limits import estimate_tokens
+from biaslens.evaluation.pacing import pace_for
 from biaslens.evaluation.prompting import ask_messages, judge_messages, persona_of
 from biaslens.evaluation.spec import Spec
-from biaslens.models.catalogue import price
+from biaslens.models.catalogue import entry, price
 from biaslens.schema import Kind, Question
+from biaslens.settings import Settings, load_settings
 
 ANSWER_TOKENS = {Kind.YES_NO: 2, Kind.CHOICE: 4, Kind.WHY: 130}
 """Expected length of an answer in tokens: a word, a letter, and the hundred words a why question allows."""
@@ -39,7 +41,8 @@ class Load:
     dollars
         Price, or None where the catalogue knows none.
     hours
-        Time at the given limits, or at the concurrency where there are none.
+        Time at the limits given or configured, else at those the catalogue knows of the lowest paying tier, else at
+        the concurrency.
     """
 
     model: str
@@ -51,12 +54,13 @@ class Load:
     hours: float
 
 
-def estimate(spec: Spec, questions: Sequence[Question], pace: Pace) -> list[Load]:
+def estimate(spec: Spec, questions: Sequence[Question], pace: Pace, *, settings: Settings | None = None) -> list[Load]:
     """Estimate calls, tokens, price and hours of an evaluation from a run's start; asks nothing.
 
     Prompts are rendered, so their share is as good as four characters a token; answers are assumed to be as long as
     they are asked to be. Early stopping spares about a third of the votes counted here.
     """
+    settings = settings or load_settings()
     prompt, completion, seconds = 0, 0, 0.0
     judge_prompt = 0
     for question in questions:
@@ -72,34 +76,32 @@ def estimate(spec: Spec, questions: Sequence[Question], pace: Pace) -> list[Load
     calls = len(questions) * spec.trials * len(spec.conditions)
     whys = sum(question.kind is Kind.WHY for question in questions) * spec.trials * len(spec.conditions)
     votes = whys * spec.votes_per_judge
-    return [
-        _load(spec.model, "answers", (calls, prompt, completion), seconds, pace),
-        *(
-            _load(
-                judge,
-                "votes",
-                (votes, judge_prompt * spec.votes_per_judge, votes * JUDGE_TOKENS),
-                votes * JUDGE_SECONDS,
-                pace,
-            )
-            for judge in spec.judges
-        ),
-    ]
+    loads = [_load(spec.model, "answers", (calls, prompt, completion), seconds, pace, settings=settings)]
+    for judge in spec.judges:
+        counts = (votes, judge_prompt * spec.votes_per_judge, votes * JUDGE_TOKENS)
+        loads.append(_load(judge, "votes", counts, votes * JUDGE_SECONDS, pace, settings=settings))
+    return loads
 
 
-def _load(model: str, purpose: str, counts: tuple[int, int, int], seconds: float, pace: Pace) -> Load:
+def _load(
+    model: str, purpose: str, counts: tuple[int, int, int], seconds: float, pace: Pace, *, settings: Settings
+) -> Load:
     calls, prompt_tokens, completion_tokens = counts
+    pace = pace_for(model, pace, settings)
+    known = entry(model, settings)
+    requests = pace.requests_per_minute or (known and known.requests_per_minute)
+    tokens = pace.tokens_per_minute or (known and known.tokens_per_minute)
     minutes = [seconds / 60 / pace.concurrency]
-    if pace.requests_per_minute:
-        minutes.append(calls / pace.requests_per_minute)
-    if pace.tokens_per_minute:
-        minutes.append((prompt_tokens + completion_tokens) / pace.tokens_per_minute)
+    if requests:
+        minutes.append(calls / requests)
+    if tokens:
+        minutes.append((prompt_tokens + completion_tokens) / tokens)
     return Load(
         model=model,
         purpose=purpose,
         calls=calls,
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
-        dollars=price(model, prompt_tokens, completion_tokens),
+        dollars=price(model, prompt_tokens, completion_tokens, settings),
         hours=max(minutes) / 60,
     )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -19,12 +18,12 @@ from biaslens.engine.interrupt import graceful_interrupt
 from biaslens.errors import InputError, ModelError
 from biaslens.evaluation.decide import RuleSettler
 from biaslens.evaluation.judging import Panel, VoteSettler
+from biaslens.evaluation.pacing import pace_for, price_of
 from biaslens.evaluation.plan import Plan, lay_out
 from biaslens.evaluation.prompting import ASK_HASH, JUDGE_HASH
 from biaslens.evaluation.spec import Spec
 from biaslens.evaluation.tables import TABLES
 from biaslens.models import ChatModel, open_model
-from biaslens.models.catalogue import price
 from biaslens.schema import Outcome, Question
 from biaslens.settings import Settings, load_settings
 
@@ -114,9 +113,17 @@ class _Start:
     """One start of an evaluation: everything that is open while it runs."""
 
     def __init__(
-        self, spec: Spec, *, store: Store, models: Mapping[str, ChatModel], observer: Observer, stop: asyncio.Event
+        self,
+        spec: Spec,
+        *,
+        settings: Settings,
+        store: Store,
+        models: Mapping[str, ChatModel],
+        observer: Observer,
+        stop: asyncio.Event,
     ) -> None:
         self.spec = spec
+        self.settings = settings
         self.store = store
         self.models = models
         self.observer = observer
@@ -135,8 +142,8 @@ class _Start:
                     plan.missing(),
                     model=self.models[self.spec.model],
                     store=self.store,
-                    pace=pace,
-                    price=partial(price, self.spec.model),
+                    pace=pace_for(self.spec.model, pace, self.settings),
+                    price=price_of(self.spec.model, self.settings),
                     settle=settle,
                     progress=_Phase(self.observer, settle.outcomes),
                     stop=self.stop,
@@ -159,8 +166,8 @@ class _Start:
                         panel.requests(reader, judge),
                         model=self.models[judge],
                         store=self.store,
-                        pace=pace,
-                        price=partial(price, judge),
+                        pace=pace_for(judge, pace, self.settings),
+                        price=price_of(judge, self.settings),
                         settle=settle,
                         progress=_Phase(self.observer, settle.outcomes),
                         stop=self.stop,
@@ -230,7 +237,7 @@ async def evaluate_async(
         stack.enter_context(graceful_interrupt(stop, observer.interrupted))
         _record(store, spec, benchmark, models)
         await asyncio.to_thread(lay_out, store, spec, questions)
-        start = _Start(spec, store=store, models=models, observer=observer, stop=stop)
+        start = _Start(spec, settings=settings, store=store, models=models, observer=observer, stop=stop)
         planned, missing = await start.ask(questions, pace)
         unjudged = 0
         if spec.judges and not stop.is_set():
@@ -255,8 +262,17 @@ def evaluate(
     settings: Settings | None = None,
     observer: Observer | None = None,
 ) -> Evaluation:
-    """Evaluate a model from ordinary code; see `evaluate_async`, which this runs."""
-    return asyncio.run(evaluate_async(spec, pace=pace, judge_pace=judge_pace, settings=settings, observer=observer))
+    """Evaluate a model from ordinary code; see `evaluate_async`, which this runs.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At a second Ctrl-C; whatever had arrived is stored.
+    """
+    try:
+        return asyncio.run(evaluate_async(spec, pace=pace, judge_pace=judge_pace, settings=settings, observer=observer))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 def questions_of(spec: Spec) -> list[Question]:

@@ -68,7 +68,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max(date.timestamp() - time.time(), 0.0)
 
 
-def status_error(provider: str, status: int, body: object, headers: Mapping[str, str]) -> ModelError:
+def status_error(
+    provider: str, status: int, body: object, headers: Mapping[str, str], *, key: str | None = None
+) -> ModelError:
     """Turn a reply with an HTTP error status into the error that says what may be done about it.
 
     Parameters
@@ -81,13 +83,15 @@ def status_error(provider: str, status: int, body: object, headers: Mapping[str,
         The reply's JSON where it was JSON, else its text.
     headers
         The reply's headers, their names in lower case or in a case-insensitive mapping.
+    key
+        Environment variable that the key came from, for the message.
     """
     detail = _detail(body)
     text = " ".join(str(detail.get("message") or body or "no explanation").split())[:_MESSAGE_LENGTH]
     line = f"{provider}: HTTP {status}: {text}"
     wait = retry_after(headers)
     if status in (401, 403):
-        return AuthenticationError(f"{line}; check the key and what it may use", status=status)
+        return AuthenticationError(f"{line}; check {key or 'the key'} and what it may use", status=status)
     spent = status == 429 and not _QUOTA_CODES.isdisjoint(_codes(detail))
     if spent or status == 402:
         return AuthenticationError(f"{line}; the account's quota or balance is used up", status=status)
@@ -100,7 +104,9 @@ def status_error(provider: str, status: int, body: object, headers: Mapping[str,
     return RejectedError(line, status=status)
 
 
-def refused(provider: str, model: str, status: int, body: object, headers: Mapping[str, str]) -> Completion:
+def refused(
+    provider: str, model: str, status: int, body: object, headers: Mapping[str, str], *, key: str | None = None
+) -> Completion:
     """Read a refused request as an empty answer where it was the content filter that refused, else raise.
 
     Raises
@@ -113,7 +119,7 @@ def refused(provider: str, model: str, status: int, body: object, headers: Mappi
     codes = _codes(detail) | (_codes(inner) if isinstance(inner, dict) else set())
     if status in (400, 403) and not _FILTER_CODES.isdisjoint(codes):
         return Completion(text="", finish_reason=CONTENT_FILTER, model=model)
-    raise status_error(provider, status, body, headers)
+    raise status_error(provider, status, body, headers, key=key)
 
 
 def _detail(body: object) -> dict[str, Any]:

@@ -89,7 +89,7 @@ class MistralModel:
         body = json_or_text(error.body)
         if error.status_code < 400:
             raise ReplyError(f"{_PROVIDER}: the reply is not a chat completion: {error.body[:300]!r}") from error
-        return refused(_PROVIDER, self._model_id, error.status_code, body, error.headers)
+        return refused(_PROVIDER, self._model_id, error.status_code, body, error.headers, key=KEY_VARIABLES[_PROVIDER])
 
     async def close(self) -> None:
         """Close the connections."""

@@ -69,7 +69,14 @@ class OpenAIModel:
             async with time_limit(self._provider, self._timeout):
                 reply = await self._client.chat.completions.create(**body)
         except openai.APIStatusError as error:
-            return refused(self._provider, self._model_id, error.status_code, error.body, error.response.headers)
+            return refused(
+                self._provider,
+                self._model_id,
+                error.status_code,
+                error.body,
+                error.response.headers,
+                key=self._server.key_variable,
+            )
         except openai.APIConnectionError as error:
             raise connection_error(self._provider, server.base_url, error.__cause__ or error) from error
         except (openai.OpenAIError, ValueError, RecursionError) as error:

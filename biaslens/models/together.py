@@ -67,7 +67,14 @@ class TogetherModel:
             async with time_limit(_PROVIDER, self._timeout):
                 reply = await self._client.chat.completions.create(**body)
         except together.APIStatusError as error:
-            return refused(_PROVIDER, self._model_id, error.status_code, error.body, error.response.headers)
+            return refused(
+                _PROVIDER,
+                self._model_id,
+                error.status_code,
+                error.body,
+                error.response.headers,
+                key=KEY_VARIABLES[_PROVIDER],
+            )
         except together.APIConnectionError as error:
             raise connection_error(_PROVIDER, self._base_url, error.__cause__ or error) from error
         except (together.TogetherError, ValueError, RecursionError) as error:

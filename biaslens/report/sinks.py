@@ -54,8 +54,8 @@ def _jsonl(path: Path, columns: Mapping[str, Type]) -> Iterator[Sink]:
 
 @contextmanager
 def _parquet(path: Path, columns: Mapping[str, Type]) -> Iterator[Sink]:
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     types = {
         "string": pa.string(),
