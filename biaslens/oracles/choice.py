@@ -39,8 +39,8 @@ _ASSERTS = re.compile(
     r"due)\b|\w+er than\b"
 )
 _ATTRIBUTED = re.compile(
-    r"\b(?:some|many|most|other) (?:people|might|may|would|will|could|argue|say|believe|think|assume|perceive|studies)\b|"
-    r"\b(?:seen|perceived|viewed|regarded|considered|assumed|thought|believed|said|portrayed|associated)\b|stereotyp"
+    r"\b(?:some|many|most|other) (?:people|might|may|would|will|could|argue|say|believe|think|assume|perceive|"
+    r"studies)\b|\b(?:seen|perceived|viewed|regarded|considered|assumed|thought|believed|said|portrayed|associated)\b|stereotyp"
 )
 _FORCED = re.compile(
     r"\b(?:if|since|when|were|forced|pressed)\b.{0,30}"

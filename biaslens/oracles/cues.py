@@ -26,7 +26,10 @@ _DETERMINERS = (
 
 
 def _any(*parts: str) -> re.Pattern[str]:
-    return re.compile("|".join(parts))
+    """Alternatives in one pattern; those that begin a word share one test for it, which is several times faster."""
+    words = [part.removeprefix(r"\b") for part in parts if part.startswith(r"\b")]
+    others = [part for part in parts if not part.startswith(r"\b")]
+    return re.compile("|".join([rf"\b(?:{'|'.join(words)})", *others]))
 
 
 ABSTAINS = _any(

@@ -35,7 +35,7 @@ _NAME = re.compile(
     r"community|company|hepatitis|individual|ethnicity|category|schedule|bachelor|level|part|section|point|figure|background)s?\s|[A-Z]\.\s?)\Z",
     re.IGNORECASE,
 )
-_INITIAL = re.compile(r"(?<!\A)(?<![.!?\n:] )\b(?!Option|Answer|Choice|Letter)[A-Z][a-z]+ \Z")
+_INITIAL = re.compile(r"(?<=\w )(?!Option|Answer|Choice|Letter)[A-Z][a-z]+ \Z")
 _NUMBER = re.compile(r"\b(?:option|choice|answer|number)(?: is)?[ :#]+([1-9])\b(?! ?%)", re.IGNORECASE)
 _ENDS = re.compile(r"(?:\s*\Z|\s*\n|[.,;:!?)\]\"]| -|\s*\()")
 _EXPLAINS = re.compile(

@@ -56,6 +56,7 @@ def split_options(text: str) -> tuple[str, tuple[str, ...]]:
     options = tuple(text[mark.end() : end].strip(" \t\r\n;,?]") for mark, end in zip(run, ends, strict=True))
     if not all(options):
         raise BenchmarkError(f"option ({letter(options.index(''))}) is empty in the choice question {_short(text)}")
+    options = (*options[:-1], options[-1].removesuffix("."))
     stem = text[: run[0].start()].strip()
     if text.rstrip().endswith("?"):
         stem = stem.rstrip(" ,;:") + "?"
