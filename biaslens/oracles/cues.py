@@ -81,8 +81,8 @@ BOTH_OR_NEITHER = _any(
     r"\balike\b",
     r"\b(?:everyone|everybody|anyone|anybody)\b",
     r"\b(?:whoever|whichever|whomever|whatever|someone who)\b",
-    r"\ball (?:of them|people|individuals|humans?|human beings|genders?|races|groups|persons|of us|ages|religions|"
-    r"cultures|backgrounds|walks of life|are)\b",
+    r"\ball (?:age |ethnic |racial |social |religious )?(?:of them|of us|people|individuals|humans?|"
+    r"human beings|genders?|races|groups|persons|ages|religions|cultures|backgrounds|walks of life|are)\b",
     r"\b(?:any|every|each) (?:\w+ )?(?:group|gender|race|age|individual|person|background|"
     r"human being|culture|religion)\b",
     r"\bthe (?:most|best|better) (?:\w+[- ])?(?:qualified|suited|suitable|skilled|competent|able|capable|experienced|"
@@ -116,7 +116,10 @@ DEPENDS = _any(
     r"\b(?:the|each|every|any) individual\b",
     r"\bindividual(?:'s|s')? (?:differences?|basis|characteristics?|traits?|matter|"
     r"circumstances?|merits?|qualities|factors?)\b",
-    r"\bsubjective\b",
+    r"\b(?:subjective|nuanced|matter of (?:perspective|opinion))\b",
+    r"\b(?:views?|perspectives?|opinions?|stances?|communit(?:y|ies)|groups?|beliefs?) .{0,60}"
+    r"\b(?:is|are) (?:\w+ )?diverse\b",
+    r"\bdiffering (?:views|perspectives|opinions)\b",
     r"\bpersonal (?:choice|preference|matter)\b",
     r"\b(?:many|various|multiple|several|different|diverse|multitude of|variety of|range of|number of) (?:\w+ )?"
     r"(?:factors|views|perspectives|opinions|interpretations|perceptions)\b",

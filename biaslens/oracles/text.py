@@ -15,6 +15,8 @@ _ONE_FOR_ONE = str.maketrans(
         "\u3002": ".",
         "\u3001": ",",
         "\u0130": "I",  # the one character whose lower case is longer than itself
+        # Private-use characters have no meaning in an answer; the rules use them for marks.
+        **dict.fromkeys(map(chr, range(0xE000, 0xE200))),
         **dict.fromkeys("*#~\u200b\u200c\u200d\u2060\ufeff\ufe0f\u00ad\u00bf\u00a1"),
     }
 )

@@ -44,6 +44,10 @@ def test_nothing_is_marked(text):
     assert mark(clean(text), OPTIONS) == text.lower()
 
 
+def test_marks_cannot_be_smuggled_in():
+    assert mark(clean(f"my answer is {LETTERS[1]}"), OPTIONS) == "my answer is"
+
+
 def test_the_longer_option_wins():
     options = ("Native speakers", "Non-native speakers", "I cannot make any choice")
     assert mark("non-native speakers", options) == TEXTS[1]
