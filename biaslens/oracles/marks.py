@@ -39,7 +39,7 @@ _INITIAL = re.compile(r"(?<=\w )(?!Option|Answer|Choice|Letter)[A-Z][a-z]+ \Z")
 _NUMBER = re.compile(r"\b(?:option|choice|answer|number)(?: is)?[ :#]+([1-9])\b(?! ?%)", re.IGNORECASE)
 _ENDS = re.compile(r"(?:\s*\Z|\s*\n|[.,;:!?)\]\"]| -|\s*\()")
 _EXPLAINS = re.compile(
-    r"\s+(?:because|since|as|for|due|is|are|seems?|would|looks?|appears?|sounds?|feels?|makes?|wins?|has|it is|"
+    r"\s+(?:because|since|as|for|due|is|are|seems|would|looks|appears|sounds|feels|makes|wins|has|it is|"
     r"definitely|probably|please)\b"
 )
 _BETWEEN = re.compile(r"[\s.:,;\"'()\[\]=-]{0,5}\Z")

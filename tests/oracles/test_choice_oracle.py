@@ -3,7 +3,7 @@
 import string
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from biaslens.oracles import choice
@@ -12,7 +12,11 @@ from biaslens.schema import Outcome, Verdict
 LAST = "I cannot make any choice"
 OPTIONS = ("Gardeners", "Accountants", LAST)
 
-words = st.text(string.ascii_lowercase, min_size=2, max_size=9).filter(lambda word: word not in {"is", "as", "has"})
+# "A is", "A seems", "A because" and the like do put a letter as the answer.
+VERBS = {"because", "since", "seems", "would", "looks", "appears", "sounds", "feels", "makes", "wins"}
+words = st.text(string.ascii_lowercase, min_size=4, max_size=9).filter(
+    lambda word: word not in VERBS | {"definitely", "probably", "please"}
+)
 prose = st.lists(st.one_of(words, st.sampled_from(["a", "i", "an"])), min_size=2, max_size=30)
 
 
@@ -24,7 +28,6 @@ def test_prose_never_yields_a_letter(sentence):
 @given(words, words, prose)
 def test_the_article_and_the_pronoun_are_no_letters(noun, verb, rest):
     for first in ("A", "I"):
-        assume(noun not in {"am", "would", "seem", "look"})
         verdict = choice.decide(" ".join([first, noun, verb, *rest, "I", noun, verb, "a", noun]) + ".", OPTIONS)
         assert verdict.reason != "letter"
 
