@@ -1,3 +1,79 @@
-"""Measure the social bias of language models when they play a role."""
+"""Measure the social bias of language models when they play a role.
 
-__version__ = "0.1.0"
+An evaluation in a few lines:
+
+    from pathlib import Path
+    from biaslens import Slice, Spec, evaluate, print_table, summarise
+
+    spec = Spec(
+        model="openai/gpt-4o-mini",
+        run=Path("runs/gpt-4o-mini.sqlite"),
+        slice=Slice(roles_per_attribute=5),
+        judges=("openai/gpt-4o-mini",),
+    )
+    evaluate(spec)  # asks only what the run file does not hold yet
+    print_table(summarise(spec.run))
+"""
+
+from biaslens.benchmark import Benchmark, expand, load_bank, read, select, shipped, write
+from biaslens.engine import Pace, RetryPolicy
+from biaslens.errors import BiasLensError
+from biaslens.evaluation import Evaluation, Observer, Slice, Spec, decide, default_run, evaluate, evaluate_async
+from biaslens.evaluation.estimate import Load, estimate
+from biaslens.evaluation.run import questions_of
+from biaslens.evaluation.study import Task, read_study
+from biaslens.models import ChatModel, Completion, Message, Params, open_model
+from biaslens.report import Summary, export, leaderboard, print_table, summarise
+from biaslens.schema import Attribute, Condition, Kind, Outcome, Question, Role, Verdict, Vote
+from biaslens.settings import Settings, load_settings
+from biaslens.stats import Rate, clustered_rate
+from biaslens.version import __version__
+
+__all__ = [
+    "Attribute",
+    "Benchmark",
+    "BiasLensError",
+    "ChatModel",
+    "Completion",
+    "Condition",
+    "Evaluation",
+    "Kind",
+    "Load",
+    "Message",
+    "Observer",
+    "Outcome",
+    "Pace",
+    "Params",
+    "Question",
+    "Rate",
+    "RetryPolicy",
+    "Role",
+    "Settings",
+    "Slice",
+    "Spec",
+    "Summary",
+    "Task",
+    "Verdict",
+    "Vote",
+    "__version__",
+    "clustered_rate",
+    "decide",
+    "default_run",
+    "estimate",
+    "evaluate",
+    "evaluate_async",
+    "expand",
+    "export",
+    "leaderboard",
+    "load_bank",
+    "load_settings",
+    "open_model",
+    "print_table",
+    "questions_of",
+    "read",
+    "read_study",
+    "select",
+    "shipped",
+    "summarise",
+    "write",
+]

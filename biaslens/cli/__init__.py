@@ -6,16 +6,16 @@ import sys
 
 import click
 
-import biaslens
 from biaslens.cli.evaluate import evaluate_command, plan_command
 from biaslens.cli.generate import generate_command
 from biaslens.cli.models import fetch_command, models_command
 from biaslens.cli.report import export_command, leaderboard_command, report_command
 from biaslens.errors import BiasLensError
+from biaslens.version import __version__
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(biaslens.__version__, prog_name="biaslens")
+@click.version_option(__version__, prog_name="biaslens")
 def app() -> None:
     """Measure the social bias of language models when they play a role.
 

@@ -28,9 +28,10 @@ def models_command(*, as_json: bool) -> None:
     click.echo(f"Endpoints of compatible/ENDPOINT/MODEL: {', '.join(sorted({**BUILTIN, **settings.endpoints}))}.")
     click.echo("local/PATH.gguf runs any GGUF file in process.")
     click.echo()
-    click.echo(f"{'model':<42} {'US$ in':>7} {'out':>6} {'context':>8}  {'status':<12} {'ready':<28} as of")
+    width = max(len(model.name) for model in known)
+    click.echo(f"{'model':<{width}} {'US$ in':>7} {'out':>6} {'context':>9}  {'status':<12} {'ready':<24} as of")
     for model in known:
-        click.echo(_line(model, settings))
+        click.echo(_line(model, width, settings))
         for remark in (model.study and f"the study's {model.study}", model.note):
             if remark:
                 click.echo(f"    {remark}")
@@ -38,12 +39,12 @@ def models_command(*, as_json: bool) -> None:
     click.echo("Prices are US dollars for 1,000,000 tokens of prompts (in) and answers (out); ? is not known.")
 
 
-def _line(model: CatalogueEntry, settings: Settings) -> str:
+def _line(model: CatalogueEntry, width: int, settings: Settings) -> str:
     prices = ["?" if price is None else f"{price:.2f}" for price in (model.input_price, model.output_price)]
     context = "?" if model.context is None else f"{model.context:,}"
     return (
-        f"{model.name:<42} {prices[0]:>7} {prices[1]:>6} {context:>8}  {model.status:<12} "
-        f"{_ready(model.name, settings):<28} {model.as_of or ''}"
+        f"{model.name:<{width}} {prices[0]:>7} {prices[1]:>6} {context:>9}  {model.status:<12} "
+        f"{_ready(model.name, settings):<24} {model.as_of or ''}"
     )
 
 

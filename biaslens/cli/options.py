@@ -12,7 +12,7 @@ import click
 
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.evaluation import Slice, Spec, default_run
-from biaslens.evaluation.spec import MAX_TOKENS
+from biaslens.evaluation.spec import JUDGE_MAX_TOKENS, MAX_TOKENS
 from biaslens.evaluation.study import Task, read_study
 from biaslens.models import Params
 from biaslens.schema import Attribute, Condition, Kind
@@ -47,6 +47,13 @@ _OPTIONS = (
     click.option("--temperature", type=click.FloatRange(0), help="By default the provider's."),
     click.option("--top-p", type=click.FloatRange(0, 1), help="By default the provider's."),
     click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True, help="Of an answer."),
+    click.option(
+        "--judge-max-tokens",
+        type=click.IntRange(1),
+        default=JUDGE_MAX_TOKENS,
+        show_default=True,
+        help="Of a judge's reply; more for a model that reasons first.",
+    ),
     click.option("--seed", type=int, default=0, show_default=True, help="Of option order, and of local models."),
     click.option("--shuffle-options", is_flag=True, help="Permute the groups of a choice question in each trial."),
     click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Requests in flight."),
@@ -98,6 +105,7 @@ def _tasks(values: dict[str, Any]) -> list[Task]:
         judges=values["judges"],
         votes=values["votes"],
         params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
+        judge_params=Params(max_tokens=values["judge_max_tokens"]),
         seed=values["seed"],
         shuffle_options=values["shuffle_options"],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -153,7 +154,7 @@ class Store:
             raise
 
     def _connect(self, *, write: bool) -> sqlite3.Connection:
-        uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if write else 'ro'}"
+        uri = f"{self.path.absolute().as_uri()}?{'mode=rwc' if write else self._read_mode()}"
         connection = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
         if write:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -161,6 +162,12 @@ class Store:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
         return connection
+
+    def _read_mode(self) -> str:
+        # Readers of a write-ahead log must write beside it. Where that is not allowed and nobody has left a log, the
+        # file is whole by itself and can be read as it is.
+        log = self.path.with_name(self.path.name + "-wal")
+        return "mode=ro" if log.exists() or os.access(self.path.parent, os.W_OK) else "mode=ro&immutable=1"
 
     def _check_format(self, *, write: bool) -> None:
         known = self.meta().get("format")

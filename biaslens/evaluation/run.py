@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-import biaslens
 from biaslens.benchmark import Benchmark, read, select, shipped
 from biaslens.engine import Pace, Store, Tally, ask_all
 from biaslens.engine.interrupt import graceful_interrupt
@@ -26,6 +25,7 @@ from biaslens.evaluation.tables import TABLES
 from biaslens.models import ChatModel, open_model
 from biaslens.schema import Outcome, Question
 from biaslens.settings import Settings, load_settings
+from biaslens.version import __version__
 
 
 class Observer(Protocol):
@@ -329,7 +329,7 @@ def _record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str,
     conditions = [*known.get("conditions", []), *spec.conditions]
     start = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "package_version": biaslens.__version__,
+        "package_version": __version__,
         "python": sys.version.split()[0],
         "command": " ".join(sys.argv),
         "runtime": {name: dict(model.runtime) for name, model in models.items()},
@@ -340,7 +340,7 @@ def _record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str,
             "conditions": list(dict.fromkeys(conditions)),
             "trials": max(spec.trials, known.get("trials", 0)),
             "created_at": known.get("created_at", start["at"]),
-            "package_version": biaslens.__version__,
+            "package_version": __version__,
             "runtime": dict(model.runtime),
             "starts": [*known.get("starts", []), start],
         }

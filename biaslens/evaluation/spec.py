@@ -14,6 +14,10 @@ MAX_TOKENS = 512
 """Default limit of an answer: room for 100 words in any language, and a bound on what a runaway answer costs."""
 
 
+JUDGE_MAX_TOKENS = 256
+"""Default limit of a judge's reply: a sentence and the verdict, with room to spare."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
     """Which part of a benchmark to ask; None leaves nothing out. A smaller slice is contained in a larger one.
@@ -75,7 +79,7 @@ class Spec:
     judges: tuple[str, ...] = ()
     votes: int | None = None
     params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
-    judge_params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
+    judge_params: Params = field(default_factory=lambda: Params(max_tokens=JUDGE_MAX_TOKENS))
     seed: int = 0
     shuffle_options: bool = False
 

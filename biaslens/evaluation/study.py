@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, Validati
 
 from biaslens.engine import Pace
 from biaslens.errors import InputError
-from biaslens.evaluation.spec import MAX_TOKENS, Slice, Spec, default_run
+from biaslens.evaluation.spec import JUDGE_MAX_TOKENS, MAX_TOKENS, Slice, Spec, default_run
 from biaslens.models import Params
 from biaslens.schema import Attribute, Condition, Kind
 
@@ -44,6 +44,7 @@ class _Study(_Table):
     conditions: tuple[Condition, ...] = (Condition.ROLE,)
     trials: PositiveInt = 3
     judges: tuple[str, ...] = ()
+    judge_max_tokens: PositiveInt = JUDGE_MAX_TOKENS
     votes: PositiveInt | None = None
     seed: int = 0
     shuffle_options: bool = False
@@ -103,6 +104,7 @@ def _spec(study: _Study, model: _Model, runs: Path) -> Spec:
         trials=study.trials,
         judges=study.judges,
         votes=study.votes,
+        judge_params=Params(max_tokens=study.judge_max_tokens),
         params=Params(temperature=model.temperature, top_p=model.top_p, max_tokens=model.max_tokens),
         seed=study.seed,
         shuffle_options=study.shuffle_options,

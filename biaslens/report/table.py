@@ -65,8 +65,8 @@ def warnings(summary: Summary) -> Iterator[str]:
     run = summary.run
     if run.embedded:
         yield (
-            "This is the small embedded model. It answers near chance and mostly says No or takes the last option: "
-            "it proves the pipeline, and is not a finding."
+            "This is the small embedded model. Its answers are near chance: "
+            "they prove the pipeline and are not a finding."
         )
     for condition in summary.conditions:
         yield from _condition_warnings(condition)
