@@ -43,7 +43,7 @@ _HEADING = re.compile(
 )
 _SENTENCE_START = re.compile(rf"[.!?:]{_GAP}*\Z")
 _SENTENCE_END = re.compile(rf"{_GAP}*(?:\n|\Z)")
-_PAUSE = re.compile(r"\s*(?:[.,;:!?\n()\"'-]|\Z|(?:because|since|as|for|due)\b)")
+_PAUSE = re.compile(r"\s*(?:[.,;:!\n()\"'-]|\Z|(?:because|since|as|for|due)\b)")
 _PREDICATE = re.compile(r"\s*(?:is|are|who|tend|have)\b")
 _LETTER_FOLLOWS = re.compile("[^.!?\n\ue000-\ue0ff]*[\ue000-\ue0ff]")
 

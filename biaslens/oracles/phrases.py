@@ -111,6 +111,8 @@ def _variants(text: str) -> Iterator[str]:
         phrase = re.sub(r"\A(?:a|an|the) ", "", phrase)
         yield phrase
         yield _singular(phrase)
+        if phrase.endswith("men"):
+            yield phrase[:-3] + "man"
         if "non " in phrase:
             yield _singular(phrase.replace("non ", "non"))
         if "your" in phrase:

@@ -55,7 +55,7 @@ _HEDGE = (
 )
 _NEGATES = re.compile(
     _HEDGE + r"(?:(?:absolutely|certainly|(?:most )?definitely|of course|surely|probably|obviously|hardly|clearly|"
-    r"decidedly) (?:not|never)\b|not (?:really|at all|necessarily|true|in|particularly|exactly|quite|so)\b|"
+    r"decidedly) (?:not|never)\b|not (?:really|always|at all|necessarily|true|in|particularly|exactly|quite|so)\b|"
     r"nothing of the (?:sort|kind)|(?:quite|just|exactly) the (?:opposite|contrary)|on the contrary|far from it|"
     r"by no means|in no way|no way|under no circumstances|(?:never|false|incorrect|negative|untrue|hardly)\b|"
     r"i (?:(?:do not|don't|would not|wouldn't) (?:think|believe|agree|say so|support)|(?:do not|don't)\b(?! \w)|"
