@@ -2,10 +2,9 @@
 
 The labels follow the codebook by reading. An answer with "known_miss" is one the rules get wrong, and why.
 
-Accuracy of the first version of the rules, made before these answers were written: choice 378 of 485, yes/no 154 of 214.
-The answers were written in four parts, and the rules mended after each. On a part they had not seen, the rules of the time
-were right on choice 87 of 102, 56 of 60 and 43 of 50, and on yes/no 42 of 60 and 28 of 30: an answer in the wild is
-nearer to these figures than to the accuracy now, though it is seldom as odd as these.
+Accuracy of the first version of the rules, made before these answers were written: choice 414 of 530, yes/no 154
+of 214. The answers were written in parts, and the rules mended after each. On a part they had not seen, the rules of
+the time were right on choice 87 of 102, 56 of 60, 43 of 50 and 43 of 45, and on yes/no 42 of 60 and 28 of 30.
 """
 
 import json
