@@ -20,7 +20,6 @@ from biaslens.engine import Pace, RetryPolicy
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Observer, Slice, Spec, decide, default_run, evaluate, evaluate_async
 from biaslens.evaluation.estimate import Load, estimate
-from biaslens.evaluation.run import questions_of
 from biaslens.evaluation.study import Task, read_study
 from biaslens.models import ChatModel, Completion, Message, Params, open_model
 from biaslens.report import Summary, export, leaderboard, print_table, summarise
@@ -69,7 +68,6 @@ __all__ = [
     "load_settings",
     "open_model",
     "print_table",
-    "questions_of",
     "read",
     "read_study",
     "select",

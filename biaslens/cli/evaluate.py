@@ -14,7 +14,6 @@ from biaslens.cli.report import print_report
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, evaluate
 from biaslens.evaluation.estimate import Load, estimate
-from biaslens.evaluation.run import questions_of
 from biaslens.evaluation.study import Task
 
 INCOMPLETE = 3
@@ -25,7 +24,7 @@ INTERRUPTED = 130
 @evaluation_options
 def plan_command(tasks: list[Task], *, as_json: bool) -> None:
     """Show what an evaluation would take: calls, tokens, price, hours. Asks nothing, needs no key."""
-    loads = [load for task in tasks for load in estimate(task.spec, questions_of(task.spec), task.pace)]
+    loads = [load for task in tasks for load in estimate(task)]
     if as_json:
         click.echo(json.dumps([asdict(load) for load in loads], indent=2))
         return
@@ -64,7 +63,7 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
     for task in tasks:
         try:
             with Bar() as bar:
-                result = evaluate(task.spec, pace=task.pace, observer=bar)
+                result = evaluate(task.spec, pace=task.pace, judge_pace=task.judge_pace, observer=bar)
         except KeyboardInterrupt:
             click.echo("stopped; the same command asks only what is missing", err=True)
             sys.exit(INTERRUPTED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -59,6 +60,8 @@ _OPTIONS = (
     click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Requests in flight."),
     click.option("--requests-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
     click.option("--tokens-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
+    click.option("--judge-requests-per-minute", type=click.FloatRange(0, min_open=True), help="Of other judges."),
+    click.option("--judge-tokens-per-minute", type=click.FloatRange(0, min_open=True), help="Of other judges."),
     click.option("--max-attempts", type=click.IntRange(1), default=8, show_default=True, help="At one request."),
     click.option(
         "--failure-share",
@@ -116,4 +119,9 @@ def _tasks(values: dict[str, Any]) -> list[Task]:
         retry=RetryPolicy(attempts=values["max_attempts"]),
         failure_share=values["failure_share"],
     )
-    return [Task(spec, pace)]
+    judge_pace = replace(
+        pace,
+        requests_per_minute=values["judge_requests_per_minute"],
+        tokens_per_minute=values["judge_tokens_per_minute"],
+    )
+    return [Task(spec, pace, judge_pace)]

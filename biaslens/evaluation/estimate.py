@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from biaslens.engine import Pace
 from biaslens.engine.limits import estimate_tokens
 from biaslens.evaluation.pacing import pace_for
 from biaslens.evaluation.prompting import ask_messages, judge_messages, persona_of
-from biaslens.evaluation.spec import Spec
+from biaslens.evaluation.run import questions_of
+from biaslens.evaluation.study import Task
 from biaslens.models.catalogue import entry, price
-from biaslens.schema import Kind, Question
+from biaslens.schema import Kind
 from biaslens.settings import Settings, load_settings
 
 ANSWER_TOKENS = {Kind.YES_NO: 2, Kind.CHOICE: 4, Kind.WHY: 130}
@@ -54,13 +54,19 @@ class Load:
     hours: float
 
 
-def estimate(spec: Spec, questions: Sequence[Question], pace: Pace, *, settings: Settings | None = None) -> list[Load]:
+def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
     """Estimate calls, tokens, price and hours of an evaluation from a run's start; asks nothing.
 
     Prompts are rendered, so their share is as good as four characters a token; answers are assumed to be as long as
     they are asked to be. Early stopping spares about a third of the votes counted here.
+
+    Raises
+    ------
+    InputError
+        When the benchmark cannot be used, or its slice is empty.
     """
-    settings = settings or load_settings()
+    spec, settings = task.spec, settings or load_settings()
+    questions = questions_of(spec)
     prompt, completion, seconds = 0, 0, 0.0
     judge_prompt = 0
     for question in questions:
@@ -76,9 +82,10 @@ def estimate(spec: Spec, questions: Sequence[Question], pace: Pace, *, settings:
     calls = len(questions) * spec.trials * len(spec.conditions)
     whys = sum(question.kind is Kind.WHY for question in questions) * spec.trials * len(spec.conditions)
     votes = whys * spec.votes_per_judge
-    loads = [_load(spec.model, "answers", (calls, prompt, completion), seconds, pace, settings=settings)]
+    loads = [_load(spec.model, "answers", (calls, prompt, completion), seconds, task.pace, settings=settings)]
     for judge in spec.judges:
         counts = (votes, judge_prompt * spec.votes_per_judge, votes * JUDGE_TOKENS)
+        pace = task.pace if judge == spec.model else task.judge_pace
         loads.append(_load(judge, "votes", counts, votes * JUDGE_SECONDS, pace, settings=settings))
     return loads
 

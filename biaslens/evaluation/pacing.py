@@ -20,6 +20,11 @@ def pace_for(model: str, pace: Pace, settings: Settings) -> Pace:
     )
 
 
+def unlimited(pace: Pace) -> Pace:
+    """The same pace without limits per minute."""
+    return replace(pace, requests_per_minute=None, tokens_per_minute=None)
+
+
 def price_of(model: str, settings: Settings) -> Price:
     """Price of one answer of a model by its tokens; None where tokens or prices are not known."""
 

@@ -17,7 +17,7 @@ from biaslens.engine.interrupt import graceful_interrupt
 from biaslens.errors import InputError, ModelError
 from biaslens.evaluation.decide import RuleSettler
 from biaslens.evaluation.judging import Panel, VoteSettler
-from biaslens.evaluation.pacing import pace_for, price_of
+from biaslens.evaluation.pacing import pace_for, price_of, unlimited
 from biaslens.evaluation.plan import Plan, lay_out
 from biaslens.evaluation.prompting import ASK_HASH, JUDGE_HASH
 from biaslens.evaluation.spec import Spec
@@ -151,7 +151,7 @@ class _Start:
                 self.tallies.append(tally)
             return plan.size, plan.count_missing()
 
-    async def judge(self, pace: Pace) -> int:
+    async def judge(self, pace: Pace, judge_pace: Pace) -> int:
         """Let the judges vote, round by round, until all is decided; the number of votes still open."""
         panel = Panel(self.spec)
         while (votes := panel.call(self.store)) and not self.stop.is_set():
@@ -166,7 +166,7 @@ class _Start:
                         panel.requests(reader, judge),
                         model=self.models[judge],
                         store=self.store,
-                        pace=pace_for(judge, pace, self.settings),
+                        pace=pace_for(judge, pace if judge == self.spec.model else judge_pace, self.settings),
                         price=price_of(judge, self.settings),
                         settle=settle,
                         progress=_Phase(self.observer, settle.outcomes),
@@ -197,7 +197,8 @@ async def evaluate_async(
     spec
         What to ask whom.
     pace, judge_pace
-        How fast and how patiently to ask the model and the judges; the judges' default is the model's.
+        How fast and how patiently to ask the model, also as its own judge, and the other judges; their default is the
+        model's without its limits per minute, which are another provider's.
     settings
         Keys and defaults; from the environment where not given.
     observer
@@ -241,7 +242,7 @@ async def evaluate_async(
         planned, missing = await start.ask(questions, pace)
         unjudged = 0
         if spec.judges and not stop.is_set():
-            unjudged = await start.judge(judge_pace or pace)
+            unjudged = await start.judge(pace, judge_pace or unlimited(pace))
         return Evaluation(
             run=spec.run,
             planned=planned,

@@ -45,6 +45,9 @@ class _Study(_Table):
     trials: PositiveInt = 3
     judges: tuple[str, ...] = ()
     judge_max_tokens: PositiveInt = JUDGE_MAX_TOKENS
+    judge_concurrency: PositiveInt = 16
+    judge_requests_per_minute: PositiveFloat | None = None
+    judge_tokens_per_minute: PositiveFloat | None = None
     votes: PositiveInt | None = None
     seed: int = 0
     shuffle_options: bool = False
@@ -53,10 +56,11 @@ class _Study(_Table):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One model of a study and how fast to ask it."""
+    """One model to evaluate, and how fast to ask it and its judges."""
 
     spec: Spec
     pace: Pace
+    judge_pace: Pace
 
 
 def read_study(path: Path, *, runs: Path) -> list[Task]:
@@ -86,7 +90,12 @@ def read_study(path: Path, *, runs: Path) -> list[Task]:
         raise InputError(f"{path}: {place}: {first['msg'].lower()}") from error
     if not study.models:
         raise InputError(f"{path}: a study needs at least one [[models]] entry")
-    tasks = [Task(_spec(study, model, study.runs or runs), _pace(model)) for model in study.models]
+    judge_pace = Pace(
+        concurrency=study.judge_concurrency,
+        requests_per_minute=study.judge_requests_per_minute,
+        tokens_per_minute=study.judge_tokens_per_minute,
+    )
+    tasks = [Task(_spec(study, model, study.runs or runs), _pace(model), judge_pace) for model in study.models]
     files = [task.spec.run for task in tasks]
     twice = next((file for file in files if files.count(file) > 1), None)
     if twice is not None:

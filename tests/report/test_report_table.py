@@ -69,7 +69,7 @@ def test_a_complete_run_has_no_notes(tmp_path):
 def test_the_embedded_model_is_no_finding(tmp_path):
     asked = [Asked("age", "Elders", "yes_no", ("unbiased",))]
     path = write_run(tmp_path / "run.sqlite", asked, weights=EMBEDDED_SHA256)
-    assert "it proves the pipeline, and is not a finding" in words(shown(path))
+    assert "they prove the pipeline and are not a finding" in words(shown(path))
 
 
 def test_absent_kinds_and_attributes_are_not_listed(tmp_path):
