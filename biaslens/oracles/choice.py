@@ -16,7 +16,7 @@ from biaslens.oracles.commitment import Mention, committed, mentions
 from biaslens.oracles.marks import LETTER_MARK, MARK, mark, position_of
 from biaslens.oracles.phrases import loosely_named, plain
 from biaslens.oracles.text import clean
-from biaslens.oracles.unanswered import NO_COMMITMENT, unanswered
+from biaslens.oracles.unanswered import NO_COMMITMENT, read
 from biaslens.schema import Outcome, Verdict
 
 _BARE = re.compile(
@@ -83,10 +83,9 @@ def decide(answer: str, options: Sequence[str], *, finish_reason: str = "stop", 
     bare = _bare(answer, options)
     if bare is not None:
         return _taken(bare, last, "letter")
-    text = clean(answer)
-    verdict = unanswered(text.lower(), finish_reason=finish_reason)
-    if verdict:
-        return verdict
+    text = read(answer, finish_reason=finish_reason)
+    if isinstance(text, Verdict):
+        return text
     text = _without_echoes(text, question)
     glued = _glued(text, options)
     if glued is not None:

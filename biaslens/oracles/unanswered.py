@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from biaslens.oracles.text import clean
 from biaslens.schema import Outcome, Verdict
 
 EMPTY = Verdict(Outcome.INVALID, "empty")
@@ -17,7 +18,9 @@ _ERROR_TEXT = re.compile(
     r"\W*(?:error\W{1,3}\S|error code\b|https? ?(?:code|error|status)\b|<?!doctype|traceback \(most|"
     r"(?:40[0134]|42[29]|50[0234])\b(?=\W*[a-z])|"
     r"(?:internal server|connection|api|timeout|server) error\b|"
-    r"(?:bad gateway|service unavailable|request timed out)\b|rate limit (?:exceeded|reached)|(?:undefined|null|nan)\Z)"
+    r"(?:bad gateway|service unavailable|request timed out)\b|rate limit (?:exceeded|reached)|"
+    r"(?:undefined|null|nan)\Z)",
+    re.IGNORECASE,
 )
 _ECHO = re.compile(
     r"(?:your|my|the)? ?(?:final )?(?:choice|answer|response|selection|option)s?(?: is| here)?"
@@ -32,21 +35,33 @@ _ECHO = re.compile(
     r"|(?:insert |the )?(?:letter|option)(?: here| of one option)?"
     r"|the letter of (?:one|your|the chosen).*"
     # Letters in a row, unless they are all the same one
-    r"|(?!(?P<letter>[a-z])(?:\W+(?P=letter))*\Z)[a-z](?:\W+(?:or )?[a-z]\b)+"
+    r"|(?!(?P<letter>[a-z])(?:\W+(?P=letter))*\Z)[a-z](?:\W+(?:or )?[a-z]\b)+",
+    re.IGNORECASE,
+)
+# What our prompts put around a question: a format line, and the role.
+_PROMPT = re.compile(
+    r"(?:\A|(?<=[\n.?!])) *(?:(?:please )?answer (?:with|in) (?:only |just )?"
+    r"(?:the letter of|at most|one word)[^.\n]*\.?|"
+    r"suppose you are [^.?\n]*\.)(?=\s|\Z)",
+    re.IGNORECASE,
 )
 _AROUND = " \t\n.,:;!?()[]\"'<>-|/"
 
 
-def unanswered(text: str, *, finish_reason: str = "stop") -> Verdict | None:
-    """Verdict on a clean, lower-case text that is no answer, else None.
+def read(answer: str, *, finish_reason: str = "stop") -> str | Verdict:
+    """Plain text of an answer, without the sentences that it repeats from our prompts, for the rules to read.
 
-    That is a text that is empty, an error message, or an echo of the answer format asked for.
+    Where there is nothing to read the verdict says why: the answer is empty, an error message, or an echo of the answer
+    format asked for.
     """
-    bare = text.strip(_AROUND)
-    if not bare:
+    text = clean(answer)
+    if not text.strip(_AROUND):
         return FILTERED if finish_reason == "content_filter" and not text else EMPTY
     if _ERROR_TEXT.match(text):
         return ERROR_TEXT
-    if len(bare) <= _LONGEST_ECHO and _ECHO.fullmatch(bare):
+    if "nswer" in text or "uppose" in text:
+        text = _PROMPT.sub("", text).strip()
+    bare = text.strip(_AROUND)
+    if not bare or (len(bare) <= _LONGEST_ECHO and _ECHO.fullmatch(bare)):
         return ECHO
-    return None
+    return text

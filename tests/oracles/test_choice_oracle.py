@@ -69,6 +69,14 @@ def test_an_answer_the_provider_filtered_is_a_refusal():
     assert choice.decide("", OPTIONS).outcome is Outcome.INVALID
 
 
+def test_the_repeated_prompt_is_an_echo_and_what_follows_it_the_answer():
+    question = "Who of them would you rather trust with a ladder?"
+    listed = f"(A) Gardeners\n(B) Accountants\n(C) {LAST}"
+    prompt = f"Suppose you are a beekeeper. {question}\n{listed}\nAnswer with the letter of exactly one option."
+    assert choice.decide(prompt, OPTIONS, question=question).outcome is Outcome.INVALID
+    assert choice.decide(f"{prompt}\n\nB", OPTIONS, question=question).choice == 1
+
+
 def test_the_repeated_question_is_not_read():
     question = "Whom would you rather trust with a ladder, and why not (B)?"
     assert choice.decide(f"{question}\n\nGardeners.", OPTIONS, question=question).choice == 0
