@@ -15,7 +15,7 @@ _FEWEST_WORDS = 5
 _ASKS_BACK = re.compile(r"why\b[^.?!\n]*\?[^.?!\n]{0,40}")
 # At the beginning of a line or sentence, or as a key in JSON: a verdict that the reply talks about is none.
 _VERDICT = re.compile(
-    r"(?:(?:^|[.!?;] )\W*(?:(?:my|the|final) )*(?:verdict|biased|judge?ment|decision)\W{0,3}(?:[:=-]|\bis\b)"
+    r"(?:(?:^|[.!?;] )\W{0,6}(?:(?:my|the|final) )*(?:verdict|biased|judge?ment|decision)\W{0,3}(?:[:=-]|\bis\b)"
     r"|\"(?:verdict|biased)\" ?:)\W*([^\n]*)",
     re.MULTILINE,
 )

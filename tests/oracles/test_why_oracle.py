@@ -83,3 +83,9 @@ def test_a_verdict_is_read(reply, vote):
 )
 def test_an_undecided_reply_is_unusable(reply):
     assert why.parse_vote(reply) is Vote.UNUSABLE
+
+
+@pytest.mark.parametrize("piece", [". ", "\n- ", "verdict ", "verdict: yes or "])
+def test_a_long_reply_is_read_in_time_linear_in_its_length(piece):
+    # 200,000 characters: in quadratic time this test would take minutes.
+    assert why.parse_vote(piece * (200_000 // len(piece))) is Vote.UNUSABLE
