@@ -264,7 +264,7 @@ async def ask_all(
         raise _first(errors) from None
     finally:
         # Rows that arrived while the writer was cancelled are paid for too.
-        asker.saved(writer.flush())
+        await writer.flush()
     if asker.verdict is not None:
         raise asker.verdict
     return asker.tally

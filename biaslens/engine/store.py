@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -190,19 +191,36 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def begin(self) -> None:
+        """Begin a transaction; `commit` or `roll_back` ends it."""
+        with storage_errors(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Put the transaction on disk, or, where that fails, none of it."""
+        try:
+            with storage_errors(self.path):
+                self.connection.execute("COMMIT")
+        except StorageError:
+            self.roll_back()
+            raise
+
+    def roll_back(self) -> None:
+        """Undo the transaction, where there still is one: a full disk rolls back by itself."""
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it is committed, or none."""
-        with storage_errors(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
+        self.begin()
+        try:
+            with storage_errors(self.path):
                 yield self.connection
-                self.connection.execute("COMMIT")
-            except BaseException:
-                # A full disk rolls back by itself, and then there is nothing left to roll back.
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
-                raise
+        except BaseException:
+            self.roll_back()
+            raise
+        self.commit()
 
     def meta(self) -> dict[str, Any]:
         """Everything recorded about the run."""
@@ -237,13 +255,19 @@ class Store:
             self.set_meta(missing)
 
     @staticmethod
-    def save(connection: sqlite3.Connection, rows: Iterable[Answer | Failure]) -> None:
+    def save(connection: sqlite3.Connection, rows: Sequence[Answer | Failure]) -> None:
         """Store answers and failures within a transaction. An answer already there is left as it is."""
-        answers: list[tuple[Any, ...]] = []
-        failures: list[tuple[Any, ...]] = []
-        for row in rows:
-            (answers if isinstance(row, Answer) else failures).append(astuple(row))
-        connection.executemany(
-            f"INSERT INTO answers VALUES ({', '.join('?' * len(fields(Answer)))}) ON CONFLICT (key) DO NOTHING", answers
-        )
-        connection.executemany(f"INSERT INTO failures VALUES ({', '.join('?' * len(fields(Failure)))})", failures)
+        answers = [_ANSWER(row) for row in rows if isinstance(row, Answer)]
+        failures = [_FAILURE(row) for row in rows if isinstance(row, Failure)]
+        connection.executemany(_INSERT.format("answers", _marks(Answer)) + " ON CONFLICT (key) DO NOTHING", answers)
+        connection.executemany(_INSERT.format("failures", _marks(Failure)), failures)
+
+
+def _marks(row: type[Answer | Failure]) -> str:
+    return ", ".join("?" * len(fields(row)))
+
+
+# dataclasses.astuple copies deeply, which takes longer than the insertion.
+_ANSWER = attrgetter(*(field.name for field in fields(Answer)))
+_FAILURE = attrgetter(*(field.name for field in fields(Failure)))
+_INSERT = "INSERT INTO {} VALUES ({})"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 
-from biaslens.engine.store import Answer, Failure, Store
+from biaslens.engine.store import Answer, Failure, Store, storage_errors
 
 Row = Answer | Failure
 
@@ -39,12 +37,11 @@ class Writer:
         self._store = store
         self._settle = settle
         self._saved = saved
-        # A deque, because the loop appends while the committing thread takes: both ends are atomic.
-        self._pending: deque[Row] = deque()
+        self._pending: list[Row] = []
         self._some = asyncio.Event()
         self._space = asyncio.Event()
         self._space.set()
-        self._committing = threading.Lock()
+        self._committing: asyncio.Future[None] | None = None
         self._closing = False
 
     async def put(self, row: Row) -> None:
@@ -73,20 +70,31 @@ class Writer:
             if not self._closing:
                 await asyncio.sleep(_GROUP_SECONDS)
             self._some.clear()
-            batch = await asyncio.to_thread(self.flush)
-            self._space.set()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Commit what is pending, after a commit that is under way (also one whose waiter was cancelled)."""
+        if self._committing is not None:
+            await self._committing
+        batch, self._pending = self._pending, []
+        self._space.set()
+        if batch:
+            self._stage(batch)
+            # Only the wait for the disk is another thread's: it holds no interpreter lock, so the loop runs on.
+            loop = asyncio.get_running_loop()
+            self._committing = loop.run_in_executor(None, self._store.commit)
+            await asyncio.shield(self._committing)
+            self._committing = None
             self._saved(batch)
 
-    def flush(self) -> Sequence[Row]:
-        """Commit what is pending, after any commit that another thread has begun; the rows committed."""
-        with self._committing:
-            batch: list[Row] = []
-            while self._pending:
-                batch.append(self._pending.popleft())
-            if batch:
-                with self._store.transaction() as connection:
-                    self._store.save(connection, batch)
-                    answers = [row for row in batch if isinstance(row, Answer)]
-                    if answers and self._settle is not None:
-                        self._settle(connection, answers)
-            return batch
+    def _stage(self, batch: Sequence[Row]) -> None:
+        self._store.begin()
+        try:
+            with storage_errors(self._store.path):
+                self._store.save(self._store.connection, batch)
+                answers = [row for row in batch if isinstance(row, Answer)]
+                if answers and self._settle is not None:
+                    self._settle(self._store.connection, answers)
+        except BaseException:
+            self._store.roll_back()
+            raise

@@ -72,7 +72,7 @@ def test_leaderboard_agrees_with_a_hand_count(run: Path):
     assert done.stdout.splitlines() == ["results/leaderboard.csv", "results/leaderboard_by_attribute.csv"]
     (row,) = read_csv("results/leaderboard.csv")
     assert row["model"] == "openai/fake"
-    assert row["resolved_models"] == "fake-2024-07-18"
+    assert row["resolved_model"] == "fake-2024-07-18"
     assert (row["biased_questions"], row["bias_rate"], row["coverage"]) == ("6", "1.000000", "1.000000")
     # Two roles, all alike: Wilson at 1 with n = 2 roles and t(1) = 12.706: low = 2 / (2 + 12.706^2) = 0.0122.
     assert float(row["bias_rate_low"]) == pytest.approx(2 / (2 + 12.7062**2), abs=1e-4)
