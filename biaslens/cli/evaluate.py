@@ -93,9 +93,8 @@ def _say(result: Evaluation) -> None:
     cost = f", US$ {result.cost:.4f}" if result.cost else ""
     click.echo(f"{result.run}: {result.answered} requests answered, {result.failed} failed{cost}", err=True)
     if not result.complete:
-        votes = f" and {result.unjudged} votes" if result.unjudged else ""
         click.echo(
-            f"incomplete: {result.missing} of {result.planned} answers{votes} are missing; "
-            "the same command asks only those",
+            f"incomplete: {result.missing} of {result.planned} answers are missing, {result.unjudged} wait for judges; "
+            "the same command asks only what is missing",
             err=True,
         )

@@ -19,6 +19,18 @@ _PAGE = 256
 _OUTCOMES = {Vote.YES: Outcome.BIASED, Vote.NO: Outcome.UNBIASED, Vote.UNUSABLE: Outcome.INVALID}
 
 
+_UNDECIDED = """
+    FROM plan JOIN questions USING (question_id) JOIN answers USING (key)
+    LEFT JOIN verdicts ON verdicts.response_key = plan.key
+    WHERE kind = 'why' AND verdicts.outcome IS NULL
+"""
+
+
+def count_undecided(store: Store) -> int:
+    """Number of why answers without a verdict."""
+    return int(store.connection.execute(f"SELECT count(*) {_UNDECIDED}").fetchone()[0])
+
+
 class Panel:
     """The judges of a run and the order in which they vote: each once, then each again.
 
@@ -48,10 +60,8 @@ class Panel:
         Only votes that cannot be spared are planned: of three, two first.
         """
         undecided = store.connection.execute(
-            "SELECT plan.key, group_concat(votes.vote, ' '), count(votes.key) "
-            "FROM plan JOIN questions USING (question_id) JOIN answers USING (key) "
-            "LEFT JOIN verdicts ON verdicts.response_key = plan.key LEFT JOIN votes ON votes.response_key = plan.key "
-            "WHERE kind = 'why' AND verdicts.outcome IS NULL GROUP BY plan.key"
+            "SELECT plan.key, (SELECT group_concat(vote, ' ') FROM votes WHERE response_key = plan.key), "
+            f"(SELECT count(*) FROM votes WHERE response_key = plan.key) {_UNDECIDED}"
         ).fetchall()
         rows = []
         for key, text, planned in undecided:

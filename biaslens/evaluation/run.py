@@ -3,45 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 from biaslens.benchmark import Benchmark, read, select, shipped
 from biaslens.engine import Pace, Store, Tally, ask_all
 from biaslens.engine.interrupt import graceful_interrupt
-from biaslens.errors import InputError, ModelError
+from biaslens.errors import InputError
 from biaslens.evaluation.decide import RuleSettler
-from biaslens.evaluation.judging import Panel, VoteSettler
+from biaslens.evaluation.judging import Panel, VoteSettler, count_undecided
+from biaslens.evaluation.observer import Observer, PhaseProgress, Unwatched
 from biaslens.evaluation.pacing import pace_for, price_of, unlimited
 from biaslens.evaluation.plan import Plan, lay_out
-from biaslens.evaluation.prompting import ASK_HASH, JUDGE_HASH
+from biaslens.evaluation.record import record
 from biaslens.evaluation.spec import Spec
 from biaslens.evaluation.tables import TABLES
 from biaslens.models import ChatModel, open_model
-from biaslens.schema import Outcome, Question
+from biaslens.schema import Question
 from biaslens.settings import Settings, load_settings
-from biaslens.version import __version__
-
-
-class Observer(Protocol):
-    """Watches an evaluation."""
-
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        """A phase begins: `done` of its `total` requests were answered by earlier starts."""
-
-    def update(self, tally: Tally, outcomes: Mapping[Outcome, int]) -> None:
-        """More of the phase is on disk: what this start asked, and the outcomes of what it decided."""
-
-    def waiting(self, error: ModelError, seconds: float) -> None:
-        """A request waits `seconds` before it is tried again."""
-
-    def interrupted(self) -> None:
-        """The run was told to stop and waits for what is in flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +36,7 @@ class Evaluation:
     planned, missing
         Responses wanted, and those of them without an answer.
     unjudged
-        Why answers whose panel has not decided yet; those of a run without judges do not count.
+        Why answers that the judges have not decided yet; 0 where no judge was named.
     answered, failed
         Requests of this start, judges' votes included.
     interrupted
@@ -77,36 +58,6 @@ class Evaluation:
     def complete(self) -> bool:
         """Whether nothing is left to ask."""
         return not (self.missing or self.unjudged)
-
-
-class Unwatched:
-    """An evaluation that nobody watches."""
-
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        """Ignore."""
-
-    def update(self, tally: Tally, outcomes: Mapping[Outcome, int]) -> None:
-        """Ignore."""
-
-    def waiting(self, error: ModelError, seconds: float) -> None:
-        """Ignore."""
-
-    def interrupted(self) -> None:
-        """Ignore."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Phase:
-    """The engine's progress, told to an observer together with the outcomes that the phase decides."""
-
-    observer: Observer
-    outcomes: Mapping[Outcome, int]
-
-    def saved(self, tally: Tally) -> None:
-        self.observer.update(tally, self.outcomes)
-
-    def waiting(self, error: ModelError, seconds: float) -> None:
-        self.observer.waiting(error, seconds)
 
 
 class _Start:
@@ -145,19 +96,19 @@ class _Start:
                     pace=pace_for(self.spec.model, pace, self.settings),
                     price=price_of(self.spec.model, self.settings),
                     settle=settle,
-                    progress=_Phase(self.observer, settle.outcomes),
+                    progress=PhaseProgress(self.observer, settle.outcomes),
                     stop=self.stop,
                 )
                 self.tallies.append(tally)
             return plan.size, plan.count_missing()
 
-    async def judge(self, pace: Pace, judge_pace: Pace) -> int:
-        """Let the judges vote, round by round, until all is decided; the number of votes still open."""
+    async def judge(self, pace: Pace, judge_pace: Pace) -> None:
+        """Let the judges vote, round by round, until all is decided or a vote fails."""
         panel = Panel(self.spec)
-        while (votes := panel.call(self.store)) and not self.stop.is_set():
+        while panel.call(self.store):
             for judge in self.spec.judges:
                 todo = panel.count_open(self.store, judge)
-                if not todo or self.stop.is_set():
+                if not todo:
                     continue
                 settle = VoteSettler(panel)
                 self.observer.phase(f"judge {judge}", total=todo, done=0)
@@ -169,14 +120,13 @@ class _Start:
                         pace=pace_for(judge, pace if judge == self.spec.model else judge_pace, self.settings),
                         price=price_of(judge, self.settings),
                         settle=settle,
-                        progress=_Phase(self.observer, settle.outcomes),
+                        progress=PhaseProgress(self.observer, settle.outcomes),
                         stop=self.stop,
                     )
                 self.tallies.append(tally)
-                if tally.failed:
+                if tally.failed or self.stop.is_set():
                     # Votes that failed are asked again at the next start, not in an endless round.
-                    return sum(panel.count_open(self.store, name) for name in self.spec.judges)
-        return votes
+                    return
 
 
 async def evaluate_async(
@@ -236,18 +186,17 @@ async def evaluate_async(
             stack.push_async_callback(model.close)
         store = stack.enter_context(Store(spec.run, write=True, tables=TABLES))
         stack.enter_context(graceful_interrupt(stop, observer.interrupted))
-        _record(store, spec, benchmark, models)
+        record(store, spec, benchmark, models)
         await asyncio.to_thread(lay_out, store, spec, questions)
         start = _Start(spec, settings=settings, store=store, models=models, observer=observer, stop=stop)
         planned, missing = await start.ask(questions, pace)
-        unjudged = 0
         if spec.judges and not stop.is_set():
-            unjudged = await start.judge(pace, judge_pace or unlimited(pace))
+            await start.judge(pace, judge_pace or unlimited(pace))
         return Evaluation(
             run=spec.run,
             planned=planned,
             missing=missing,
-            unjudged=unjudged,
+            unjudged=count_undecided(store) if spec.judges else 0,
             answered=sum(tally.answered for tally in start.tallies),
             failed=sum(tally.failed for tally in start.tallies),
             interrupted=stop.is_set(),
@@ -303,46 +252,3 @@ def _slice(benchmark: Benchmark, spec: Spec) -> list[Question]:
     if not questions:
         raise InputError("the slice of the benchmark is empty: no question has the attributes and kinds asked for")
     return questions
-
-
-def _record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, ChatModel]) -> None:
-    """Write into the run file all that is needed to repeat the run; refuse a file of another run."""
-    model = models[spec.model]
-    store.require_meta(
-        {
-            "model": spec.model,
-            "weights": model.runtime.get("sha256"),
-            "benchmark_version": benchmark.version,
-            "benchmark_hash": benchmark.hash,
-            "params": spec.params_record,
-            "template_hash": ASK_HASH,
-            "seed": spec.seed,
-            "shuffle_options": spec.shuffle_options,
-        },
-        hint="name another file with --run, or repeat the first start's options",
-    )
-    if spec.judges:
-        store.require_meta(
-            {"judges": list(spec.judges), "votes": spec.votes_per_judge, "judge_template_hash": JUDGE_HASH},
-            hint="its votes cannot be mixed with those of other judges",
-        )
-    known = store.meta()
-    conditions = [*known.get("conditions", []), *spec.conditions]
-    start = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "package_version": __version__,
-        "python": sys.version.split()[0],
-        "command": " ".join(sys.argv),
-        "runtime": {name: dict(model.runtime) for name, model in models.items()},
-    }
-    store.set_meta(
-        {
-            "benchmark_path": None if spec.benchmark is None else str(spec.benchmark),
-            "conditions": list(dict.fromkeys(conditions)),
-            "trials": max(spec.trials, known.get("trials", 0)),
-            "created_at": known.get("created_at", start["at"]),
-            "package_version": __version__,
-            "runtime": dict(model.runtime),
-            "starts": [*known.get("starts", []), start],
-        }
-    )

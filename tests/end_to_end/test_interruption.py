@@ -78,7 +78,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path):
         _, err = process.communicate(timeout=30)
         assert process.returncode == 130
         assert "Traceback" not in err
-        assert "the same command asks only those" in err
+        assert "the same command asks only what is missing" in err
         delivered = sum(line.delivered for line in server.log)
         assert len(stored()) == delivered == len(server.log)  # what was in flight is kept
         again = biaslens(

@@ -268,3 +268,23 @@ def test_the_record_says_how_to_repeat_the_run(spec: Spec, monkeypatch):
     assert meta["conditions"] == ["role"]
     assert len(meta["starts"]) == 2
     assert meta["starts"][0]["runtime"]["openai/fake"]["base_url"] == server.base_url
+
+
+def test_a_first_start_that_got_no_answer_binds_nobody(spec: Spec, monkeypatch):
+    with FakeServer(error(401)) as server, pytest.raises(RunStoppedError):
+        run(replace(spec, model="openai/typo", seed=7), server, monkeypatch)
+    with FakeServer(by_kind) as server:
+        assert run(spec, server, monkeypatch).complete
+    assert rows(spec, "SELECT count(*) FROM plan") == [(18,)]
+    assert rows(spec, "SELECT count(*) FROM failures") == [(0,)]
+
+
+def test_a_judge_that_never_voted_can_be_replaced(spec: Spec, monkeypatch):
+    def no_judge(request: Request) -> Reply:
+        return error(404) if request.body["model"] == "typo" else by_kind(request)
+
+    with FakeServer(no_judge) as server:
+        with pytest.raises(RunStoppedError):
+            run(replace(spec, judges=("openai/typo",)), server, monkeypatch)
+        assert run(replace(spec, judges=(JUDGE,)), server, monkeypatch).complete
+    assert rows(spec, "SELECT DISTINCT judge FROM votes") == [(JUDGE,)]

@@ -1,0 +1,86 @@
+"""What a run file records of its run: all that is needed to repeat it."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from biaslens.benchmark import Benchmark
+from biaslens.engine import Store
+from biaslens.evaluation.prompting import ASK_HASH, JUDGE_HASH
+from biaslens.evaluation.spec import Spec
+from biaslens.models import ChatModel
+from biaslens.version import __version__
+
+
+def record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, ChatModel]) -> None:
+    """Write what the run is into its file, and add this start to the starts recorded there.
+
+    Raises
+    ------
+    RunMismatchError
+        When the file is of another run.
+    """
+    model = models[spec.model]
+    _forget_what_was_never_answered(store)
+    store.require_meta(
+        {
+            "model": spec.model,
+            "weights": model.runtime.get("sha256"),
+            "benchmark_version": benchmark.version,
+            "benchmark_hash": benchmark.hash,
+            "params": spec.params_record,
+            "template_hash": ASK_HASH,
+            "seed": spec.seed,
+            "shuffle_options": spec.shuffle_options,
+        },
+        hint="name another file with --run, or repeat the first start's options",
+    )
+    if spec.judges:
+        store.require_meta(
+            {
+                "judges": list(spec.judges),
+                "votes": spec.votes_per_judge,
+                "judge_params": asdict(spec.judge_params),
+                "judge_template_hash": JUDGE_HASH,
+            },
+            hint="its votes cannot be mixed with those of another panel",
+        )
+    known = store.meta()
+    start = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "package_version": __version__,
+        "python": platform.python_version(),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "runtime": {name: dict(model.runtime) for name, model in models.items()},
+    }
+    store.set_meta(
+        {
+            "benchmark_path": None if spec.benchmark is None else str(spec.benchmark),
+            "conditions": list(dict.fromkeys([*known.get("conditions", []), *spec.conditions])),
+            "trials": max(spec.trials, known.get("trials", 0)),
+            "created_at": known.get("created_at", start["at"]),
+            "package_version": __version__,
+            "runtime": dict(model.runtime),
+            "starts": [*known.get("starts", []), start],
+        }
+    )
+
+
+def _forget_what_was_never_answered(store: Store) -> None:
+    """Free the file of choices that no answer depends on: a first start with a wrong name or key binds nobody."""
+    with store.transaction() as connection:
+        if not connection.execute("SELECT 1 FROM votes WHERE vote IS NOT NULL LIMIT 1").fetchone():
+            connection.execute("DELETE FROM votes")
+            connection.execute(
+                "DELETE FROM meta WHERE name IN ('judges', 'votes', 'judge_params', 'judge_template_hash')"
+            )
+        if not connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
+            for table in ("plan", "questions", "roles", "failures"):
+                connection.execute(f"DELETE FROM {table}")
+            connection.execute("DELETE FROM meta WHERE name NOT IN ('format', 'starts', 'created_at')")
