@@ -20,14 +20,14 @@ _MISSING = """
 """
 
 
-def response_keys(spec: Spec, questions: Sequence[Question]) -> Iterator[tuple[str, Question, Condition, int]]:
-    """Every response of an evaluation: key, question, condition and trial."""
+def response_keys(spec: Spec, questions: Sequence[Question]) -> Iterator[tuple[str, str, Question, Condition, int]]:
+    """Every response of an evaluation: key, question id, question, condition and trial."""
     identity = content_hash("response", spec.model, spec.params_record, ASK_HASH, spec.seed, spec.shuffle_options)
     for question in questions:
         question_id = question.id
         for condition in spec.conditions:
             for trial in range(1, spec.trials + 1):
-                yield content_hash(identity, question_id, condition, trial), question, condition, trial
+                yield content_hash(identity, question_id, condition, trial), question_id, question, condition, trial
 
 
 def shown_order(spec: Spec, question: Question, trial: int) -> list[int] | None:
@@ -37,8 +37,9 @@ def shown_order(spec: Spec, question: Question, trial: int) -> list[int] | None:
     return option_order(len(question.options), seed=spec.seed, question_id=question.id, trial=trial)
 
 
-def lay_out(store: Store, spec: Spec, questions: Sequence[Question]) -> None:
-    """Write roles, questions and planned responses into the run file, where they are not there yet."""
+def lay_out(store: Store, spec: Spec, questions: Sequence[Question]) -> list[str]:
+    """Write roles, questions and planned responses into the run file, where they are not there yet; give their keys."""
+    planned = list(response_keys(spec, questions))
     with store.transaction() as connection:
         ids = _save_roles(connection, {question.role for question in questions})
         connection.executemany(
@@ -51,11 +52,12 @@ def lay_out(store: Store, spec: Spec, questions: Sequence[Question]) -> None:
         connection.executemany(
             "INSERT INTO plan VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (
-                (key, question.id, condition, trial, None if order is None else _json(order))
-                for key, question, condition, trial in response_keys(spec, questions)
+                (key, question_id, condition, trial, None if order is None else _json(order))
+                for key, question_id, question, condition, trial in planned
                 for order in (shown_order(spec, question, trial),)
             ),
         )
+    return [key for key, *_ in planned]
 
 
 def _save_roles(connection: sqlite3.Connection, roles: set[Role]) -> dict[Role, int]:
@@ -82,17 +84,17 @@ class Plan:
     ----------
     reader
         The run file, open for reading, and used by nothing else.
-    spec, questions
-        What this start wants.
+    spec
+        The evaluation.
+    keys
+        Keys of the responses that this start wants.
     """
 
-    def __init__(self, reader: Store, spec: Spec, questions: Sequence[Question]) -> None:
+    def __init__(self, reader: Store, spec: Spec, keys: Sequence[str]) -> None:
         self._connection = reader.connection
         self._spec = spec
         self._connection.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY) WITHOUT ROWID")
-        self._connection.executemany(
-            "INSERT INTO wanted VALUES (?)", ((key,) for key, *_ in response_keys(spec, questions))
-        )
+        self._connection.executemany("INSERT INTO wanted VALUES (?)", ((key,) for key in sorted(keys)))
 
     @property
     def size(self) -> int:

@@ -81,11 +81,11 @@ class _Start:
         self.stop = stop
         self.tallies: list[Tally] = []
 
-    async def ask(self, questions: Sequence[Question], pace: Pace) -> tuple[int, int]:
+    async def ask(self, keys: Sequence[str], pace: Pace) -> tuple[int, int]:
         """Ask what is missing; how many responses were wanted, and how many of them are still missing."""
         settle = RuleSettler()
         with Store(self.store.path) as reader:
-            plan = Plan(reader, self.spec, questions)
+            plan = Plan(reader, self.spec, keys)
             missing = plan.count_missing()
             self.observer.phase(self.spec.model, total=plan.size, done=plan.size - missing)
             if missing:
@@ -187,9 +187,9 @@ async def evaluate_async(
         store = stack.enter_context(Store(spec.run, write=True, tables=TABLES))
         stack.enter_context(graceful_interrupt(stop, observer.interrupted))
         record(store, spec, benchmark, models)
-        await asyncio.to_thread(lay_out, store, spec, questions)
+        keys = await asyncio.to_thread(lay_out, store, spec, questions)
         start = _Start(spec, settings=settings, store=store, models=models, observer=observer, stop=stop)
-        planned, missing = await start.ask(questions, pace)
+        planned, missing = await start.ask(keys, pace)
         if spec.judges and not stop.is_set():
             await start.judge(pace, judge_pace or unlimited(pace))
         return Evaluation(

@@ -26,8 +26,7 @@ CREATE TABLE IF NOT EXISTS plan (       -- every response the run is to have
     question_id  TEXT NOT NULL REFERENCES questions,
     condition    TEXT NOT NULL,         -- role, no_role, neutral_role
     trial        INTEGER NOT NULL,      -- from 1
-    option_order TEXT,                  -- JSON: positions in questions.options in the order shown; NULL: as they stand
-    UNIQUE (question_id, condition, trial)
+    option_order TEXT                   -- JSON: positions in questions.options in the order shown; NULL: as they stand
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS votes (      -- a row is made before its judge is asked
