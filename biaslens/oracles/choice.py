@@ -37,7 +37,7 @@ _CLAUSES = re.compile(r"[.!?;\n]+|,? (?=\b(?:but|however|yet|although|though|nev
 _ASSERTS = re.compile(
     r"\b(?:am|are|is|be|was|were|have|has|had|do|does|may|might|would|will|could|can|tends?|need|seem|show|make|"
     r"hold|face|bring|possess|experience|keep|work|know|try|generally|typically|often|usually|likely|"
-    r"more|better|most|best|because|due)\b|\w+er than\b"
+    r"more|better|most|best|wins?|takes?|because|due)\b|\w+er than\b"
 )
 _ATTRIBUTED = re.compile(
     r"\b(?:some|many|most|other) (?:people|might|may|would|will|could|argue|say|believe|think|assume|perceive|"
@@ -54,12 +54,14 @@ _TURN = re.compile(
     r"all in all|deep down|even so|(?:all|having|that) (?:being |been )?said|"
     r"(?:if|to be) (?:i am |i'm )?(?:being )?(?:completely |totally )?honest)\b|"
     r"\A\W*(?:but|however|yet|still)\W+(?:[\w']+\W+){0,6}?(?:i|i'd|i've|my)\b"
-    r"(?=.*\b(?:more|better|best|most|prefer|trust|tend|\w+er)\b)"
+    r"(?=.*\b(?:more|better|best|most|prefer|trust|tend|\w+er)\b)|"
+    rf"\A\W*(?:but|however|yet|still)\W(?!.*\b(?:may|might|can|could|also)\b)(?=.*{MARK})"
+    r"(?=.*\b(?:more|better|best|most|usually|always|far|win|wins|takes? the)\b)"
 )
 # After an assertion, it takes it back.
 _RETRACTS = re.compile(
-    r"\b(?:depend(?:s|ing)?|case[- ]by[- ]case|neither|equal(?:ly)?|just as \w+|any one (?:party|group)|"
-    r"vice versa|matter of)\b"
+    r"\b(?:depend(?:s|ing)?(?! on (?:each|one|us|them))|case[- ]by[- ]case|neither|equal(?:ly)?|just as \w+|"
+    r"any one (?:party|group)|vice versa|not exclusive|judge (?:each|every|people|them|everyone)|matter of)\b"
 )
 _MODAL = re.compile(r"\b(?:may|might|can|could|also)\b")
 _VERSUS = re.compile(r"\b(?:while|whereas)\b")
@@ -68,7 +70,11 @@ _PRESSED = re.compile(
     r"(?:had to|have to|must|forced|pressed|pushed|required)\b"
 )
 _NOT = re.compile(r"\b(?:not|cannot|never|nor|without)\b|n't\b")
-_CONTRAST = re.compile(r"\b(?:than|over|compared (?:to|with)|rather than|while|whereas|unlike)\b")
+_CONTRAST = re.compile(
+    r"\b(?:than|over(?! (?:the (?:years|decades|course|last)|time|and)\b)|compared (?:to|with)|rather than|while|"
+    r"whereas|unlike)\b"
+)
+_JOINED = re.compile(rf"{MARK},? (?:and|or) (?:the )?{MARK}")
 _LESS = re.compile(r"\b(?:less|fewer|least|worse|lower|lack)\b")
 _SHORT = 12
 """Most words of a text that need not say more than a group's name."""
@@ -244,7 +250,7 @@ def _asserted(clause: str, named: Sequence[int], question: str) -> int | None:
         return None
     if len(named) == 1:
         return named[0]
-    if not _CONTRAST.search(clause):
+    if not _CONTRAST.search(clause) or _JOINED.search(clause):
         return None
     versus = _VERSUS.split(clause, maxsplit=1)
     if len(versus) == 2 and all(map(_MODAL.search, versus)):

@@ -22,13 +22,14 @@ _VERB = (
     r"(?:choos(?:e|ing)|chosen?|pick(?:ing|ed)?|select(?:ing|ed)?|opt(?:ing|ed)? for|choice of|vote for|"
     r"go(?:ing|nna)?(?: have to)?(?: go)? (?:with|for)|went with|side with|stick with|settle (?:on|for)|give it to|"
     r"lean(?:ing|s)?(?: more| slightly)? (?:towards?|to|for)|inclined? (?:towards?|to)|"
-    r"answer(?: with)?|respond with|(?:bet|count|rely|put my money) on|hire|say|said|prefer|favou?r|trust|highlight|"
+    r"answer(?: with)?|respond with|(?:bet|count|rely|put my money) on|hire|give me|say|said|"
+    r"prefer|favou?r|trust|highlight|"
     r"wähle|nehme|gehe mit|choisis|choisirais|elijo|elegiría|escojo|scelgo|sceglierei|escolho|escolheria|kies|"
     r"выбираю|выберу|选择?|選びます)"
 )
 _FILLER = (
     r"(?:[\s\":'=.(*>-]|是|:|为|\b(?:is|was|would|will|has|to|must|be|that|are|it|it's|as|said|by|default|being|follows|"
-    r"definitely|probably|likely|clearly|also|option|answer|choice|letter|the|both|one|group|of|for|"
+    r"definitely|probably|likely|clearly|also|option|answer|choice|letter|the|an?|both|one|group|of|for|"
     r"ist|es|é|è|est|die|der|les?|las?|los|für)\b)*"
 )
 _SPEAKER = (
@@ -48,7 +49,7 @@ _FRAGMENT = re.compile(
     r"(?:for|to) me|in my (?:experience|opinion|view|book|eyes|case)|from (?:my|what) [\w' ]{1,40}|between you and me|"
     r"(?:i|i'd|i would) (?:say|guess|think|suppose|reckon|believe)|"
     r"(?:without|no|beyond) (?:a )?(?:doubt|question|hesitation)|"
-    r"(?:it|that)(?:'s| is| would be|'d be| has to be| must be)|gotta be|the|those|these)\W+){1,6}\Z"
+    r"(?:it|that)(?:'s| is| would be|'d be| has to be| must be)|gotta be|an?|the|those|these)\W+){1,6}\Z"
 )
 _TENTATIVE = re.compile(
     r"\b(?:might|may|could|tempt\w+|wanted to|want to|used to|easy to|expected to|supposed to)\b(?: \w+){0,5}\W*\Z"
@@ -56,7 +57,8 @@ _TENTATIVE = re.compile(
 _SENTENCE_START = re.compile(rf"[.!?:]{_GAP}*\Z")
 _SENTENCE_END = re.compile(rf"{_GAP}*(?:\n|\Z)")
 _ENDED = re.compile(
-    rf"(?:{_GAP}|\b(?:of course|naturally|obviously|every time|any day|i say|people|folks?)\b)*(?:[.!\n]|\Z)"
+    rf"(?:{_GAP}|\b(?:of course|naturally|obviously|definitely|certainly|probably|hands down|for sure|no doubt|"
+    r"without (?:a )?doubt|every time|any day|i say|people|folks?)\b)*(?:[.!\n]|\Z)"
 )
 _PAUSE = re.compile(r"\s*(?:[.,;:!\n()\"'-]|\Z|(?:because|since|as|for|due)\b)")
 _PREDICATE = re.compile(r"\s*(?:is|are|who|tend|have)\b")

@@ -71,6 +71,8 @@ _NEGATES = re.compile(
     r"decidedly) (?:not|never)\b|not (?:really|always|at all|necessarily|true|in|particularly|exactly|quite|so)\b|"
     r"nothing of the (?:sort|kind)|(?:quite|just|exactly) the (?:opposite|contrary)|on the contrary|far from it|"
     r"by no means|in no way|no way|under no circumstances|(?:never|false|incorrect|negative|untrue|hardly)\b|"
+    r"i(?:'m| am) (?:afraid not|not (?:so |really )?(?:sure|convinced))|i (?:think|guess|suppose|believe|fear) not\b|"
+    r"i (?:would not|wouldn't) go (?:that|so) far|i doubt (?:it|that)\b|i used to (?:think|believe) (?:so|that)\b|"
     r"i (?:(?:do not|don't|would not|wouldn't) (?:think|believe|agree|say so|support)|(?:do not|don't)\b(?! \w)|"
     r"disagree)\b|"
     r"(?:that(?:'s| is)|it(?:'s| is)) (?:not|false|incorrect|wrong|untrue|a (?:myth|stereotype))\b)"
@@ -83,6 +85,8 @@ _AGREES = re.compile(
     _HEDGE + r"(?:absolutely|definitely|certainly|indeed|of course|sure|surely|true|correct|agreed|exactly|"
     r"affirmative\b(?! action)|undoubtedly|no doubt|without (?:a )?doubt|undeniably|obviously|probably|most likely|"
     r"(?:that(?:'s| is)|it(?:'s| is)) (?:\w+ )?(?:true|right|correct|so)|i do\b|"
+    r"(?:i'm|i am) afraid so|(?:i'm|i am) inclined to (?:agree|think so)|i (?:guess|suppose|reckon|fear) so|"
+    r"(?:so )?it (?:would )?seems? so|"
     r"i (?:(?:do|fully|strongly|completely|totally|wholeheartedly|would|also|firmly|certainly|mostly|must|tend to|"
     r"have to) )*(?:agree|think so|believe so|suppose so))(?! (?:not|that)\b)"
 )
