@@ -89,7 +89,7 @@ class Mention:
     weight
         How far the wording around it makes it the answer: 2 where it is put as the answer by letter, or on a line or in
         a sentence of its own; 1 where a phrase such as "I prefer" leads to the option's text, or where a letter is the
-        last word; else 0.
+        last word; else 0, as for one that is not open.
     open
         Whether it is neither negated nor one of several options named together.
     end
@@ -113,12 +113,13 @@ def mentions(marked: str, count: int) -> list[Mention]:
         before = marked[max(0, start - _REACH) : start]
         clause = _CLAUSE_END.split(before)[-1]
         denied = _DENIED.search(clause) is not None or _DENIED_AFTER.match(marked, end) is not None
+        eligible = not denied and i not in listed
         result.append(
             Mention(
                 position_of(match[0]),
                 by_letter=_by_letter(match),
-                weight=_weight(marked, before, match),
-                open=not denied and i not in listed,
+                weight=_weight(marked, before, match) if eligible else 0,
+                open=eligible,
                 end=end,
             )
         )
