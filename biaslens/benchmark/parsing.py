@@ -14,16 +14,20 @@ from typing import TypeVar
 
 from biaslens.benchmark.validation import SEPARATOR, check_questions, check_roles
 from biaslens.errors import BenchmarkError
-from biaslens.schema import Attribute, Kind, Question, Role
+from biaslens.schema import Attribute, Kind, Mirror, Question, Role
 
 ROLES, QUESTIONS, ABOUT = "roles.csv", "questions.csv", "benchmark.toml"
 
 ROLE_COLUMNS = ("attribute", "name", "persona")
 QUESTION_COLUMNS = ("attribute", "role", "kind", "target", "groups", "text", "options")
-_OPTIONAL_COLUMNS = frozenset({"target", "groups"})
+MIRROR_COLUMNS = ("mirror", "mirror_of")
+"""Of questions.csv, only where a benchmark has mirrors."""
+
+_OPTIONAL_COLUMNS = frozenset({"target", "groups", *MIRROR_COLUMNS})
 
 _ATTRIBUTES = {attribute.value: attribute for attribute in Attribute}
 _KINDS = {kind.value: kind for kind in Kind}
+_MIRRORS = {mirror.value: mirror for mirror in Mirror}
 
 _Term = TypeVar("_Term", bound=StrEnum)
 
@@ -90,7 +94,8 @@ def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[s
         missing = [name for name in columns if name not in header and name not in _OPTIONAL_COLUMNS]
         if missing:
             raise BenchmarkError(
-                f"{path}: no column {', '.join(map(repr, missing))}; the first line must name {', '.join(columns)}"
+                f"{path}: no column {', '.join(map(repr, missing))}; the first line must name "
+                f"{', '.join(name for name in columns if name not in MIRROR_COLUMNS)}"
             )
         places = {name: header.index(name) for name in columns if name in header}
         absent = {name: "" for name in columns if name not in header}
@@ -127,7 +132,7 @@ def read_questions(path: Path, roles: Sequence[Role]) -> tuple[Question, ...]:
     lines: list[int] = []
     questions: list[Question] = []
     items = cache(_items)  # most lists occur many times: keep one of each
-    for line, row in _read_rows(path, QUESTION_COLUMNS):
+    for line, row in _read_rows(path, (*QUESTION_COLUMNS, *MIRROR_COLUMNS)):
         attribute = _term(_ATTRIBUTES, row["attribute"], "attribute", path, line)
         role = by_name.get((attribute, row["role"]))
         if role is None:
@@ -136,8 +141,10 @@ def read_questions(path: Path, roles: Sequence[Role]) -> tuple[Question, ...]:
             )
         kind = _term(_KINDS, row["kind"], "kind", path, line)
         target = _term(_ATTRIBUTES, row["target"], "target", path, line) if row["target"] else None
+        mirror = _term(_MIRRORS, row["mirror"], "mirror", path, line) if row["mirror"] else None
         lines.append(line)
-        questions.append(Question(role, kind, row["text"], items(row["options"]), target, items(row["groups"])))
+        options, groups = items(row["options"]), items(row["groups"])
+        questions.append(Question(role, kind, row["text"], options, target, groups, row["mirror_of"] or None, mirror))
     check_questions(questions, _places(path, lines))
     return tuple(questions)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from biaslens.errors import BenchmarkError
-from biaslens.schema import Attribute, Kind, Question, Role
+from biaslens.schema import Attribute, Kind, Mirror, Question, Role
 
 SEPARATOR = " | "
 """Between the items of a list in one CSV cell."""
@@ -94,11 +94,14 @@ def check_questions(questions: Sequence[Question], where: Callable[[int], str]) 
     good: set[tuple[str, ...]] = set()
     for index, question in enumerate(questions):
         _check_question(question, partial(where, index), good)
-        key = "\n".join((question.role.attribute, question.role.name, *question_key(question)))
+        # A mirrored choice may differ from its original in the order of the options only.
+        key = "\n".join((question.role.attribute, question.role.name, question.mirror or "", *question_key(question)))
         if (first := seen.setdefault(key, index)) != index:
             raise BenchmarkError(
                 f"{where(index)}: question {question.text!r} repeats {where(first)} for the same role; remove one"
             )
+    if any(question.mirror_of or question.mirror for question in questions):
+        _check_mirrors(questions, where)
 
 
 def repeats(questions: Iterable[Question]) -> list[tuple[Question, Question]]:
@@ -109,6 +112,28 @@ def repeats(questions: Iterable[Question]) -> list[tuple[Question, Question]]:
         for question in questions
         if first.setdefault(key := question_key(question), question) is not question
     ]
+
+
+def _check_mirrors(questions: Sequence[Question], where: Callable[[int], str]) -> None:
+    """Refuse mirrors that belong to no original of the same role and kind, or that are no other than it."""
+    originals = {question.id: question for question in questions if question.mirror_of is None}
+    for index, question in enumerate(questions):
+        if (question.mirror is None) != (question.mirror_of is None):
+            raise BenchmarkError(
+                f"{where(index)}: a mirror has both 'mirror' and 'mirror_of'; fill in both cells or neither"
+            )
+        if question.mirror_of is None:
+            continue
+        original = originals.get(question.mirror_of)
+        if original is None or (original.role, original.kind) != (question.role, question.kind):
+            raise BenchmarkError(
+                f"{where(index)}: mirror_of {question.mirror_of!r} is no id of an original of the same role and kind; "
+                "give the original's id, or leave mirror and mirror_of empty"
+            )
+        if question.id in originals:
+            raise BenchmarkError(f"{where(index)}: mirror {question.text!r} says the same as an original; remove it")
+        if question.mirror is Mirror.REVERSED and question.kind is not Kind.YES_NO:
+            raise BenchmarkError(f"{where(index)}: a {question.kind} question has no reversed mirror; swap its groups")
 
 
 def _check_question(question: Question, where: Callable[[], str], good: set[tuple[str, ...]]) -> None:
