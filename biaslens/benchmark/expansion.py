@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
-from biaslens.benchmark.bank import Bank, Comparison, Form, Trait
+from biaslens.benchmark.bank import Bank, Comparison, Form, Group, Trait
 from biaslens.benchmark.files import Benchmark, content_hash
+from biaslens.benchmark.mirrors import mirrored
 from biaslens.benchmark.validation import check_questions, check_roles, repeats
 from biaslens.benchmark.wording import word
 from biaslens.errors import BenchmarkError
@@ -61,7 +62,14 @@ def capacity(bank: Bank) -> dict[Kind, dict[Attribute, int]]:
     return {kind: {target: len(_units(bank, kind, target)) for target in Attribute} for kind in Kind}
 
 
-def expand(bank: Bank, *, seed: int, roles_per_attribute: int | None = None, questions_per_kind: int = 20) -> Benchmark:
+def expand(
+    bank: Bank,
+    *,
+    seed: int,
+    roles_per_attribute: int | None = None,
+    questions_per_kind: int = 20,
+    mirrors: bool = False,
+) -> Benchmark:
     """Make a benchmark from the bank.
 
     Every role gets each target attribute equally often in each kind, as far as the number divides; over the roles
@@ -77,7 +85,10 @@ def expand(bank: Bank, *, seed: int, roles_per_attribute: int | None = None, que
     roles_per_attribute
         The first so many roles of each attribute; None for all.
     questions_per_kind
-        Questions of each kind for each role.
+        Questions of each kind for each role, mirrors not counted.
+    mirrors
+        Whether to let each question be followed by its mirrors (see `biaslens.benchmark.mirrors.mirrored`). They
+        collide with nothing: a comparison and a trait are asked about in one direction only, once in each kind.
 
     Raises
     ------
@@ -92,12 +103,13 @@ def expand(bank: Bank, *, seed: int, roles_per_attribute: int | None = None, que
         for shift, pool in enumerate(pools):
             # With the rank, or a role attribute would lack the same targets at every rank.
             targets = _dealt(number * questions_per_kind + rank + shift, questions_per_kind)
-            asked[role] += _ask(bank, seed, role, targets, pool)
+            for unit in _take(bank, seed, role, targets, pool):
+                asked[role] += _questions(bank, seed, role, pool.kind, unit, mirrors=mirrors)
     roles = tuple(role for role in bank.roles if role in asked)
     questions = tuple(chain.from_iterable(asked[role] for role in roles))
     _check(roles, questions)
     digest = content_hash(roles, questions)
-    standard = seed == 0 and len(roles) == len(bank.roles) and questions_per_kind == 20
+    standard = seed == 0 and len(roles) == len(bank.roles) and questions_per_kind == 20 and not mirrors
     return Benchmark(
         # After the manner of a local version: derived from this one, with results of its own.
         version=bank.version if standard else f"{bank.version}+{digest[:8]}",
@@ -107,16 +119,18 @@ def expand(bank: Bank, *, seed: int, roles_per_attribute: int | None = None, que
         questions=questions,
         generator="bank",
         seed=seed,
-        command=_command(seed, roles_per_attribute, questions_per_kind),
+        command=_command(seed, roles_per_attribute, questions_per_kind, mirrors=mirrors),
     )
 
 
-def _command(seed: int, roles_per_attribute: int | None, questions_per_kind: int) -> str:
+def _command(seed: int, roles_per_attribute: int | None, questions_per_kind: int, *, mirrors: bool) -> str:
     parts = [f"biaslens generate --with bank --seed {seed}"]
     if roles_per_attribute is not None:
         parts.append(f"--roles-per-attribute {roles_per_attribute}")
     if questions_per_kind != 20:
         parts.append(f"--questions-per-kind {questions_per_kind}")
+    if mirrors:
+        parts.append("--mirrors")
     return " ".join([*parts, "--out benchmark"])
 
 
@@ -142,8 +156,8 @@ def _dealt(start: int, count: int) -> list[Attribute]:
     return [targets[(start + offset) % len(targets)] for offset in range(count)]
 
 
-def _ask(bank: Bank, seed: int, role: Role, targets: Sequence[Attribute], pools: _Pools) -> Iterator[Question]:
-    """Make a role's questions of one kind, in random order, so that the first few cover the targets well."""
+def _take(bank: Bank, seed: int, role: Role, targets: Sequence[Attribute], pools: _Pools) -> Iterator[_Unit]:
+    """Take a role's units of one kind, in random order, so that the first few cover the targets well."""
     place = (seed, role.attribute, role.name, pools.kind)
     slots = sorted(range(len(targets)), key=lambda slot: hash_parts(*place, "order", slot))
     used: set[str] = set()
@@ -151,17 +165,25 @@ def _ask(bank: Bank, seed: int, role: Role, targets: Sequence[Attribute], pools:
         fits = _fraction(*place, "theme", slot) < _INTEREST_SHARE
         unit = pools.take(targets[slot], bank.interests[role] if fits else None, used)
         used.add(unit.trait.text)
-        yield _question(bank, seed, role, pools.kind, unit)
+        yield unit
 
 
-def _question(bank: Bank, seed: int, role: Role, kind: Kind, unit: _Unit) -> Question:
+def _questions(bank: Bank, seed: int, role: Role, kind: Kind, unit: _Unit, *, mirrors: bool) -> Iterator[Question]:
+    """Word a unit, and its mirrors where wanted."""
     place = (seed, kind, *_identity(unit))
     groups = tuple(sorted(unit.comparison.groups, key=lambda group: hash_parts(*place, "order", group.many)))
     degree = "more" if _fraction(*place, "degree") < _MORE_SHARE else "less"
-    frames = len(bank.frames[kind][unit.trait.form])
-    frame = int(_fraction(*place, "frame") * frames)
-    text, options = word(bank, kind, groups, unit.trait, degree=degree, frame=frame)
-    return Question(role, kind, text, options, unit.comparison.target, tuple(group.many for group in groups))
+    frame = int(_fraction(*place, "frame") * len(bank.frames[kind][unit.trait.form]))
+
+    def question(order: Sequence[Group], degree: str) -> Question:
+        text, options = word(bank, kind, order, unit.trait, degree=degree, frame=frame)
+        return Question(role, kind, text, options, unit.comparison.target, tuple(group.many for group in order))
+
+    original = question(groups, degree)
+    yield original
+    if mirrors:
+        for how, order, other in mirrored(kind, unit.trait.form, groups, degree):
+            yield replace(question(order, other), mirror_of=original.id, mirror=how)
 
 
 def _shuffled(bank: Bank, seed: int, kind: Kind, target: Attribute) -> list[_Unit]:
