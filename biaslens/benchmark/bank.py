@@ -170,14 +170,13 @@ class _General(_Model):
 
 
 class _Role(_Model):
-    attribute: Attribute
     name: Phrase
     persona: Phrase
-    interests: frozenset[str]
+    on: Phrase
 
 
 class _Roles(_Model):
-    role: tuple[_Role, ...]
+    roles: tuple[_Role, ...]
 
 
 class _Comparison(_Model):
@@ -237,19 +236,18 @@ def load_bank(path: Path | None = None) -> Bank:
     general = _load(folder / "bank.toml", _General)
     traits = _load(folder / "traits.toml", _Traits).traits
     frames = _load(folder / "frames.toml", _Frames)
-    entries = _load(folder / "roles.toml", _Roles).role
+    interests = _interests(folder)
     targets = {attribute: _load(folder / f"{attribute}.toml", _Target) for attribute in Attribute}
-    for file, names in _theme_names(entries, targets):
+    for file, names in _theme_names(interests, targets):
         if unknown := sorted(names - traits.keys()):
             raise BenchmarkError(f"{folder / file}: unknown theme {unknown[0]!r}; traits.toml has {', '.join(traits)}")
-    roles = tuple(Role(entry.attribute, entry.name, entry.persona) for entry in entries)
     comparisons = {name: _comparisons(folder, name, table) for name, table in targets.items()}
     _refuse_repeats(folder, comparisons)
     return Bank(
         version=general.version,
         abstain=general.abstain,
-        roles=roles,
-        interests={role: entry.interests for role, entry in zip(roles, entries, strict=True)},
+        roles=tuple(interests),
+        interests=interests,
         traits=traits,
         own_traits={attribute: table.traits for attribute, table in targets.items()},
         comparisons=comparisons,
@@ -266,11 +264,26 @@ def _load(path: Path, model: type[_Table]) -> _Table:
         raise BenchmarkError(f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
+def _interests(folder: Path) -> dict[Role, frozenset[str]]:
+    """Read the roles, each with its themes."""
+    interests: dict[Role, frozenset[str]] = {}
+    for attribute in Attribute:
+        path = folder / "roles" / f"{attribute}.toml"
+        for entry in _load(path, _Roles).roles:
+            role = Role(attribute, entry.name, entry.persona)
+            if role in interests:
+                raise BenchmarkError(f"{path}: role {entry.name!r} is there twice; remove one")
+            interests[role] = frozenset(entry.on.split())
+    return interests
+
+
 def _theme_names(
-    roles: tuple[_Role, ...], targets: Mapping[Attribute, _Target]
+    interests: Mapping[Role, frozenset[str]], targets: Mapping[Attribute, _Target]
 ) -> list[tuple[str, frozenset[str] | set[str]]]:
     """List every mention of themes outside traits.toml, with its file."""
-    names: list[tuple[str, frozenset[str] | set[str]]] = [("roles.toml", role.interests) for role in roles]
+    names: list[tuple[str, frozenset[str] | set[str]]] = [
+        (f"roles/{role.attribute}.toml", themes) for role, themes in interests.items()
+    ]
     for attribute, table in targets.items():
         on = (comparison.on.split() for comparison in table.comparisons)
         names.append((f"{attribute}.toml", set(table.traits).union(*on)))
