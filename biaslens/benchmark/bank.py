@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Self, TypeVar
@@ -90,12 +91,12 @@ class Trait(_Model):
         text: str | None = getattr(self, "is_" if form is Form.IS else form)
         return text
 
-    @property
+    @cached_property
     def form(self) -> Form:
         """Which of the six forms it has."""
         return next(form for form in Form if self._of(form) is not None)
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The phrase itself."""
         return self._of(self.form) or ""
@@ -167,6 +168,7 @@ class Bank:
 class _General(_Model):
     version: Phrase
     abstain: Phrase
+    everyone: frozenset[str] = frozenset()
 
 
 class _Role(_Model):
@@ -236,7 +238,7 @@ def load_bank(path: Path | None = None) -> Bank:
     general = _load(folder / "bank.toml", _General)
     traits = _load(folder / "traits.toml", _Traits).traits
     frames = _load(folder / "frames.toml", _Frames)
-    interests = _interests(folder)
+    interests = _interests(folder, general.everyone)
     targets = {attribute: _load(folder / f"{attribute}.toml", _Target) for attribute in Attribute}
     for file, names in _theme_names(interests, targets):
         if unknown := sorted(names - traits.keys()):
@@ -264,8 +266,8 @@ def _load(path: Path, model: type[_Table]) -> _Table:
         raise BenchmarkError(f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
-def _interests(folder: Path) -> dict[Role, frozenset[str]]:
-    """Read the roles, each with its themes."""
+def _interests(folder: Path, everyone: frozenset[str]) -> dict[Role, frozenset[str]]:
+    """Read the roles, each with its themes and those of everyone."""
     interests: dict[Role, frozenset[str]] = {}
     for attribute in Attribute:
         path = folder / "roles" / f"{attribute}.toml"
@@ -273,7 +275,7 @@ def _interests(folder: Path) -> dict[Role, frozenset[str]]:
             role = Role(attribute, entry.name, entry.persona)
             if role in interests:
                 raise BenchmarkError(f"{path}: role {entry.name!r} is there twice; remove one")
-            interests[role] = frozenset(entry.on.split())
+            interests[role] = everyone.union(entry.on.split())
     return interests
 
 
