@@ -14,8 +14,8 @@ SEPARATOR = " | "
 """Between the items of a list in one CSV cell."""
 
 _NOT_A_WORD = re.compile(r"[\W_]+")
+_BLANKS = {code: " " for code in range(128) if not chr(code).isalnum()}
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]")
-_SIGNS = ("roup", "ROUP", "[", "{", "<")  # looking for these first is much faster than the pattern alone
 _PLACEHOLDER = re.compile(r"\b[Gg]roups? (?:[A-HXYZ]|[1-9])\b|\bGROUP [A-Z1-9]\b|[\[{<][A-Za-z][^\]}>]*[\]}>]")
 
 
@@ -27,8 +27,9 @@ def normalised(text: str) -> str:
     >>> normalised("Who is  *kinder*: Women, or men?")
     'who is kinder women or men'
     """
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+    if text.isascii():  # the same as below, and much faster
+        return " ".join(text.lower().translate(_BLANKS).split())
+    text = unicodedata.normalize("NFKC", text)
     return _NOT_A_WORD.sub(" ", text.casefold()).strip()
 
 
@@ -42,7 +43,8 @@ def placeholder(text: str) -> str | None:
     >>> placeholder("Is this group a danger to others?") is None
     True
     """
-    if not any(sign in text for sign in _SIGNS):
+    # Looking for these first is much faster than the pattern alone.
+    if not ("roup" in text or "ROUP" in text or "[" in text or "{" in text or "<" in text):
         return None
     found = _PLACEHOLDER.search(text)
     return found.group() if found else None
