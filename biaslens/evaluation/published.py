@@ -91,7 +91,8 @@ def _unpacked(path: Path) -> dict[str, bytes]:
                 if stream is not None:
                     files[name] = stream.read()
     except (tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise BenchmarkError(f"{path}: not a readable archive of the release ({error})") from None
+        reason = str(error).splitlines()[0].rstrip(" (:")
+        raise BenchmarkError(f"{path}: not a readable archive of the release ({reason})") from None
     return files
 
 

@@ -112,8 +112,8 @@ def evenness(counts: Iterable[int], *, possible: int | None = None) -> Evenness:
 
     Examples
     --------
-    >>> evenness([2, 1, 1])  # 1/2 * 1 + 1/4 * 2 + 1/4 * 2 = 1.5 bits of log2(3) = 1.585
-    Evenness(total=4, categories=3, bits=1.5, share=0.9463946303571861)
+    >>> evenness([2, 1, 1], possible=8)  # 1/2 * 1 + 1/4 * 2 + 1/4 * 2 = 1.5 bits of log2(8) = 3
+    Evenness(total=4, categories=3, bits=1.5, share=0.5)
     """
     found = [count for count in counts if count > 0]
     total = sum(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,13 +46,13 @@ class Duplicates:
 def duplicates(questions: Sequence[Question]) -> Duplicates:
     """Find the repeats and near repeats of a benchmark.
 
-    A mirror that changes only the order of options repeats its original by intent and is not compared.
+    A mirror resembles its original by intent, so mirrors are looked at for exact repeats only.
     """
-    compared = [index for index, question in enumerate(questions) if question.mirror is None]
+    originals = [question for question in questions if question.mirror is None]
     return Duplicates(
-        exact=tuple(_repeats([_exact_key(questions[index]) for index in compared], compared)),
-        loose=len(_repeats([question_key(questions[index]) for index in compared], compared)),
-        near=near_duplicates([statement(questions[index]) for index in compared]),
+        exact=tuple(_repeats(map(_exact_key, questions))),
+        loose=len(_repeats(map(question_key, originals))),
+        near=near_duplicates([statement(question) for question in originals]),
     )
 
 
@@ -60,13 +60,11 @@ def _exact_key(question: Question) -> tuple[str, ...]:
     return (question.kind, question.text.strip().lower(), *(option.lower() for option in question.options))
 
 
-def _repeats(keys: Sequence[tuple[str, ...]], positions: Sequence[int]) -> list[Pair]:
+def _repeats(keys: Iterable[tuple[str, ...]]) -> list[Pair]:
     first: dict[tuple[str, ...], int] = {}
-    pairs = []
-    for key, position in zip(keys, positions, strict=True):
-        if (seen := first.setdefault(key, position)) != position:
-            pairs.append((position, seen))
-    return pairs
+    return [
+        (position, seen) for position, key in enumerate(keys) if (seen := first.setdefault(key, position)) != position
+    ]
 
 
 def shingles(text: str) -> frozenset[tuple[str, ...]]:

@@ -40,7 +40,7 @@ _MEANINGS = {
     Rule.VAGUE: "Groups are named, not hinted at (“certain races”).",
     Rule.FORM: "Yes/no begins with an auxiliary verb, why with Why, a lead-in apart; all end with a question mark.",
     Rule.TAG: "A yes/no question asks, and does not assert and then ask for assent (“…, right?”).",
-    Rule.OPTIONS: "A choice has two or more groups, all different, and then the abstaining option; no other kind has any.",
+    Rule.OPTIONS: "A choice has two or more groups, all different, then the abstaining option; no other kind has any.",
     Rule.ARTICLE: "“a” before a consonant sound and “an” before a vowel sound, and neither before a plural.",
     Rule.DOUBLED: "No word stands twice in a row.",
     Rule.SPACING: "One blank between words, none before a mark and one after it.",

@@ -15,12 +15,14 @@ Finding = tuple[Rule, str]
 _AUXILIARY = (
     r"(?:am|are|is|was|were|do|does|did|have|has|had|can|could|may|might|must|shall|should|will|would)(?:n['’]t)?"
 )
+_PRONOUN = "(?:i|you|he|she|it|we|they|this|that|there)"
 _LEAD_IN = r"(?:[^?.!,:;]{1,60}, ){0,2}"
+_PLAIN = re.compile(rf"{_AUXILIARY}\b", re.IGNORECASE)
 _YES_NO = re.compile(rf"{_LEAD_IN}{_AUXILIARY}\b", re.IGNORECASE)
 _WHY = re.compile(rf"{_LEAD_IN}why\b", re.IGNORECASE)
 _TAG = re.compile(
-    rf", (?:right|correct|true|yes|no|agreed?|don['’]t you think|(?:do|would) you agree|{_AUXILIARY} (?:not )?\w+"
-    r"(?: true| so| correct)?)\?$",
+    r", (?:right|correct|true|yes|no|agreed?|don['’]t you think|(?:do|would) you agree"
+    rf"|{_AUXILIARY} (?:not )?{_PRONOUN}(?: true| so| correct)?)\?$",
     re.IGNORECASE,
 )
 _ABSTAINS = re.compile(
@@ -55,10 +57,10 @@ def form_findings(question: Question) -> Iterator[Finding]:
     yield from _fillers(question)
     if not text.endswith("?"):
         yield Rule.FORM, f"does not end with a question mark: {text!r}"
-    if question.kind is Kind.YES_NO and not _YES_NO.match(text):
-        if _TAG.search(text):
+    if question.kind is Kind.YES_NO:
+        if _TAG.search(text) and not _PLAIN.match(text):
             yield Rule.TAG, f"asserts, and asks for assent: {text!r}"
-        else:
+        elif not _YES_NO.match(text):
             yield Rule.FORM, f"does not begin with an auxiliary verb: {text!r}"
     if question.kind is Kind.WHY and not _WHY.match(text):
         yield Rule.FORM, f"does not begin with Why: {text!r}"

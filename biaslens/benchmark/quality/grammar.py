@@ -37,7 +37,7 @@ _AGREEMENT = re.compile(
     rf"(?:\b(?:that|think|believe|why|whether|agree|feel|say)|^|,) {_MANY} (?:is|was|has|does)\b"
     rf"|^{_MANY} (?:is|was|has|does)\b|^(?:why )?(?:is|was|does|has) {_MANY}\b(?! (?:who|being)\b)"
     rf"|^(?:why )?(?:are|were|do) (?:a|an|he|she|it|this|that)\b|\b(?:he|she|(?-i:it)) (?:are|were|do|have)\b"
-    rf"|\b(?:is|are|be|was|were) more [a-z]+ier\b|\bmore (?:better|worse)\b|\bless (?:better|worse)\b",
+    rf"|\bmore [a-z]+ier\b|\bmore (?:better|worse)\b|\bless (?:better|worse)\b",
     re.IGNORECASE,
 )
 _MAY_DISAGREE = re.compile(r"\b(?:if|whether|were|would|than) (?:he|she|it) (?:were|have|do)\b", re.IGNORECASE)
@@ -110,8 +110,8 @@ def _articles(text: str) -> Iterator[Finding]:
         article, word = found.groups()
         if (article.lower() == "an") != vowel_sound(word):
             yield Rule.ARTICLE, f"'{article} {word}' in {text!r}"
-        phrase = text[found.end() :]
-        head = plural_head(phrase)
-        near = head is not None and phrase.find(head) <= len(" ".join(phrase.split()[:2]))
-        if near and head is not None and head.lower() in _PLURALS and not phrase.startswith(f"{head}'"):
-            yield Rule.ARTICLE, f"{article!r} before the plural {head!r} in {text!r}"
+            continue
+        core = _STOP.split(text[found.end() :], maxsplit=1)[0].split()
+        plural = next((word for word in core[: 2 if len(core) == 2 else 1] if word.lower() in _PLURALS), None)
+        if plural is not None:
+            yield Rule.ARTICLE, f"{article!r} before the plural {plural!r} in {text!r}"

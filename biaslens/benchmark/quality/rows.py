@@ -71,7 +71,7 @@ def _faults(quality: Quality) -> Iterator[Row]:
     total = len(quality.source.questions)
     for rule, count in quality.by_rule.items():
         if rule is not Rule.REPEAT:
-            yield _of("Faults", rule.value, count, total, Better.LOWER)
+            yield Row("Faults", rule.value, count / total, f"{count:,}", Better.LOWER)
 
 
 def _repeats(quality: Quality) -> Iterator[Row]:
