@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping
 from typing import Never
 
@@ -25,7 +24,6 @@ class Bar:
     def __init__(self) -> None:
         self._bar: tqdm[Never] | None = None
         self._done = 0
-        self._waits_until = 0.0
 
     def __enter__(self) -> Bar:
         return self
@@ -47,14 +45,13 @@ class Bar:
         facts = {"biased": str(outcomes.get(Outcome.BIASED, 0)), "errors": str(tally.failed)}
         if tally.cost:
             facts["cost"] = f"${tally.cost:.2f}"
-        if time.monotonic() < self._waits_until:
-            facts["waiting"] = "on limits"
+        if tally.waiting:
+            facts["waiting"] = str(tally.waiting)
         self._bar.set_postfix(facts, refresh=False)
         self._bar.update(self._done + tally.answered - self._bar.n)
 
     def waiting(self, error: ModelError, seconds: float) -> None:
         """Say why nothing moves, when a wait is long enough to notice."""
-        self._waits_until = time.monotonic() + seconds
         if self._bar is not None and seconds >= _WAIT_SHOWN:
             self._bar.set_postfix_str(f"waiting {seconds:.0f} s: {str(error)[:80]}")
 

@@ -69,11 +69,14 @@ class Tally:
         Requests whose answer is stored, and requests given up on.
     cost
         US dollars, as far as prices are known.
+    waiting
+        Requests that wait now, for a limit per minute or for another attempt.
     """
 
     answered: int = 0
     failed: int = 0
     cost: float = 0.0
+    waiting: int = 0
 
 
 Price = Callable[[int | None, int | None], float | None]
@@ -122,6 +125,7 @@ class _Asker:
         self.patience = Patience(pace.retry, stop=stop, waiting=progress.waiting)
         self.failures = FailureGate(model.name, share=pace.failure_share)
         self.progress = progress
+        self.limited = 0
         self.tally = Tally()
         self.verdict: RunStoppedError | None = None
 
@@ -133,6 +137,7 @@ class _Asker:
                 self.tally.cost += row.price or 0.0
             else:
                 self.tally.failed += 1
+        self.tally.waiting = self.limited + self.patience.sleeping
         self.progress.saved(self.tally)
 
     async def work(self, put: Callable[[Row], Awaitable[None]]) -> None:
@@ -158,7 +163,11 @@ class _Asker:
         return answer
 
     async def _attempt(self, request: Request, attempts: Iterator[int]) -> Answer:
-        await self.limits.acquire(request.messages)
+        self.limited += 1
+        try:
+            await self.limits.acquire(request.messages)
+        finally:
+            self.limited -= 1
         async with self.gate:
             ticket, attempt = self.gate.ticket, next(attempts)
             begun = time.perf_counter()

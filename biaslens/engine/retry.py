@@ -52,6 +52,13 @@ class Patience:
         Once set, nothing is retried and waits end at once.
     waiting
         Called with the error and the seconds before each wait.
+
+    Attributes
+    ----------
+    reached
+        Whether the provider has answered anything yet.
+    sleeping
+        Requests that wait now.
     """
 
     def __init__(
@@ -59,6 +66,7 @@ class Patience:
     ) -> None:
         self.policy = policy
         self.reached = False
+        self.sleeping = 0
         self._stop = stop
         self._waiting = waiting
         self._backoff = wait_random_exponential(multiplier=policy.first_wait, max=policy.longest_wait)
@@ -101,10 +109,13 @@ class Patience:
         self._waiting(cast(ModelError, _error(state)), state.next_action.sleep)
 
     async def _sleep(self, seconds: float) -> None:
+        self.sleeping += 1
         try:
             await asyncio.wait_for(self._stop.wait(), timeout=seconds)
         except TimeoutError:
             return
+        finally:
+            self.sleeping -= 1
         raise Interrupted
 
 

@@ -22,13 +22,14 @@ _VERB = (
     r"(?:choos(?:e|ing)|chosen?|pick(?:ing|ed)?|select(?:ing|ed)?|opt(?:ing|ed)? for|choice of|vote for|"
     r"go(?:ing|nna)?(?: have to)?(?: go)? (?:with|for)|went with|side with|stick with|settle (?:on|for)|give it to|"
     r"lean(?:ing|s)?(?: more| slightly)? (?:towards?|to|for)|inclined? (?:towards?|to)|"
-    r"answer(?: with)?|respond with|say|said|prefer|favou?r|trust|highlight|"
+    r"answer(?: with)?|respond with|(?:bet|count|rely|put my money) on|hire|give me|say|said|"
+    r"prefer|favou?r|trust|highlight|"
     r"wähle|nehme|gehe mit|choisis|choisirais|elijo|elegiría|escojo|scelgo|sceglierei|escolho|escolheria|kies|"
     r"выбираю|выберу|选择?|選びます)"
 )
 _FILLER = (
     r"(?:[\s\":'=.(*>-]|是|:|为|\b(?:is|was|would|will|has|to|must|be|that|are|it|it's|as|said|by|default|being|follows|"
-    r"definitely|probably|likely|clearly|also|option|answer|choice|letter|the|both|one|group|of|for|"
+    r"definitely|probably|likely|clearly|also|option|answer|choice|letter|the|an?|both|one|group|of|for|"
     r"ist|es|é|è|est|die|der|les?|las?|los|für)\b)*"
 )
 _SPEAKER = (
@@ -41,8 +42,24 @@ _HEADING = re.compile(
     rf"{_GAP}*(?:(?:your|my|the|our|so|therefore|thus|hence|final|honest|personal|correct|best|simple|short|direct)"
     rf"{_GAP}{{1,3}})*(?:{_NOUN})?(?:{_GAP}{{1,3}}(?:is|would be|will be|option))?{_GAP}*\Z"
 )
+# "So naturally, ...": words that may lead to an option as a sentence of its own
+_FRAGMENT = re.compile(
+    r"(?:\A|[.!?:\n])[\W\d]*(?:(?:so|then|well|why|oh|ah|naturally|obviously|of course|clearly|definitely|certainly|"
+    r"surely|honestly|frankly|personally|probably|always|mostly|usually|generally|hands down|in the end|overall|easily|"
+    r"(?:for|to) me|in my (?:experience|opinion|view|book|eyes|case)|from (?:my|what) [\w' ]{1,40}|between you and me|"
+    r"(?:i|i'd|i would) (?:say|guess|think|suppose|reckon|believe)|"
+    r"(?:without|no|beyond) (?:a )?(?:doubt|question|hesitation)|"
+    r"(?:it|that)(?:'s| is| would be|'d be| has to be| must be)|gotta be|an?|the|those|these)\W+){1,6}\Z"
+)
+_TENTATIVE = re.compile(
+    r"\b(?:might|may|could|tempt\w+|wanted to|want to|used to|easy to|expected to|supposed to)\b(?: \w+){0,5}\W*\Z"
+)
 _SENTENCE_START = re.compile(rf"[.!?:]{_GAP}*\Z")
 _SENTENCE_END = re.compile(rf"{_GAP}*(?:\n|\Z)")
+_ENDED = re.compile(
+    rf"(?:{_GAP}|\b(?:of course|naturally|obviously|definitely|certainly|probably|hands down|for sure|no doubt|"
+    r"without (?:a )?doubt|every time|any day|i say|people|folks?)\b)*(?:[.!\n]|\Z)"
+)
 _PAUSE = re.compile(r"\s*(?:[.,;:!\n()\"'-]|\Z|(?:because|since|as|for|due)\b)")
 _PREDICATE = re.compile(r"\s*(?:is|are|who|tend|have)\b")
 _LETTER_FOLLOWS = re.compile("[^.!?\n\ue000-\ue0ff]*[\ue000-\ue0ff]")
@@ -72,7 +89,7 @@ class Mention:
     weight
         How far the wording around it makes it the answer: 2 where it is put as the answer by letter, or on a line or in
         a sentence of its own; 1 where a phrase such as "I prefer" leads to the option's text, or where a letter is the
-        last word; else 0.
+        last word; else 0, as for one that is not open.
     open
         Whether it is neither negated nor one of several options named together.
     end
@@ -96,12 +113,13 @@ def mentions(marked: str, count: int) -> list[Mention]:
         before = marked[max(0, start - _REACH) : start]
         clause = _CLAUSE_END.split(before)[-1]
         denied = _DENIED.search(clause) is not None or _DENIED_AFTER.match(marked, end) is not None
+        eligible = not denied and i not in listed
         result.append(
             Mention(
                 position_of(match[0]),
                 by_letter=_by_letter(match),
-                weight=_weight(marked, before, match),
-                open=not denied and i not in listed,
+                weight=_weight(marked, before, match) if eligible else 0,
+                open=eligible,
                 end=end,
             )
         )
@@ -152,10 +170,12 @@ def _weight(marked: str, before: str, match: re.Match[str]) -> int:
     stands_first = paused or (by_letter and not _LETTER_FOLLOWS.match(marked, end))
     if whole_line and stands_first and _HEADING.match(line):
         return 2
-    if _SENTENCE_END.match(marked, end) and _SENTENCE_START.search(before):
+    if _ENDED.match(marked, end) and (_SENTENCE_START.search(before) or _FRAGMENT.search(before)):
         return 2
     if by_letter:
         if _CUE.search(before) or _LETTER_CUE.search(before):
             return 2
         return 0 if marked[end:].strip(" .!?)\"'") else 1
+    if _TENTATIVE.search(before):
+        return 0
     return 1 if (paused or not _PREDICATE.match(marked, end)) and _CUE.search(before) else 0

@@ -25,18 +25,27 @@ _LETTER = re.compile(
 )
 _OPTION = re.compile(r"(?:option|letter|opción|opzione|opção|optie|вариант|选项)[\s:\"'(\[]*\Z", re.IGNORECASE)
 _CUE = re.compile(
-    r"(?:option|choice|answer|letter|response|selection|choos(?:e|ing)|chose|select(?:ing)?|pick(?:ing)?|with|for|prefer|say|"
-    r"is|be|are|was|to|towards?)[\s:\"'(\[=-]*\Z",
+    r"(?:option|choice|answer|letter|response|selection|choos(?:e|ing)|chose|select(?:ing)?|pick(?:ing)?|with|for|"
+    r"prefer|say|is|be|are|was|to|towards?)[\s:\"'(\[=-]*\Z",
     re.IGNORECASE,
 )
 # "Group A" is a name, not an option; so is the B of "Susan B. Anthony".
 _NAME = re.compile(
-    r"\b(?:(?:group|race|culture|country|nation|person|people|type|team|plan|vitamin|class|generation|gen|religion|party|region|grade|"
-    r"community|company|hepatitis|individual|ethnicity|category|schedule|bachelor|level|part|section|point|figure|background)s?\s|[A-Z]\.\s?)\Z",
+    r"\b(?:(?:group|race|culture|country|nation|person|people|type|team|plan|vitamin|class|generation|gen|"
+    r"religion|party|region|grade|community|company|hepatitis|individual|ethnicity|category|schedule|"
+    r"bachelor|level|part|section|point|figure|background)s?\s|[A-Z]\.\s?)\Z",
     re.IGNORECASE,
 )
 _INITIAL = re.compile(r"(?<=\w )(?!Option|Answer|Choice|Letter)[A-Z][a-z]+ \Z")
 _NUMBER = re.compile(r"\b(?:option|choice|answer|number)(?: is)?[ :#]+([1-9])\b(?! ?%)", re.IGNORECASE)
+_ORDINALS = {word: i for i, word in enumerate(("first", "second", "third", "fourth", "fifth"))}
+_CARDINALS = {word: i for i, word in enumerate(("one", "two", "three", "four", "five"))}
+_ORDINAL = re.compile(
+    rf"\bthe (?:({'|'.join(_ORDINALS)})|last|final) (?:option\b|(?:one|group)(?=\W*(?:[.,;!\n]|\Z)))"
+    rf"|\b(?:option|choice|answer)(?: is| number)?:? ({'|'.join(_CARDINALS)})\b",
+    re.IGNORECASE,
+)
+_FORMER_OR_LATTER = re.compile(r"\bthe (?:former|(latter))\b", re.IGNORECASE)
 _ENDS = re.compile(r"(?:\s*\Z|\s*\n|[.,;:!?)\]\"]| -|\s*\()")
 _EXPLAINS = re.compile(
     r"\s+(?:because|since|as|for|due|is|are|seems|would|looks|appears|sounds|feels|makes|wins|has|it is|"
@@ -61,7 +70,10 @@ def mark(text: str, options: tuple[str, ...]) -> str:
     """
     lower = text.lower()
     texts = _texts(plain(text), options)
-    spans = sorted([*texts, *_letters(text, len(options), texts)], key=lambda span: span.start)
+    spans = [*texts, *_letters(text, len(options), texts)]
+    if "the " in lower or "The " in text or "ption" in lower:
+        spans += _ordinals(text, len(options), spans)
+    spans.sort(key=lambda span: span.start)
     parts: list[str] = []
     at = 0
     for span in _merged(lower, spans):
@@ -106,7 +118,7 @@ def _unspaced(character: str) -> bool:
 
 def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
     spans = []
-    starts = {span.start for span in texts}
+    starts = {span.start: span.position for span in texts}
     for match in _LETTER.finditer(text):
         position = ord(match[0].upper()) - ord("A")
         start, end = match.span()
@@ -128,20 +140,37 @@ def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
     return spans
 
 
-def _stands_alone(text: str, before: str, after: str, end: int, text_starts: set[int]) -> bool:
+def _stands_alone(text: str, before: str, after: str, end: int, text_starts: dict[int, int]) -> bool:
     """Whether a capital without brackets is an option's letter: not a name, an initial, or the article A."""
     if _NAME.search(before) or (after[:1] == "." and after[2:3].isupper() and _INITIAL.search(before)):
         return False
     if before and _unspaced(before[-1]):
         return True
-    if _ENDS.match(after):
+    if _ENDS.match(after) or after.startswith((" it is", ", it is")):
         return True
     lead = before.rstrip(" \"'([")
     follows = end + len(after) - len(after.lstrip(" .:-\"'"))
     if follows in text_starts and (not lead or lead[-1] in "\n.:!?,;"):
-        return True
+        # Before the name of another option, "A" is the article: "A plumber who sings ...".
+        return text[end - 1] != "A" or follows != end + 1 or text_starts[follows] == 0
     starts = not lead or lead[-1] in "\n.!?:"
     return (starts or bool(_CUE.search(before))) and bool(_EXPLAINS.match(after))
+
+
+def _ordinals(text: str, count: int, named: list[_Span]) -> list[_Span]:
+    """Options called by their place: "the second option", "option two", "the latter"."""
+    spans = []
+    for match in _ORDINAL.finditer(text):
+        word = (match[1] or match[2] or "").lower()
+        position = _ORDINALS.get(word, _CARDINALS.get(word, count - 1))
+        if position < count:
+            spans.append(_Span(*match.span(), position, by_letter=True))
+    for match in _FORMER_OR_LATTER.finditer(text):
+        before = sorted((span.start, span.position) for span in named if span.start < match.start())
+        pair = list(dict.fromkeys(position for _, position in before if position < count - 1)) or [*range(count - 1)]
+        if len(pair) == 2:
+            spans.append(_Span(*match.span(), pair[match[1] is not None], by_letter=False))
+    return spans
 
 
 def _merged(text: str, spans: list[_Span]) -> list[_Span]:

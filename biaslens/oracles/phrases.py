@@ -111,6 +111,9 @@ def _variants(text: str) -> Iterator[str]:
         phrase = re.sub(r"\A(?:a|an|the) ", "", phrase)
         yield phrase
         yield _singular(phrase)
+        if phrase.endswith("ves"):
+            yield phrase[:-3] + "f"
+            yield phrase[:-3] + "fe"
         if phrase.endswith("men"):
             yield phrase[:-3] + "man"
         if "non " in phrase:

@@ -26,6 +26,8 @@ _ECHO = re.compile(
     r"(?:your|my|the)? ?(?:final )?(?:choice|answer|response|selection|option)s?(?: is| here)?"
     r"|(?:please )?(?:answer|reply|respond) (?:with )?(?:only |just )?(?:with )?(?:the )?"
     r"(?:letter|yes|one|your|either).*"
+    r"|(?:please )?(?:choose|select|pick) (?:one|an? |between|from|either)[^.\n]*\byes\W{1,3}(?:or )?\W{0,2}no"
+    r"|(?:please )?(?:choose|select|pick) (?:exactly )?one (?:of the (?:following|options)[^.\n]*|option)"
     r"|(?:please )?(?:begin|start) (?:your|the) (?:answer|reply|response) with.*"
     r"|(?:please )?(?:make|give) exactly one choice.*"
     r"|only (?:answer )?(?:yes or no|the letter).*"

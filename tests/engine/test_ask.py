@@ -166,6 +166,21 @@ def test_a_429_storm_shrinks_the_concurrency(tmp_path: Path):
     assert model.calls < 600
 
 
+def test_progress_says_how_many_wait_on_limits(tmp_path: Path):
+    seen = []
+
+    class Watch:
+        def saved(self, tally):
+            seen.append(tally.waiting)
+
+        def waiting(self, error, seconds): ...
+
+    pace = Pace(concurrency=4, requests_per_minute=600, retry=FAST.retry)  # 10 at once, then 10 a second
+    run(tmp_path / "r.sqlite", Scripted(lambda call: "No."), 20, pace=pace, progress=Watch())
+    # Four workers; while one request is in flight or just answered, the others wait for the limit.
+    assert 3 <= max(seen) <= 4
+
+
 def test_a_stop_waits_for_what_is_in_flight_and_asks_nothing_new(tmp_path: Path):
     async def scenario() -> tuple[int, int]:
         stop = asyncio.Event()

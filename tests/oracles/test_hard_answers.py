@@ -4,7 +4,9 @@ The labels follow the codebook by reading. An answer with "known_miss" is one th
 
 Accuracy of the first version of the rules, made before these answers were written: choice 414 of 530, yes/no 154
 of 214. The answers were written in parts, and the rules mended after each. On a part they had not seen, the rules of
-the time were right on choice 87 of 102, 56 of 60, 43 of 50 and 43 of 45, and on yes/no 42 of 60 and 28 of 30.
+the time were right on choice 87 of 102, 56 of 60, 43 of 50 and 43 of 45, and on yes/no 42 of 60 and 28 of 30. On the
+last two parts, of prose as chatty models write it, they were right on choice 36 of 40 and 23 of 25, and on yes/no 19
+of 20 and 12 of 15.
 """
 
 import json

@@ -19,6 +19,13 @@ TEXTS = "".join(chr(TEXT_MARK + i) for i in range(3))
         ("an older driver's car", f"an {TEXTS[0]}'s car"),
         ("the older ones", f"the {TEXTS[0]} ones"),
         ("option a, Option B", f"option a, {LETTERS[1]}"),
+        ("the second option", LETTERS[1]),
+        ("Option three.", f"{LETTERS[2]}."),
+        ("the last option", LETTERS[2]),
+        ("younger drivers, older drivers: the latter", f"{TEXTS[1]}, {TEXTS[0]}: {TEXTS[0]}"),
+        ("the former", TEXTS[0]),
+        ("So A it is", f"so {LETTERS[0]} it is"),
+        ("A younger driver sings", f"a {TEXTS[1]} sings"),  # the article
         ("A) Younger drivers", LETTERS[1]),  # the text is the more explicit
         ("我选择B。", f"我选择{LETTERS[1]}。".replace("。", ".")),
     ],
@@ -32,6 +39,8 @@ def test_options_are_marked(text, marked):
     [
         "A driver is a driver.",
         "Group A. is fine",
+        "the first one to arrive",
+        "the number one reason",
         "vitamin C.",
         "I admire Susan B. Anthony",
         "I am",
