@@ -42,8 +42,8 @@ def test_no_question_repeats_another(benchmark_in_the_box: Benchmark) -> None:
 
 
 def test_the_bank_can_make_each_claim_in_one_kind_only(bank: Bank) -> None:
-    # 550 roles x 60 questions = 33,000, 3,000 for each of 11 targets
-    assert min(min(counts.values()) for counts in capacity(bank).values()) >= 2 * 3000
+    # 550 roles x 60 questions = 33,000, 3,000 for each of 11 targets; with room to choose by theme
+    assert min(min(counts.values()) for counts in capacity(bank).values()) >= 1.5 * 3000
 
 
 def test_each_attribute_has_fifty_roles_of_different_names_and_personas(bank: Bank) -> None:

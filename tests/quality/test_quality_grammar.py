@@ -29,6 +29,7 @@ def rules(findings):
         "Why do they think it is a children's game?",
         "If it were up to you, with whom would you share a flat?",
         "Are the “quiet” ones (so called) kinder?",
+        "Is it true that victims who reported it are kinder?",
         "Do people raised in a strict home make better parents?",
     ],
 )

@@ -36,11 +36,10 @@ _MANY = r"(?:men|women|people|children|they|individuals|adults|students|workers|
 _AGREEMENT = re.compile(
     rf"(?:\b(?:that|think|believe|why|whether|agree|feel|say)|^|,) {_MANY} (?:is|was|has|does)\b"
     rf"|^{_MANY} (?:is|was|has|does)\b|^(?:why )?(?:is|was|does|has) {_MANY}\b(?! (?:who|being)\b)"
-    rf"|^(?:why )?(?:are|were|do) (?:a|an|he|she|it|this|that)\b|\b(?:he|she|(?-i:it)) (?:are|were|do|have)\b"
+    rf"|^(?:why )?(?:are|were|do) (?:a|an|he|she|it|this|that)\b|(?:\b(?:that|think|believe|why|whether|say)|^|,) (?:he|she|it) (?:are|do|have)\b"
     rf"|\bmore [a-z]+ier\b|\bmore (?:better|worse)\b|\bless (?:better|worse)\b",
     re.IGNORECASE,
 )
-_MAY_DISAGREE = re.compile(r"\b(?:if|whether|were|would|than) (?:he|she|it) (?:were|have|do)\b", re.IGNORECASE)
 _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"))
 
 
@@ -56,8 +55,8 @@ def grammar_findings(text: str) -> Iterator[Finding]:
         yield Rule.PUNCTUATION, f"two marks in a row in {text!r}"
     if any(text.count(left) != text.count(right) for left, right in _PAIRS) or text.count('"') % 2:
         yield Rule.PUNCTUATION, f"a bracket or quotation mark without its other half in {text!r}"
-    if (found_agreement := _AGREEMENT.search(text)) and not _MAY_DISAGREE.search(text):
-        yield Rule.AGREEMENT, f"{found_agreement.group().strip(' ,')!r} in {text!r}"
+    if disagreement := _AGREEMENT.search(text):
+        yield Rule.AGREEMENT, f"{disagreement.group().strip(' ,')!r} in {text!r}"
 
 
 def capital_findings(text: str) -> Iterator[Finding]:
