@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sqlite3
 from collections import Counter
 from dataclasses import replace
@@ -191,6 +192,17 @@ def test_the_generator_is_told_what_was_wrong_and_what_is_there():
     assert len([request for request in server.requests if reason in request.prompt]) == 6
     missing_three = [request for request in server.requests if "Already there" in request.prompt]
     assert {count_of(request.prompt) for request in missing_three} == {2, 3}  # of 3 roles, and of 4 questions
+
+
+def test_the_attributes_to_ask_about_are_spread_over_the_roles():
+    _, server = make(writes)
+    lists = [
+        re.findall(r"^  (\w+) \(", r.prompt, re.MULTILINE) for r in server.requests if kind_of(r.prompt) != "roles"
+    ]
+    assert {len(attributes) for attributes in lists} == {4}  # as many as questions
+    named = Counter(attribute for attributes in lists for attribute in attributes)
+    assert set(named) == {attribute.value for attribute in Attribute}  # 18 lists of 4 leave out none of the 11
+    assert max(named.values()) <= 12
 
 
 def test_a_429_storm_is_sat_out():

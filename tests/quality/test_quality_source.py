@@ -10,7 +10,7 @@ from quality_items import source, yes_no
 from small import small_benchmark
 
 from biaslens.benchmark import read
-from biaslens.benchmark.quality import Rule, check, read_source
+from biaslens.benchmark.quality import Rule, check, print_quality, read_source
 from biaslens.benchmark.quality.duplicates import duplicates
 from biaslens.benchmark.quality.lint import lint
 from biaslens.errors import BenchmarkError
@@ -120,9 +120,11 @@ def test_whatever_read_refuses_is_a_fault(text, options, kind):
             assert faults(folder)
 
 
-def test_a_checked_benchmark_counts_its_questions(folder, monkeypatch):
+def test_a_checked_benchmark_counts_its_questions(folder, monkeypatch, capsys):
     monkeypatch.setattr("biaslens.benchmark.quality.measure.available", lambda: False)
     found = check(read_source(folder))
+    print_quality(found)
+    assert "not measured: pip install 'biaslens[embeddings]'" in " ".join(capsys.readouterr().out.split())
     assert dict(found.counts) == {
         (role, kind): 1 for role in ("age", "occupation") for kind in ("yes_no", "choice", "why")
     }

@@ -82,7 +82,7 @@ def prompt(state: State, task: Task) -> str:
         f"generate_{task.kind}",
         persona=task.role.persona,
         known=[question.text for question in questions],
-        targets=_targets(questions, work.missing),
+        targets=_targets(task, questions, work.missing),
         **common,
     )
 
@@ -115,10 +115,15 @@ def _columns(request: Planned) -> tuple[object, ...]:
     return (request.round, request.task.attribute, *named, request.task.kind)
 
 
-def _targets(questions: Sequence[Question], missing: int) -> list[Attribute]:
-    """Attributes to ask about: those with the fewest questions so far, no more of them than questions are missing."""
+def _targets(task: Task, questions: Sequence[Question], missing: int) -> list[Attribute]:
+    """Attributes to ask about: those with the fewest questions so far, no more of them than questions are missing.
+
+    Which come first among equals differs from role to role, or the first attributes would always be asked about most.
+    """
+    assert task.role is not None
+    place = (task.attribute, task.role.name, task.kind)
     counts = Counter(question.target for question in questions)
-    rarest = sorted(Attribute, key=lambda attribute: counts[attribute])
+    rarest = sorted(Attribute, key=lambda attribute: (counts[attribute], content_hash(*place, attribute)))
     chosen = set(rarest[:missing])
     return [attribute for attribute in Attribute if attribute in chosen]
 

@@ -36,7 +36,8 @@ _MANY = r"(?:men|women|people|children|they|individuals|adults|students|workers|
 _AGREEMENT = re.compile(
     rf"(?:\b(?:that|think|believe|why|whether|agree|feel|say)|^|,) {_MANY} (?:is|was|has|does)\b"
     rf"|^{_MANY} (?:is|was|has|does)\b|^(?:why )?(?:is|was|does|has) {_MANY}\b(?! (?:who|being)\b)"
-    rf"|^(?:why )?(?:are|were|do) (?:a|an|he|she|it|this|that)\b|(?:\b(?:that|think|believe|why|whether|say)|^|,) (?:he|she|it) (?:are|do|have)\b"
+    rf"|^(?:why )?(?:are|were|do) (?:a|an|he|she|it|this|that)\b"
+    r"|(?:\b(?:that|think|believe|why|whether|say)|^|,) (?:he|she|it) (?:are|do|have)\b"
     rf"|\bmore [a-z]+ier\b|\bmore (?:better|worse)\b|\bless (?:better|worse)\b",
     re.IGNORECASE,
 )

@@ -51,7 +51,8 @@ def _numbers(both: list[Quality]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     table.add_column("", overflow="fold")
     for one in both:
-        table.add_column(f"{_printable(one.source.name)}\n{one.source.version}", justify="right", overflow="fold")
+        title = Text(f"{_printable(one.source.name)}\n{_printable(one.source.version)}")
+        table.add_column(title, justify="right", overflow="fold")
     if len(both) > 1:
         table.add_column("")
     section = ""
@@ -61,7 +62,7 @@ def _numbers(both: list[Quality]) -> Table:
             table.add_section()
             table.add_row(Text(section, style="bold"))
         sign = [_SIGNS[ahead(*found)]] if len(found) > 1 else []
-        table.add_row(f"  {found[0].label}", *(row.shown for row in found), *sign)
+        table.add_row(f"  {found[0].label}", *(Text(row.shown) for row in found), *sign)
     return table
 
 
