@@ -24,7 +24,7 @@ ITEM_TOKENS: dict[Kind | None, int] = {None: 20, Kind.YES_NO: 45, Kind.CHOICE: 6
 class GenerationLoad:
     """What a generation will at least take: every list asked for once.
 
-    What fails the checks is asked for again, up to the rounds given; a good model adds a tenth or so by that.
+    What fails the checks is asked for again, up to the rounds given, and comes on top.
 
     Parameters
     ----------
