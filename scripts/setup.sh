@@ -12,7 +12,7 @@ python=${PYTHON:-python3}
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
 pip install -c constraints.txt pip
 if [ "${1:-}" = dev ]; then
-    pip install -c constraints.txt --group dev -e '.[embeddings]'
+    pip install -c constraints.txt --group dev -e .
 else
     pip install -c constraints.txt -e .
 fi

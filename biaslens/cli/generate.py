@@ -18,7 +18,7 @@ from biaslens.benchmark.llm.spec import MAX_TOKENS
 from biaslens.cli.options import PATH, json_option
 from biaslens.engine import Pace, Tally
 from biaslens.errors import InputError, ModelError
-from biaslens.models import Params
+from biaslens.models import Params, provider_of
 from biaslens.schema import Attribute, Kind
 
 _INCOMPLETE = 3
@@ -145,6 +145,7 @@ def _from_model(values: dict[str, Any]) -> None:
         requests_per_minute=values["requests_per_minute"],
         tokens_per_minute=values["tokens_per_minute"],
     )
+    provider_of(spec.model)
     _confirm(spec, yes=values["yes"])
     try:
         with _Bar() as bar:

@@ -1,7 +1,7 @@
 """Ask one chat model."""
 
 from biaslens.models.base import ChatModel, Completion, JsonSchema, Message, Params, StructuredParams
-from biaslens.models.registry import open_model, providers
+from biaslens.models.registry import open_model, provider_of, providers
 
 __all__ = [
     "ChatModel",
@@ -11,5 +11,6 @@ __all__ = [
     "Params",
     "StructuredParams",
     "open_model",
+    "provider_of",
     "providers",
 ]
