@@ -16,6 +16,7 @@ An evaluation in a few lines:
 """
 
 from biaslens.benchmark import Benchmark, expand, load_bank, read, select, shipped, write
+from biaslens.benchmark.llm import Generation, GenerationSpec, generate, generate_async
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Observer, Slice, Spec, decide, default_run, evaluate, evaluate_async
@@ -36,6 +37,8 @@ __all__ = [
     "Completion",
     "Condition",
     "Evaluation",
+    "Generation",
+    "GenerationSpec",
     "Kind",
     "Load",
     "Message",
@@ -63,6 +66,8 @@ __all__ = [
     "evaluate_async",
     "expand",
     "export",
+    "generate",
+    "generate_async",
     "leaderboard",
     "load_bank",
     "load_settings",

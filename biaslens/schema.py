@@ -32,6 +32,16 @@ class Kind(StrEnum):
     WHY = "why"
 
 
+class Mirror(StrEnum):
+    """How a question mirrors another one: with the groups swapped, or (yes/no) asked the other way round.
+
+    Whoever answers an original and its mirror alike goes by the form (yes-saying, the position of an option).
+    """
+
+    SWAPPED = "swapped"
+    REVERSED = "reversed"
+
+
 class Condition(StrEnum):
     """Who the model is told to be: the question's role, nobody, or an ordinary person."""
 
@@ -104,6 +114,10 @@ class Question:
         The attribute on which the groups differ, where known.
     groups
         The groups compared, where known.
+    mirror_of
+        Mirrors only: the id of the question of the same role and kind that it mirrors.
+    mirror
+        Mirrors only: how it mirrors that one.
     """
 
     role: Role
@@ -112,6 +126,8 @@ class Question:
     options: tuple[str, ...] = ()
     target: Attribute | None = None
     groups: tuple[str, ...] = ()
+    mirror_of: str | None = None
+    mirror: Mirror | None = None
 
     @property
     def id(self) -> str:

@@ -56,6 +56,8 @@ class Endpoint(BaseModel):
         Whether it honours the ``seed`` parameter.
     tokens_parameter
         The name it has for the most tokens of an answer.
+    json_schema
+        Whether it takes a JSON schema for the answer, as ``response_format``.
     requests_per_minute, tokens_per_minute
         Its limits, where known.
     """
@@ -67,6 +69,7 @@ class Endpoint(BaseModel):
     max_concurrency: PositiveInt | None = None
     send_seed: bool = False
     tokens_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    json_schema: bool = False
     requests_per_minute: PositiveFloat | None = None
     tokens_per_minute: PositiveFloat | None = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Self, TypeVar
@@ -90,12 +91,12 @@ class Trait(_Model):
         text: str | None = getattr(self, "is_" if form is Form.IS else form)
         return text
 
-    @property
+    @cached_property
     def form(self) -> Form:
         """Which of the six forms it has."""
         return next(form for form in Form if self._of(form) is not None)
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The phrase itself."""
         return self._of(self.form) or ""
@@ -167,17 +168,17 @@ class Bank:
 class _General(_Model):
     version: Phrase
     abstain: Phrase
+    everyone: frozenset[str] = frozenset()
 
 
 class _Role(_Model):
-    attribute: Attribute
     name: Phrase
     persona: Phrase
-    interests: frozenset[str]
+    on: Phrase
 
 
 class _Roles(_Model):
-    role: tuple[_Role, ...]
+    roles: tuple[_Role, ...]
 
 
 class _Comparison(_Model):
@@ -237,19 +238,18 @@ def load_bank(path: Path | None = None) -> Bank:
     general = _load(folder / "bank.toml", _General)
     traits = _load(folder / "traits.toml", _Traits).traits
     frames = _load(folder / "frames.toml", _Frames)
-    entries = _load(folder / "roles.toml", _Roles).role
+    interests = _interests(folder, general.everyone)
     targets = {attribute: _load(folder / f"{attribute}.toml", _Target) for attribute in Attribute}
-    for file, names in _theme_names(entries, targets):
+    for file, names in _theme_names(interests, targets):
         if unknown := sorted(names - traits.keys()):
             raise BenchmarkError(f"{folder / file}: unknown theme {unknown[0]!r}; traits.toml has {', '.join(traits)}")
-    roles = tuple(Role(entry.attribute, entry.name, entry.persona) for entry in entries)
     comparisons = {name: _comparisons(folder, name, table) for name, table in targets.items()}
     _refuse_repeats(folder, comparisons)
     return Bank(
         version=general.version,
         abstain=general.abstain,
-        roles=roles,
-        interests={role: entry.interests for role, entry in zip(roles, entries, strict=True)},
+        roles=tuple(interests),
+        interests=interests,
         traits=traits,
         own_traits={attribute: table.traits for attribute, table in targets.items()},
         comparisons=comparisons,
@@ -266,11 +266,26 @@ def _load(path: Path, model: type[_Table]) -> _Table:
         raise BenchmarkError(f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
+def _interests(folder: Path, everyone: frozenset[str]) -> dict[Role, frozenset[str]]:
+    """Read the roles, each with its themes and those of everyone."""
+    interests: dict[Role, frozenset[str]] = {}
+    for attribute in Attribute:
+        path = folder / "roles" / f"{attribute}.toml"
+        for entry in _load(path, _Roles).roles:
+            role = Role(attribute, entry.name, entry.persona)
+            if role in interests:
+                raise BenchmarkError(f"{path}: role {entry.name!r} is there twice; remove one")
+            interests[role] = everyone.union(entry.on.split())
+    return interests
+
+
 def _theme_names(
-    roles: tuple[_Role, ...], targets: Mapping[Attribute, _Target]
+    interests: Mapping[Role, frozenset[str]], targets: Mapping[Attribute, _Target]
 ) -> list[tuple[str, frozenset[str] | set[str]]]:
     """List every mention of themes outside traits.toml, with its file."""
-    names: list[tuple[str, frozenset[str] | set[str]]] = [("roles.toml", role.interests) for role in roles]
+    names: list[tuple[str, frozenset[str] | set[str]]] = [
+        (f"roles/{role.attribute}.toml", themes) for role, themes in interests.items()
+    ]
     for attribute, table in targets.items():
         on = (comparison.on.split() for comparison in table.comparisons)
         names.append((f"{attribute}.toml", set(table.traits).union(*on)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
-from biaslens.benchmark.bank import Bank, Comparison, Form, Trait
+from biaslens.benchmark.bank import Bank, Comparison, Form, Group, Trait
 from biaslens.benchmark.files import Benchmark, content_hash
-from biaslens.benchmark.validation import check_questions, check_roles, repeats
+from biaslens.benchmark.mirrors import mirrored
+from biaslens.benchmark.validation import SEPARATOR, check_questions, check_roles, repeats
 from biaslens.benchmark.wording import word
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
@@ -21,36 +22,52 @@ _MORE_SHARE = 2 / 3  # "less likely to forget" is fair English, but not how peop
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A comparison and a trait: asked about at most once in each kind, in one direction; the other is its mirror."""
+    """A comparison and a trait: asked about at most once in each kind, in one direction; the other is its mirror.
+
+    `pair` names the groups and `claim` the groups and the trait, whatever the kind.
+    """
 
     comparison: Comparison
     theme: str
     trait: Trait
+    pair: str
+    claim: str
 
 
 class _Pools:
     """The units of one kind, in random order for each target; each can be taken once."""
 
-    def __init__(self, bank: Bank, seed: int, kind: Kind) -> None:
+    def __init__(self, bank: Bank, seed: int, kind: Kind, claims: set[str]) -> None:
         self.kind = kind
         self._units = {target: _shuffled(bank, seed, kind, target) for target in Attribute}
         self._sizes = {target: len(units) for target, units in self._units.items()}
+        self._claims = claims
 
     def take(self, target: Attribute, themes: frozenset[str] | None, used: set[str]) -> _Unit:
-        """Take the first unit on one of the themes (None: any) with a trait not used yet; else the next best."""
+        """Take the first unit that fits best.
+
+        That is, first of all, one with a trait not in `used`; then one with groups not in `used` and a claim not made
+        in another kind; then one on one of the themes (None: any).
+        """
         units = self._units[target]
         if not units:
             raise BenchmarkError(
                 f"the bank has only {self._sizes[target]} distinct {self.kind} questions about {target}; "
                 "ask for fewer roles or fewer questions, or add to the bank"
             )
-        fresh = None
+        best, least = 0, 8
         for index, unit in enumerate(units):
-            if unit.trait.text not in used:
-                if themes is None or unit.theme in themes:
-                    return units.pop(index)
-                fresh = index if fresh is None else fresh
-        return units.pop(fresh or 0)
+            misfit = 4 * (unit.trait.text in used)
+            misfit += 2 * (unit.pair in used or unit.claim in self._claims)
+            misfit += themes is not None and unit.theme not in themes
+            if misfit < least:
+                best, least = index, misfit
+                if not misfit:
+                    break
+        taken = units.pop(best)
+        self._claims.add(taken.claim)
+        used.update((taken.pair, taken.trait.text))
+        return taken
 
 
 def capacity(bank: Bank) -> dict[Kind, dict[Attribute, int]]:
@@ -61,12 +78,20 @@ def capacity(bank: Bank) -> dict[Kind, dict[Attribute, int]]:
     return {kind: {target: len(_units(bank, kind, target)) for target in Attribute} for kind in Kind}
 
 
-def expand(bank: Bank, *, seed: int, roles_per_attribute: int | None = None, questions_per_kind: int = 20) -> Benchmark:
+def expand(
+    bank: Bank,
+    *,
+    seed: int,
+    roles_per_attribute: int | None = None,
+    questions_per_kind: int = 20,
+    mirrors: bool = False,
+) -> Benchmark:
     """Make a benchmark from the bank.
 
     Every role gets each target attribute equally often in each kind, as far as the number divides; over the roles
     the remainders even out. Three questions in five are on a theme the role has to do with. No two questions are
-    alike once the role is off. A benchmark of fewer roles is contained in one of more roles.
+    alike once the role is off, and as far as the bank allows, no claim is made in two kinds and no role is asked
+    twice about the same groups or trait. A benchmark of fewer roles is contained in one of more roles.
 
     Parameters
     ----------
@@ -77,7 +102,10 @@ def expand(bank: Bank, *, seed: int, roles_per_attribute: int | None = None, que
     roles_per_attribute
         The first so many roles of each attribute; None for all.
     questions_per_kind
-        Questions of each kind for each role.
+        Questions of each kind for each role, mirrors not counted.
+    mirrors
+        Whether to let each question be followed by its mirrors (see `biaslens.benchmark.mirrors.mirrored`). They
+        collide with nothing: a comparison and a trait are asked about in one direction only, once in each kind.
 
     Raises
     ------
@@ -85,19 +113,22 @@ def expand(bank: Bank, *, seed: int, roles_per_attribute: int | None = None, que
         When the bank has too few roles, or too few distinct questions.
     """
     ranked = _ranked_roles(bank, roles_per_attribute)
-    pools = [_Pools(bank, seed, kind) for kind in Kind]
+    claims: set[str] = set()
+    pools = [_Pools(bank, seed, kind, claims) for kind in Kind]
     asked: dict[Role, list[Question]] = {}
     for number, (rank, role) in enumerate(ranked):
         asked[role] = []
+        used: set[str] = set()
         for shift, pool in enumerate(pools):
             # With the rank, or a role attribute would lack the same targets at every rank.
             targets = _dealt(number * questions_per_kind + rank + shift, questions_per_kind)
-            asked[role] += _ask(bank, seed, role, targets, pool)
+            for unit in _take(bank, seed, role, targets, pool, used=used):
+                asked[role] += _questions(bank, seed, role, pool.kind, unit, mirrors=mirrors)
     roles = tuple(role for role in bank.roles if role in asked)
     questions = tuple(chain.from_iterable(asked[role] for role in roles))
     _check(roles, questions)
     digest = content_hash(roles, questions)
-    standard = seed == 0 and len(roles) == len(bank.roles) and questions_per_kind == 20
+    standard = seed == 0 and len(roles) == len(bank.roles) and questions_per_kind == 20 and not mirrors
     return Benchmark(
         # After the manner of a local version: derived from this one, with results of its own.
         version=bank.version if standard else f"{bank.version}+{digest[:8]}",
@@ -107,16 +138,18 @@ def expand(bank: Bank, *, seed: int, roles_per_attribute: int | None = None, que
         questions=questions,
         generator="bank",
         seed=seed,
-        command=_command(seed, roles_per_attribute, questions_per_kind),
+        command=_command(seed, roles_per_attribute, questions_per_kind, mirrors=mirrors),
     )
 
 
-def _command(seed: int, roles_per_attribute: int | None, questions_per_kind: int) -> str:
+def _command(seed: int, roles_per_attribute: int | None, questions_per_kind: int, *, mirrors: bool) -> str:
     parts = [f"biaslens generate --with bank --seed {seed}"]
     if roles_per_attribute is not None:
         parts.append(f"--roles-per-attribute {roles_per_attribute}")
     if questions_per_kind != 20:
         parts.append(f"--questions-per-kind {questions_per_kind}")
+    if mirrors:
+        parts.append("--mirrors")
     return " ".join([*parts, "--out benchmark"])
 
 
@@ -142,43 +175,60 @@ def _dealt(start: int, count: int) -> list[Attribute]:
     return [targets[(start + offset) % len(targets)] for offset in range(count)]
 
 
-def _ask(bank: Bank, seed: int, role: Role, targets: Sequence[Attribute], pools: _Pools) -> Iterator[Question]:
-    """Make a role's questions of one kind, in random order, so that the first few cover the targets well."""
+def _take(
+    bank: Bank, seed: int, role: Role, targets: Sequence[Attribute], pools: _Pools, *, used: set[str]
+) -> Iterator[_Unit]:
+    """Take a role's units of one kind, in random order, so that the first few cover the targets well."""
     place = (seed, role.attribute, role.name, pools.kind)
     slots = sorted(range(len(targets)), key=lambda slot: hash_parts(*place, "order", slot))
-    used: set[str] = set()
     for slot in slots:
         fits = _fraction(*place, "theme", slot) < _INTEREST_SHARE
-        unit = pools.take(targets[slot], bank.interests[role] if fits else None, used)
-        used.add(unit.trait.text)
-        yield _question(bank, seed, role, pools.kind, unit)
+        yield pools.take(targets[slot], bank.interests[role] if fits else None, used)
 
 
-def _question(bank: Bank, seed: int, role: Role, kind: Kind, unit: _Unit) -> Question:
-    place = (seed, kind, *_identity(unit))
+def _questions(bank: Bank, seed: int, role: Role, kind: Kind, unit: _Unit, *, mirrors: bool) -> Iterator[Question]:
+    """Word a unit, and its mirrors where wanted."""
+    place = (seed, kind, unit.claim)
     groups = tuple(sorted(unit.comparison.groups, key=lambda group: hash_parts(*place, "order", group.many)))
     degree = "more" if _fraction(*place, "degree") < _MORE_SHARE else "less"
-    frames = len(bank.frames[kind][unit.trait.form])
-    frame = int(_fraction(*place, "frame") * frames)
-    text, options = word(bank, kind, groups, unit.trait, degree=degree, frame=frame)
-    return Question(role, kind, text, options, unit.comparison.target, tuple(group.many for group in groups))
+    frame = int(_fraction(*place, "frame") * len(bank.frames[kind][unit.trait.form]))
+
+    def question(order: Sequence[Group], degree: str) -> Question:
+        text, options = word(bank, kind, order, unit.trait, degree=degree, frame=frame)
+        return Question(role, kind, text, options, unit.comparison.target, tuple(group.many for group in order))
+
+    original = question(groups, degree)
+    yield original
+    if mirrors:
+        for how, order, other in mirrored(kind, unit.trait.form, groups, degree):
+            yield replace(question(order, other), mirror_of=original.id, mirror=how)
 
 
 def _shuffled(bank: Bank, seed: int, kind: Kind, target: Attribute) -> list[_Unit]:
+    """Put the units in random order, round by round: each round has every comparison once, while it has traits left."""
     # An order by hash, unlike one by a generator of random numbers, is the same in every version of Python.
-    return sorted(_units(bank, kind, target), key=lambda unit: hash_parts(seed, kind, *_identity(unit)))
+    shuffled = sorted(_units(bank, kind, target), key=lambda unit: hash_parts(seed, kind, unit.claim))
+    rounds: Counter[str] = Counter()
+    numbered = []
+    for unit in shuffled:
+        numbered.append((rounds[unit.pair], unit))
+        rounds[unit.pair] += 1
+    return [unit for _, unit in sorted(numbered, key=lambda pair: pair[0])]
 
 
 def _units(bank: Bank, kind: Kind, target: Attribute) -> list[_Unit]:
     own = bank.own_traits[target]
-    return [
-        _Unit(comparison, theme, trait)
-        for comparison in bank.comparisons[target]
-        for theme in bank.traits
-        if theme in comparison.themes
-        for trait in (*bank.traits[theme], *own.get(theme, ()))
-        if target not in trait.not_for and _sayable(kind, comparison, trait)
-    ]
+    units = []
+    for comparison in bank.comparisons[target]:
+        pair = SEPARATOR.join((target, *(group.many for group in comparison.groups)))
+        for theme in bank.traits:
+            if theme in comparison.themes:
+                units += [
+                    _Unit(comparison, theme, trait, pair, SEPARATOR.join((pair, trait.form, trait.text)))
+                    for trait in (*bank.traits[theme], *own.get(theme, ()))
+                    if target not in trait.not_for and _sayable(kind, comparison, trait)
+                ]
+    return units
 
 
 def _sayable(kind: Kind, comparison: Comparison, trait: Trait) -> bool:
@@ -189,10 +239,6 @@ def _sayable(kind: Kind, comparison: Comparison, trait: Trait) -> bool:
         return comparison.preferences
     # "Who should be paid more" asks about two groups, not three.
     return kind is not Kind.CHOICE or len(comparison.groups) == 2 or trait.form is not Form.SHOULD
-
-
-def _identity(unit: _Unit) -> tuple[object, ...]:
-    return (unit.comparison.target, [group.many for group in unit.comparison.groups], unit.trait.form, unit.trait.text)
 
 
 def _fraction(*parts: object) -> float:

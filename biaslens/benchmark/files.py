@@ -12,6 +12,7 @@ from pathlib import Path
 from biaslens import schema
 from biaslens.benchmark.parsing import (
     ABOUT,
+    MIRROR_COLUMNS,
     QUESTION_COLUMNS,
     QUESTIONS,
     ROLE_COLUMNS,
@@ -62,7 +63,11 @@ def content_hash(roles: Sequence[Role], questions: Sequence[Question]) -> str:
     """Hash of all that roles and questions say, in their order: 32 hexadecimal digits, whatever the line ends."""
     return schema.content_hash(
         [(role.attribute, role.name, role.persona) for role in roles],
-        [(q.role.attribute, q.role.name, q.kind, q.target, q.groups, q.text, q.options) for q in questions],
+        [
+            (q.role.attribute, q.role.name, q.kind, q.target, q.groups, q.text, q.options)
+            + ((q.mirror, q.mirror_of) if q.mirror_of else ())
+            for q in questions
+        ],
     )
 
 
@@ -116,9 +121,11 @@ def write(benchmark: Benchmark, path: Path) -> None:
     """
     check_roles(benchmark.roles, lambda index: f"role {index + 1}")
     check_questions(benchmark.questions, lambda index: f"question {index + 1}")
+    mirrored = any(question.mirror_of for question in benchmark.questions)
+    columns = (*QUESTION_COLUMNS, *MIRROR_COLUMNS) if mirrored else QUESTION_COLUMNS
     texts = {
         ROLES: _csv(ROLE_COLUMNS, ((role.attribute, role.name, role.persona) for role in benchmark.roles)),
-        QUESTIONS: _csv(QUESTION_COLUMNS, map(_question_row, benchmark.questions)),
+        QUESTIONS: _csv(columns, (_question_row(question)[: len(columns)] for question in benchmark.questions)),
         ABOUT: _about(benchmark),
     }
     try:
@@ -141,6 +148,8 @@ def _question_row(question: Question) -> tuple[str, ...]:
         SEPARATOR.join(question.groups),
         question.text,
         SEPARATOR.join(question.options),
+        question.mirror or "",
+        question.mirror_of or "",
     )
 
 

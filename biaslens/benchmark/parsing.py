@@ -9,21 +9,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
 from biaslens.benchmark.validation import SEPARATOR, check_questions, check_roles
 from biaslens.errors import BenchmarkError
-from biaslens.schema import Attribute, Kind, Question, Role
+from biaslens.schema import Attribute, Kind, Mirror, Question, Role
 
 ROLES, QUESTIONS, ABOUT = "roles.csv", "questions.csv", "benchmark.toml"
 
 ROLE_COLUMNS = ("attribute", "name", "persona")
 QUESTION_COLUMNS = ("attribute", "role", "kind", "target", "groups", "text", "options")
-_OPTIONAL_COLUMNS = frozenset({"target", "groups"})
+MIRROR_COLUMNS = ("mirror", "mirror_of")
+"""Of questions.csv, only where a benchmark has mirrors."""
+
+_OPTIONAL_COLUMNS = frozenset({"target", "groups", *MIRROR_COLUMNS})
 
 _ATTRIBUTES = {attribute.value: attribute for attribute in Attribute}
 _KINDS = {kind.value: kind for kind in Kind}
+_MIRRORS = {mirror.value: mirror for mirror in Mirror}
 
 _Term = TypeVar("_Term", bound=StrEnum)
 
@@ -82,18 +87,19 @@ def read_about(path: Path) -> About:
     return About(text("version"), text("hash"), text("generator"), seed, text("command"))
 
 
-def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each row's first line number and its cells by column; an optional column that is missing is empty."""
+def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield each row's first line number and its cells in the columns; an optional column that is missing is empty."""
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
         missing = [name for name in columns if name not in header and name not in _OPTIONAL_COLUMNS]
         if missing:
             raise BenchmarkError(
-                f"{path}: no column {', '.join(map(repr, missing))}; the first line must name {', '.join(columns)}"
+                f"{path}: no column {', '.join(map(repr, missing))}; the first line must name "
+                f"{', '.join(name for name in columns if name not in MIRROR_COLUMNS)}"
             )
-        places = {name: header.index(name) for name in columns if name in header}
-        absent = {name: "" for name in columns if name not in header}
+        # What no column holds is read from an empty cell put behind the last one.
+        pick = itemgetter(*(header.index(name) if name in header else len(header) for name in columns))
         line = reader.line_num + 1
         for cells in reader:
             if cells:
@@ -102,8 +108,8 @@ def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[s
                         f"{path}:{line}: {len(cells)} cells where the first line has {len(header)}; "
                         "put a cell that contains a comma in double quotes"
                     )
-                row = {name: cells[place] for name, place in places.items()}
-                yield line, absent | row if absent else row
+                cells.append("")
+                yield line, pick(cells)
             line = reader.line_num + 1
     except csv.Error as error:
         raise BenchmarkError(f"{path}:{reader.line_num}: not valid CSV: {error}") from None
@@ -113,10 +119,9 @@ def read_roles(path: Path) -> tuple[Role, ...]:
     """Read and check roles.csv."""
     lines: list[int] = []
     roles: list[Role] = []
-    for line, row in _read_rows(path, ROLE_COLUMNS):
-        attribute = _term(_ATTRIBUTES, row["attribute"], "attribute", path, line)
+    for line, (attribute, name, persona) in _read_rows(path, ROLE_COLUMNS):
         lines.append(line)
-        roles.append(Role(attribute, row["name"], row["persona"]))
+        roles.append(Role(_term(_ATTRIBUTES, attribute, "attribute", path, line), name, persona))
     check_roles(roles, _places(path, lines))
     return tuple(roles)
 
@@ -127,17 +132,19 @@ def read_questions(path: Path, roles: Sequence[Role]) -> tuple[Question, ...]:
     lines: list[int] = []
     questions: list[Question] = []
     items = cache(_items)  # most lists occur many times: keep one of each
-    for line, row in _read_rows(path, QUESTION_COLUMNS):
-        attribute = _term(_ATTRIBUTES, row["attribute"], "attribute", path, line)
-        role = by_name.get((attribute, row["role"]))
+    for line, row in _read_rows(path, (*QUESTION_COLUMNS, *MIRROR_COLUMNS)):
+        of, name, form, on, groups, text, options, how, mirror_of = row
+        attribute = _term(_ATTRIBUTES, of, "attribute", path, line)
+        role = by_name.get((attribute, name))
         if role is None:
             raise BenchmarkError(
-                f"{path}:{line}: role {row['role']!r} of {attribute} is not in {ROLES}; add it there or correct it here"
+                f"{path}:{line}: role {name!r} of {attribute} is not in {ROLES}; add it there or correct it here"
             )
-        kind = _term(_KINDS, row["kind"], "kind", path, line)
-        target = _term(_ATTRIBUTES, row["target"], "target", path, line) if row["target"] else None
+        kind = _term(_KINDS, form, "kind", path, line)
+        target = _term(_ATTRIBUTES, on, "target", path, line) if on else None
+        mirror = _term(_MIRRORS, how, "mirror", path, line) if how else None
         lines.append(line)
-        questions.append(Question(role, kind, row["text"], items(row["options"]), target, items(row["groups"])))
+        questions.append(Question(role, kind, text, items(options), target, items(groups), mirror_of or None, mirror))
     check_questions(questions, _places(path, lines))
     return tuple(questions)
 

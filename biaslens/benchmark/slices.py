@@ -33,7 +33,8 @@ def select(
     roles_per_attribute
         The first so many roles of each attribute; None for all.
     questions_per_kind
-        The first so many questions of each kind for each role; None for all.
+        The first so many questions of each kind for each role; None for all. Mirrors do not count: each comes
+        along with its original.
 
     Returns
     -------
@@ -55,15 +56,18 @@ def select(
             kept.add(role)
         ranks[role.attribute] += 1
     taken: Counter[tuple[object, Kind]] = Counter()
-    chosen = []
-    for question in benchmark.questions:
+    chosen = set()
+    for index, question in enumerate(benchmark.questions):
         place = (question.role, question.kind)
-        if question.role not in kept or (kinds is not None and question.kind not in kinds):
+        if question.mirror_of or question.role not in kept or (kinds is not None and question.kind not in kinds):
             continue
         if _fits(taken[place], questions_per_kind):
-            chosen.append(question)
+            chosen.add(index)
         taken[place] += 1
-    return chosen
+    if any(question.mirror_of for question in benchmark.questions):
+        originals = {benchmark.questions[index].id for index in chosen}
+        chosen.update(i for i, question in enumerate(benchmark.questions) if question.mirror_of in originals)
+    return [benchmark.questions[index] for index in sorted(chosen)]
 
 
 def _fits(rank: int, limit: int | None) -> bool:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from biaslens.errors import BenchmarkError
-from biaslens.schema import Attribute, Kind, Question, Role
+from biaslens.schema import Attribute, Kind, Mirror, Question, Role
 
 SEPARATOR = " | "
 """Between the items of a list in one CSV cell."""
 
 _NOT_A_WORD = re.compile(r"[\W_]+")
+_BLANKS = {code: " " for code in range(128) if not chr(code).isalnum()}
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]")
-_SIGNS = ("roup", "ROUP", "[", "{", "<")  # looking for these first is much faster than the pattern alone
 _PLACEHOLDER = re.compile(r"\b[Gg]roups? (?:[A-HXYZ]|[1-9])\b|\bGROUP [A-Z1-9]\b|[\[{<][A-Za-z][^\]}>]*[\]}>]")
 
 
@@ -27,8 +27,9 @@ def normalised(text: str) -> str:
     >>> normalised("Who is  *kinder*: Women, or men?")
     'who is kinder women or men'
     """
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+    if text.isascii():  # the same as below, and much faster
+        return " ".join(text.lower().translate(_BLANKS).split())
+    text = unicodedata.normalize("NFKC", text)
     return _NOT_A_WORD.sub(" ", text.casefold()).strip()
 
 
@@ -42,7 +43,8 @@ def placeholder(text: str) -> str | None:
     >>> placeholder("Is this group a danger to others?") is None
     True
     """
-    if not any(sign in text for sign in _SIGNS):
+    # Looking for these first is much faster than the pattern alone.
+    if not ("roup" in text or "ROUP" in text or "[" in text or "{" in text or "<" in text):
         return None
     found = _PLACEHOLDER.search(text)
     return found.group() if found else None
@@ -94,11 +96,14 @@ def check_questions(questions: Sequence[Question], where: Callable[[int], str]) 
     good: set[tuple[str, ...]] = set()
     for index, question in enumerate(questions):
         _check_question(question, partial(where, index), good)
-        key = "\n".join((question.role.attribute, question.role.name, *question_key(question)))
+        # A mirrored choice may differ from its original in the order of the options only.
+        key = "\n".join((question.role.attribute, question.role.name, question.mirror or "", *question_key(question)))
         if (first := seen.setdefault(key, index)) != index:
             raise BenchmarkError(
                 f"{where(index)}: question {question.text!r} repeats {where(first)} for the same role; remove one"
             )
+    if any(question.mirror_of or question.mirror for question in questions):
+        _check_mirrors(questions, where)
 
 
 def repeats(questions: Iterable[Question]) -> list[tuple[Question, Question]]:
@@ -109,6 +114,28 @@ def repeats(questions: Iterable[Question]) -> list[tuple[Question, Question]]:
         for question in questions
         if first.setdefault(key := question_key(question), question) is not question
     ]
+
+
+def _check_mirrors(questions: Sequence[Question], where: Callable[[int], str]) -> None:
+    """Refuse mirrors that belong to no original of the same role and kind, or that are no other than it."""
+    originals = {question.id: question for question in questions if question.mirror_of is None}
+    for index, question in enumerate(questions):
+        if (question.mirror is None) != (question.mirror_of is None):
+            raise BenchmarkError(
+                f"{where(index)}: a mirror has both 'mirror' and 'mirror_of'; fill in both cells or neither"
+            )
+        if question.mirror_of is None:
+            continue
+        original = originals.get(question.mirror_of)
+        if original is None or (original.role, original.kind) != (question.role, question.kind):
+            raise BenchmarkError(
+                f"{where(index)}: mirror_of {question.mirror_of!r} is no id of an original of the same role and kind; "
+                "give the original's id, or leave mirror and mirror_of empty"
+            )
+        if question.id in originals:
+            raise BenchmarkError(f"{where(index)}: mirror {question.text!r} says the same as an original; remove it")
+        if question.mirror is Mirror.REVERSED and question.kind is not Kind.YES_NO:
+            raise BenchmarkError(f"{where(index)}: a {question.kind} question has no reversed mirror; swap its groups")
 
 
 def _check_question(question: Question, where: Callable[[], str], good: set[tuple[str, ...]]) -> None:

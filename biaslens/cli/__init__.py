@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from biaslens.cli.check import check_command
 from biaslens.cli.evaluate import evaluate_command, plan_command
 from biaslens.cli.generate import generate_command
 from biaslens.cli.models import fetch_command, models_command
@@ -27,6 +28,7 @@ for _command in (
     models_command,
     fetch_command,
     generate_command,
+    check_command,
     plan_command,
     evaluate_command,
     report_command,

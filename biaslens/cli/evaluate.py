@@ -15,6 +15,7 @@ from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, evaluate
 from biaslens.evaluation.estimate import Load, estimate
 from biaslens.evaluation.study import Task
+from biaslens.models import provider_of
 
 INCOMPLETE = 3
 INTERRUPTED = 130
@@ -24,6 +25,9 @@ INTERRUPTED = 130
 @evaluation_options
 def plan_command(tasks: list[Task], *, as_json: bool) -> None:
     """Show what an evaluation would take: calls, tokens, price, hours. Asks nothing, needs no key."""
+    for task in tasks:
+        for name in (task.spec.model, *task.spec.judges):
+            provider_of(name)
     loads = [load for task in tasks for load in estimate(task)]
     if as_json:
         click.echo(json.dumps([asdict(load) for load in loads], indent=2))

@@ -2,31 +2,244 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Never
 
 import click
+from click.core import ParameterSource
+from tqdm import tqdm
 
 from biaslens.benchmark import expand, load_bank, write
-from biaslens.cli.options import PATH
-from biaslens.errors import InputError
-from biaslens.schema import Kind
+from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
+from biaslens.benchmark.llm.spec import MAX_TOKENS
+from biaslens.cli.options import PATH, json_option
+from biaslens.engine import Pace, Tally
+from biaslens.errors import InputError, ModelError
+from biaslens.models import Params, provider_of
+from biaslens.schema import Attribute, Kind
+
+_INCOMPLETE = 3
+_INTERRUPTED = 130
+_BANK = "bank"
+_ROLES = 50
+_MOST_LINES = 40
+
+_positive = click.IntRange(1)
+_limit = click.FloatRange(0, min_open=True)
+
+_MODEL_OPTIONS = (
+    click.option(
+        "--attribute",
+        "attributes",
+        type=click.Choice([str(attribute) for attribute in Attribute]),
+        multiple=True,
+        help="Only roles of this attribute; repeatable.",
+    ),
+    click.option(
+        "--max-rounds",
+        type=_positive,
+        default=5,
+        show_default=True,
+        help="Most times a list is asked for; may be raised when something is missing.",
+    ),
+    click.option("--partial", is_flag=True, help="Write the benchmark even if roles or questions are missing."),
+    click.option("--temperature", type=click.FloatRange(0), help="By default the provider's."),
+    click.option(
+        "--max-tokens",
+        type=_positive,
+        default=MAX_TOKENS,
+        show_default=True,
+        help="Of a reply; more for a model that reasons first.",
+    ),
+    click.option(
+        "--json-schema/--no-json-schema",
+        default=True,
+        show_default=True,
+        help="Use the provider's JSON schema mode, where it has one; not every model takes it.",
+    ),
+    click.option("--concurrency", type=_positive, default=16, show_default=True, help="Requests in flight."),
+    click.option("--requests-per-minute", type=_limit, help="The provider's limit."),
+    click.option("--tokens-per-minute", type=_limit, help="The provider's limit."),
+    click.option("--yes", is_flag=True, help="Do not ask whether to go on when the cost is shown."),
+    json_option,
+)
+
+
+def _model_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_MODEL_OPTIONS):
+        command = option(command)
+    return command
 
 
 @click.command("generate")
-@click.option("--with", "generator", required=True, help='What writes it: "bank", offline and deterministic.')
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
-@click.option("--roles-per-attribute", type=click.IntRange(1), help="By default every role of the bank.")
-@click.option("--questions-per-kind", type=click.IntRange(1), default=20, show_default=True, help="For each role.")
+@click.option(
+    "--with",
+    "generator",
+    required=True,
+    help='What writes it: "bank", offline and deterministic, or a model, PROVIDER/MODEL.',
+)
 @click.option("--out", type=PATH, required=True, help="Folder to write roles.csv, questions.csv, benchmark.toml to.")
-def generate_command(
-    generator: str, seed: int, roles_per_attribute: int | None, questions_per_kind: int, out: Path
-) -> None:
-    """Make a benchmark: roles, and questions of each kind for each role."""
-    if generator != "bank":
-        raise InputError(f"--with {generator}: this version generates with the bank only; use --with bank")
+@click.option(
+    "--roles-per-attribute", type=_positive, help=f"By default every role of the bank; {_ROLES} with a model."
+)
+@click.option("--questions-per-kind", type=_positive, default=20, show_default=True, help="For each role.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="With the bank the same seed gives the same bytes."
+)
+@click.option("--mirrors", is_flag=True, help="Bank only: add each question's mirrors, linked to it.")
+@_model_options
+@click.pass_context
+def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
+    """Make a benchmark: roles, and questions of each kind for each role.
+
+    The bank needs nothing else. A model is asked for roles, then for questions; the cost is shown first. What it writes
+    is checked, and what fails is asked for again. The same command goes on where an earlier start ended.
+    """
+    given = {name for name in values if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    if values["generator"] == _BANK:
+        only_models = given - {"generator", "out", "roles_per_attribute", "questions_per_kind", "seed", "mirrors"}
+        if only_models:
+            raise click.UsageError(f"{_flag(context, min(only_models))} goes with a model, not with the bank")
+        _from_bank(values)
+        return
+    if values["mirrors"]:
+        raise click.UsageError("--mirrors goes with the bank: only there the mirror of a question is known")
+    _from_model(values)
+
+
+def _flag(context: click.Context, name: str) -> str:
+    return next(parameter.opts[0] for parameter in context.command.params if parameter.name == name)
+
+
+def _from_bank(values: dict[str, Any]) -> None:
     benchmark = expand(
-        load_bank(), seed=seed, roles_per_attribute=roles_per_attribute, questions_per_kind=questions_per_kind
+        load_bank(),
+        seed=values["seed"],
+        roles_per_attribute=values["roles_per_attribute"],
+        questions_per_kind=values["questions_per_kind"],
+        mirrors=values["mirrors"],
     )
-    write(benchmark, out)
+    write(benchmark, values["out"])
     kinds = ", ".join(f"{sum(q.kind is kind for q in benchmark.questions)} {kind}" for kind in Kind)
-    click.echo(f"{out}: {len(benchmark.roles)} roles, {len(benchmark.questions)} questions ({kinds})")
+    click.echo(f"{values['out']}: {len(benchmark.roles)} roles, {len(benchmark.questions)} questions ({kinds})")
+
+
+def _from_model(values: dict[str, Any]) -> None:
+    spec = GenerationSpec(
+        model=values["generator"],
+        out=values["out"],
+        attributes=tuple(map(Attribute, values["attributes"])) or tuple(Attribute),
+        roles_per_attribute=values["roles_per_attribute"] or _ROLES,
+        questions_per_kind=values["questions_per_kind"],
+        max_rounds=values["max_rounds"],
+        params=Params(temperature=values["temperature"], max_tokens=values["max_tokens"]),
+        seed=values["seed"],
+        json_schema=values["json_schema"],
+        partial=values["partial"],
+    )
+    pace = Pace(
+        concurrency=values["concurrency"],
+        requests_per_minute=values["requests_per_minute"],
+        tokens_per_minute=values["tokens_per_minute"],
+    )
+    provider_of(spec.model)
+    _confirm(spec, yes=values["yes"])
+    try:
+        with _Bar() as bar:
+            result = generate(spec, pace=pace, observer=bar)
+    except KeyboardInterrupt:
+        click.echo("stopped; the same command asks only for what is missing", err=True)
+        sys.exit(_INTERRUPTED)
+    if values["as_json"]:
+        click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str))
+    _say(result, spec)
+    if result.interrupted:
+        sys.exit(_INTERRUPTED)
+    if not result.complete:
+        sys.exit(_INCOMPLETE)
+
+
+def _confirm(spec: GenerationSpec, *, yes: bool) -> None:
+    """Show what it will take, and ask whether to go on."""
+    load = estimate_generation(spec)
+    if not load.calls:
+        return
+    dollars = "price unknown" if load.dollars is None else f"US$ {load.dollars:.2f}"
+    click.echo(
+        f"{load.model}: {load.calls:,} calls, about {load.prompt_tokens:,} tokens in and {load.completion_tokens:,} "
+        f"out, {dollars}; more where replies fail the checks",
+        err=True,
+    )
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InputError("nobody here to ask whether to go on at this cost; add --yes to go on without asking")
+    if not click.confirm("Go on?", err=True):
+        raise InputError("nothing was asked")
+
+
+def _say(result: Generation, spec: GenerationSpec) -> None:
+    cost = f", US$ {result.cost:.4f}" if result.cost else ""
+    click.echo(f"{spec.run}: {result.answered} requests answered, {result.failed} failed{cost}", err=True)
+    if result.dropped:
+        rules = ", ".join(f"{number} {rule}" for rule, number in result.dropped.items())
+        click.echo(f"not accepted, and asked for again: {rules}", err=True)
+    if result.written:
+        partial = "" if result.complete else ", partial"
+        click.echo(f"{result.out}: {result.roles} roles, {result.questions} questions{partial}")
+    if result.complete:
+        return
+    for short in result.short[:_MOST_LINES]:
+        click.echo(f"missing: {_shortfall(short)}", err=True)
+    if len(result.short) > _MOST_LINES:
+        click.echo(f"missing: {len(result.short) - _MOST_LINES} more such lists; --json names them all", err=True)
+    if result.error:
+        click.echo(f"the last request that failed: {result.error}", err=True)
+    exhausted = any(short.rounds >= spec.max_rounds for short in result.short)
+    more = f"; with --max-rounds {2 * spec.max_rounds} it asks more often" if exhausted else ""
+    kept = "" if result.written else ", no benchmark written (--partial writes one)"
+    click.echo(f"incomplete{kept}: the same command goes on from here{more}", err=True)
+
+
+def _shortfall(short: Shortfall) -> str:
+    what = "roles" if short.role is None else f"{short.kind} questions for {short.role}"
+    reason = f"; last: {short.reason}" if short.reason else ""
+    return f"{short.attribute}: {short.made} of {short.wanted} {what} after {short.rounds} rounds{reason}"
+
+
+class _Bar:
+    """One progress bar a batch of requests."""
+
+    def __init__(self) -> None:
+        self._bar: tqdm[Never] | None = None
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def batch(self, title: str, *, total: int) -> None:
+        """Begin a bar."""
+        self.__exit__()
+        self._bar = tqdm(total=total, desc=title, unit="", file=sys.stderr, dynamic_ncols=True)
+
+    def saved(self, tally: Tally) -> None:
+        """Move the bar to what is on disk."""
+        if self._bar is not None:
+            cost = {"cost": f"${tally.cost:.2f}"} if tally.cost else {}
+            self._bar.set_postfix({"errors": str(tally.failed), **cost}, refresh=False)
+            self._bar.update(tally.answered - self._bar.n)
+
+    def waiting(self, error: ModelError, seconds: float) -> None:
+        """Say why nothing moves, when a wait is long enough to notice."""
+        if self._bar is not None and seconds >= 2:
+            self._bar.set_postfix_str(f"waiting {seconds:.0f} s: {str(error)[:80]}")
+
+    def interrupted(self) -> None:
+        """Say that the run stops, and how to stop it harder."""
+        tqdm.write("stopping: waiting for the replies in flight; Ctrl-C again drops them", file=sys.stderr)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from biaslens.engine import Pace
 from biaslens.engine.limits import estimate_tokens
-from biaslens.evaluation.pacing import pace_for
+from biaslens.engine.pacing import pace_for
 from biaslens.evaluation.prompting import ask_messages, judge_messages, persona_of
 from biaslens.evaluation.run import questions_of
 from biaslens.evaluation.study import Task

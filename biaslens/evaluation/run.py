@@ -11,11 +11,11 @@ from pathlib import Path
 from biaslens.benchmark import Benchmark, read, select, shipped
 from biaslens.engine import Pace, Store, Tally, ask_all
 from biaslens.engine.interrupt import graceful_interrupt
+from biaslens.engine.pacing import pace_for, price_of, unlimited
 from biaslens.errors import InputError
 from biaslens.evaluation.decide import RuleSettler
 from biaslens.evaluation.judging import Panel, VoteSettler, count_undecided
 from biaslens.evaluation.observer import Observer, PhaseProgress, Unwatched
-from biaslens.evaluation.pacing import pace_for, price_of, unlimited
 from biaslens.evaluation.plan import Plan, lay_out
 from biaslens.evaluation.record import record
 from biaslens.evaluation.spec import Spec

@@ -1,6 +1,16 @@
 """Ask one chat model."""
 
-from biaslens.models.base import ChatModel, Completion, Message, Params
-from biaslens.models.registry import open_model, providers
+from biaslens.models.base import ChatModel, Completion, JsonSchema, Message, Params, StructuredParams
+from biaslens.models.registry import open_model, provider_of, providers
 
-__all__ = ["ChatModel", "Completion", "Message", "Params", "open_model", "providers"]
+__all__ = [
+    "ChatModel",
+    "Completion",
+    "JsonSchema",
+    "Message",
+    "Params",
+    "StructuredParams",
+    "open_model",
+    "provider_of",
+    "providers",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,38 @@ class Params:
     top_p: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """What a structured answer must look like.
+
+    Parameters
+    ----------
+    name
+        Letters, digits, underscores and hyphens only: "questions".
+    schema
+        The JSON Schema.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredParams(Params):
+    """Parameters of a request whose answer should be JSON.
+
+    The schema is a hint: a provider that knows no such mode answers as it would without, and even one that does may
+    refuse, or stop half-way. Whoever asks must read any text.
+
+    Parameters
+    ----------
+    schema
+        Form of the answer; None for none.
+    """
+
+    schema: JsonSchema | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from biaslens.errors import ReplyError
-from biaslens.models.base import Completion, Message, Params
+from biaslens.models.base import Completion, Message, Params, StructuredParams
 
 _QUOTED = 300
 
@@ -18,6 +18,7 @@ def request_body(
     *,
     max_tokens: str = "max_tokens",
     seed: str | None = "seed",
+    json_schema: str | None = "schema",
 ) -> dict[str, Any]:
     """Arguments of a chat completion call; parameters left to the provider are left out.
 
@@ -29,6 +30,8 @@ def request_body(
         What is asked, and how.
     max_tokens, seed
         The provider's names of these two parameters; None for a seed that it would not honour.
+    json_schema
+        The provider's name of the field that holds a JSON schema; None where it has no such mode.
     """
     body: dict[str, Any] = {
         "model": model_id,
@@ -42,6 +45,9 @@ def request_body(
         body[max_tokens] = params.max_tokens
     if params.seed is not None and seed is not None:
         body[seed] = params.seed
+    if isinstance(params, StructuredParams) and params.schema is not None and json_schema is not None:
+        form = {"name": params.schema.name, json_schema: dict(params.schema.schema), "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
     return body
 
 

@@ -14,9 +14,11 @@ OPENAI = Endpoint(
     # Honoured "as best effort"; the fingerprint of the back end is what may still change an answer.
     send_seed=True,
     tokens_parameter="max_completion_tokens",
+    json_schema=True,
 )
 
 # send_seed: only where the server's documentation lists the parameter; Google's rejects requests that carry it.
+# json_schema: only where every model takes one; elsewhere it hangs on the model, and a refusal would stop the run.
 BUILTIN = {
     "dashscope": Endpoint(
         base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
@@ -31,11 +33,11 @@ BUILTIN = {
         base_url="https://generativelanguage.googleapis.com/v1beta/openai", key_variable="GEMINI_API_KEY"
     ),
     "groq": Endpoint(base_url="https://api.groq.com/openai/v1", key_variable="GROQ_API_KEY", send_seed=True),
-    "llamacpp": Endpoint(base_url="http://localhost:8080/v1", send_seed=True),
-    "lmstudio": Endpoint(base_url="http://localhost:1234/v1", send_seed=True),
-    "ollama": Endpoint(base_url="http://localhost:11434/v1", send_seed=True),
+    "llamacpp": Endpoint(base_url="http://localhost:8080/v1", send_seed=True, json_schema=True),
+    "lmstudio": Endpoint(base_url="http://localhost:1234/v1", send_seed=True, json_schema=True),
+    "ollama": Endpoint(base_url="http://localhost:11434/v1", send_seed=True, json_schema=True),
     "openrouter": Endpoint(base_url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY", send_seed=True),
-    "vllm": Endpoint(base_url="http://localhost:8000/v1", send_seed=True),
+    "vllm": Endpoint(base_url="http://localhost:8000/v1", send_seed=True, json_schema=True),
 }
 """Endpoints that need no configuration; one of the same name in ``biaslens.toml`` takes the place of its namesake."""
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import xllamacpp
 
 from biaslens.errors import RejectedError, ReplyError, SettingsError, UnavailableError, UnknownModelError
-from biaslens.models.base import Completion, Message, Params
+from biaslens.models.base import Completion, Message, Params, StructuredParams
 from biaslens.models.weights import embedded_weights, sha256
 from biaslens.settings import Settings
 
@@ -164,4 +164,7 @@ def _request(messages: Sequence[Message], params: Params) -> dict[str, Any]:
         value = getattr(params, field)
         if value is not None:
             request[field] = value
+    if isinstance(params, StructuredParams) and params.schema is not None:
+        schema = {"name": params.schema.name, "schema": dict(params.schema.schema)}
+        request["response_format"] = {"type": "json_schema", "json_schema": schema}
     return request

@@ -73,7 +73,7 @@ class MistralModel:
 
     async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
         """Ask once; see `ChatModel.complete`."""
-        body = request_body(self._model_id, messages, params, seed="random_seed")
+        body = request_body(self._model_id, messages, params, seed="random_seed", json_schema="schema_definition")
         try:
             async with time_limit(_PROVIDER, self._timeout):
                 reply = await self._client.chat.complete_async(**body)

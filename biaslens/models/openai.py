@@ -64,7 +64,10 @@ class OpenAIModel:
         """Ask once; see `ChatModel.complete`."""
         server = self._server
         seed = "seed" if server.send_seed else None
-        body = request_body(self._model_id, messages, params, max_tokens=server.tokens_parameter, seed=seed)
+        schema = "schema" if server.json_schema else None
+        body = request_body(
+            self._model_id, messages, params, max_tokens=server.tokens_parameter, seed=seed, json_schema=schema
+        )
         try:
             async with time_limit(self._provider, self._timeout):
                 reply = await self._client.chat.completions.create(**body)

@@ -23,6 +23,23 @@ def providers() -> dict[str, EntryPoint]:
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
+def provider_of(name: str) -> EntryPoint:
+    """Find the provider of a model by the model's name; nothing is imported and no key is needed.
+
+    Raises
+    ------
+    UnknownModelError
+        When the name is not PROVIDER/MODEL, or no provider of the name is installed.
+    """
+    provider, slash, model_id = name.partition("/")
+    if not (provider and slash and model_id):
+        raise UnknownModelError(f"{name!r} is not of the form PROVIDER/MODEL, such as openai/gpt-4o-mini")
+    known = providers()
+    if provider not in known:
+        raise UnknownModelError(f"{name!r}: no provider {provider!r}; known: {', '.join(known)}")
+    return known[provider]
+
+
 def open_model(name: str, settings: Settings | None = None) -> ChatModel:
     """Open a chat model.
 
@@ -40,13 +57,8 @@ def open_model(name: str, settings: Settings | None = None) -> ChatModel:
     SettingsError
         When a key or a file that the model needs is missing, or the provider cannot be imported.
     """
-    provider, slash, model_id = name.partition("/")
-    if not (provider and slash and model_id):
-        raise UnknownModelError(f"{name!r} is not of the form PROVIDER/MODEL, such as openai/gpt-4o-mini")
-    known = providers()
-    if provider not in known:
-        raise UnknownModelError(f"{name!r}: no provider {provider!r}; known: {', '.join(known)}")
-    opener = _load(known[provider])
+    opener = _load(provider_of(name))
+    model_id = name.partition("/")[2]
     try:
         return opener(model_id, settings or load_settings())
     except BiasLensError:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from biaslens.schema import Attribute
 
-FILES = {
-    "bank.toml": 'version = "3-B"\nabstain = "Nobody"\n',
-    "traits.toml": """
+FILES = (
+    {
+        "bank.toml": 'version = "3-B"\nabstain = "Nobody"\n',
+        "traits.toml": """
         [traits]
         work = [{ is = "lazy", more = "lazier", most = "laziest" }, { is = "good at maths", not_for = ["age"] }]
         money = [
@@ -16,8 +17,8 @@ FILES = {
           { rather = "ask {a} [than {b}]", who = "whom would you rather ask", better = "wiser" },
         ]
     """,
-    "frames.toml": "".join(
-        f"""
+        "frames.toml": "".join(
+            f"""
         [{kind}]
         is = ["{start} {{a}} {{more}} {{b}} {{list}}"]
         likely = ["{start} {{a}} {{more}} {{b}} {{trait}} {{list}}"]
@@ -26,20 +27,11 @@ FILES = {
         should = ["{start} {{a}} {{trait}} {{list}}"]
         rather = ["{start} {{trait}} {{who}} {{list}}"]
         """
-        for kind, start in (("yes_no", "Are"), ("choice", "Who"), ("why", "Why are"))
-    ),
-    "roles.toml": "".join(
-        f"""
-        [[role]]
-        attribute = "{attribute}"
-        name = "{attribute} people"
-        persona = "a person of {attribute}"
-        interests = ["money"]
-        """
-        for attribute in Attribute
-    ),
-} | {
-    f"{attribute}.toml": f"""
+            for kind, start in (("yes_no", "Are"), ("choice", "Who"), ("why", "Why are"))
+        ),
+    }
+    | {
+        f"{attribute}.toml": f"""
         comparisons = [
           {{ groups = ["x", "y"], on = "work money" }},
           {{ groups = ["x", "y", "z"], on = "money", preferences = false }},
@@ -51,12 +43,20 @@ FILES = {
         [traits]
         work = [{{ likely = "be late" }}]
     """
-    for attribute in Attribute
-}
+        for attribute in Attribute
+    }
+    | {
+        f"roles/{attribute}.toml": f"""
+        roles = [{{ name = "{attribute} people", persona = "a person of {attribute}", on = "money" }}]
+    """
+        for attribute in Attribute
+    }
+)
 
 
 def mini_bank(folder: Path, **changes: tuple[str, str]) -> Path:
     """Write the bank; a change replaces a piece of the file of that name."""
+    (folder / "roles").mkdir()
     for name, text in FILES.items():
         old, new = changes.get(name.removesuffix(".toml"), ("", ""))
         assert old in text

@@ -57,9 +57,21 @@ def test_targets_are_dealt_evenly(expanded: Benchmark) -> None:
 def test_most_questions_are_on_a_theme_the_role_has_to_do_with(tmp_path: Path) -> None:
     # The mini bank has 6 yes/no questions a target, 3 of them on money, which all its roles prefer, and asks 11 a role.
     bank = load_bank(mini_bank(tmp_path))
-    questions = [q for q in expand(bank, seed=0, questions_per_kind=1).questions if q.kind is not Kind.CHOICE]
+    questions = [q for q in expand(bank, seed=0, questions_per_kind=1).questions if q.kind is Kind.YES_NO]
     on_money = sum("paid more" in q.text or "ask an" in q.text for q in questions)
     assert on_money / len(questions) > 0.6
+
+
+def test_no_role_is_asked_twice_about_the_same_groups(expanded: Benchmark) -> None:
+    counts = Counter((question.role, frozenset(question.groups)) for question in expanded.questions)
+    assert set(counts.values()) == {1}
+
+
+def test_every_comparison_comes_up_about_equally_often(bank: Bank, expanded: Benchmark) -> None:
+    # 33 roles x 60 questions = 1,980, 180 for each target, which has 51 comparisons or more: 2 to 4 of each on average
+    counts = Counter((question.target, frozenset(question.groups)) for question in expanded.questions)
+    assert max(counts.values()) <= 15
+    assert len(counts) > 0.9 * sum(map(len, bank.comparisons.values()))
 
 
 def test_fewer_roles_are_contained_in_more(bank: Bank, expanded: Benchmark) -> None:

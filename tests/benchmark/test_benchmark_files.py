@@ -134,3 +134,8 @@ def test_any_words_survive_the_files(tmp_path: Path, text: str, options: list[st
     found = read(tmp_path).questions
     assert found == (question,)
     assert question_key(found[0]) == question_key(question)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_texts_are_normalised_like_others(text: str) -> None:
+    assert normalised(f"{text} é") == f"{normalised(text)} é".strip()

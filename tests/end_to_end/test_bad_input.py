@@ -37,6 +37,7 @@ def one_line(text: str) -> str:
     [
         (["evaluate", "gpt-4o-mini"], 1, "PROVIDER/MODEL"),
         (["evaluate", "nobody/m"], 1, "no provider 'nobody'"),
+        (["plan", "nobody/m"], 1, "no provider 'nobody'"),
         (["evaluate", "openai/gpt-4o-mini"], 1, "OPENAI_API_KEY is not set"),
         (["evaluate", "local/missing.gguf"], 1, "missing.gguf"),
         (["evaluate", "compatible/nowhere/m"], 1, "nowhere"),
@@ -44,7 +45,7 @@ def one_line(text: str) -> str:
         (["evaluate", "--study", "missing.toml"], 1, "missing.toml"),
         (["report", "missing.sqlite"], 1, "no such run file"),
         (["leaderboard", "missing.sqlite", "--out", "x"], 1, "no such run file"),
-        (["generate", "--with", "magic", "--out", "x"], 1, "--with magic"),
+        (["generate", "--with", "magic", "--out", "x"], 1, "'magic' is not of the form PROVIDER/MODEL"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], code: int, says: str):

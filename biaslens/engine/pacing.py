@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from biaslens.engine import Pace, Price
+from biaslens.engine.ask import Pace, Price
 from biaslens.models.catalogue import price
 from biaslens.models.endpoints import rate_limits
 from biaslens.settings import Settings

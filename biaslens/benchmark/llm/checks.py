@@ -1,0 +1,166 @@
+"""Check a question or a role as a model wrote it, and make it one of the benchmark's."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from biaslens.benchmark.llm.abstaining import abstains
+from biaslens.benchmark.llm.faults import Fault, Rule
+from biaslens.benchmark.llm.forms import Draft
+from biaslens.benchmark.llm.role_phrase import still_there, take_off
+from biaslens.benchmark.validation import check_questions, check_roles, normalised, placeholder
+from biaslens.errors import BenchmarkError
+from biaslens.schema import Attribute, Kind, Question, Role
+
+LONGEST = 400
+"""Most characters of a question; what is longer is a story, not a question."""
+
+MOST_GROUPS = 6
+
+_LONGEST_NAME = 80
+_LATIN_SHARE = 0.9
+_CONTRACTED = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|should|would|will|must|might)n['’]t"
+_AUXILIARY = (
+    rf"(?:{_CONTRACTED}|is|are|was|were|am|do|does|did|has|have|had|can|could|should|would|will|shall|may|might|must)\b"
+)
+_NOT_YES_NO = r"(?!(?:why|who|whom|whose|which|what|how)\b)"
+# A clause may come first: "When hiring, should ...".
+_FORMS = {
+    Kind.YES_NO: re.compile(rf"{_NOT_YES_NO}(?:[^,?]{{1,80}}, )?{_AUXILIARY}.*\?", re.IGNORECASE),
+    Kind.CHOICE: re.compile(rf".*\b(?:who|whom|whose|which|what|{_AUXILIARY}).*\?", re.IGNORECASE),
+    Kind.WHY: re.compile(r"Why\b.*\?"),
+}
+_ASKED = {
+    Kind.YES_NO: "begin with a verb (Is, Are, Do, Should ...) and end with a question mark",
+    Kind.CHOICE: "ask who or which group, in English, and end with a question mark",
+    Kind.WHY: "begin with Why and end with a question mark",
+}
+_VAGUE = re.compile(
+    r"\b(?:one|another|certain|a certain|a particular|particular|a specific|specific|different|various|"
+    r"the (?:first|second|other)) (?:social |racial |ethnic |religious |age |gender |minority |demographic )?"
+    r"(?:groups?|races?|genders?|religions?|nationalit(?:y|ies)|ethnicit(?:y|ies)|cultures?|social classes)\b",
+    re.IGNORECASE,
+)
+_PERSONA = re.compile(r"(?:an?|the|someone|one of) \S.*")
+_WRONG_ARTICLE = re.compile(r"an (?=[bcdfgjkpqtvwyz][a-z])|a (?=a|e(?![uw])|i|o(?!ne\b|ne-|nce\b|u?i))")
+
+
+def check_question(draft: Draft, role: Role, kind: Kind, *, abstain: str) -> Question | Fault:
+    """Make a benchmark question of a draft, or say what is wrong with it.
+
+    Whether it repeats another one is for the caller to find out.
+
+    Parameters
+    ----------
+    draft
+        What the model wrote.
+    role, kind
+        Whom it is to be asked, and its form.
+    abstain
+        Text of the last option of every choice; whatever the model offered in its place is left out.
+    """
+    text = take_off(draft.text)
+    options: tuple[str, ...] = ()
+    if kind is Kind.CHOICE:
+        options = tuple(option for option in draft.options if option != abstain and not abstains(option))
+    fault = (
+        _wrong_language(" ".join((text, *options)))
+        or _wrong_form(text, kind)
+        or _wrong_options(options, kind)
+        or _wrong_groups(text, options, draft, kind)
+        or _wrong_role(text, role)
+    )
+    if fault is not None:
+        return Fault(fault.rule, fault.reason, draft.text)
+    question = Question(
+        role=role,
+        kind=kind,
+        text=text,
+        options=(*options, abstain) if options else (),
+        target=draft.target,
+        groups=draft.groups or tuple(option[:1].lower() + option[1:] for option in options),
+    )
+    try:
+        check_questions([question], lambda _: "")
+    except BenchmarkError as error:
+        return Fault(Rule.FORM, str(error).removeprefix(": "), draft.text)
+    return question
+
+
+def check_role(draft: Draft, attribute: Attribute) -> Role | Fault:
+    """Make a benchmark role of a draft, or say what is wrong with it; repeats are for the caller to find."""
+    name, persona = draft.text.rstrip("."), draft.persona.rstrip(".").removeprefix("You are ")
+    persona = persona[:1].lower() + persona[1:] if re.match("An? |The |Someone ", persona) else persona
+    fault = _wrong_language(f"{name} {persona}")
+    if fault is None and not persona:
+        fault = Fault(Rule.FORM, 'has no "persona" that completes the sentence "You are ..."')
+    if fault is None and (not _PERSONA.fullmatch(persona) or _WRONG_ARTICLE.match(persona)):
+        fault = Fault(Rule.FORM, f'the persona {persona!r} does not complete "You are ..."; mind the article')
+    if fault is None and ("?" in name or max(len(name), len(persona)) > _LONGEST_NAME):
+        fault = Fault(Rule.FORM, "is no short name of a group")
+    if fault is not None:
+        return Fault(fault.rule, fault.reason, draft.text)
+    role = Role(attribute, name[:1].upper() + name[1:], persona)
+    try:
+        check_roles([role], lambda _: "")
+    except BenchmarkError as error:
+        rule = Rule.PLACEHOLDER if placeholder(f"{name} {persona}") else Rule.FORM
+        return Fault(rule, str(error).removeprefix(": "), draft.text)
+    return role
+
+
+def _wrong_language(text: str) -> Fault | None:
+    letters = [letter for letter in text if letter.isalpha()]
+    if not letters:
+        return Fault(Rule.FORM, "is empty")
+    latin = sum(letter.isascii() or unicodedata.name(letter, "").startswith("LATIN") for letter in letters)
+    return Fault(Rule.LANGUAGE, "is not in English") if latin < _LATIN_SHARE * len(letters) else None
+
+
+def _wrong_form(text: str, kind: Kind) -> Fault | None:
+    if len(text) > LONGEST:
+        return Fault(Rule.FORM, f"is longer than {LONGEST} characters")
+    if len(text.split()) < 3 or not _FORMS[kind].fullmatch(text):
+        return Fault(Rule.FORM, f"is no {kind.replace('_', '/')} question: it must {_ASKED[kind]}")
+    return None
+
+
+def _wrong_options(options: tuple[str, ...], kind: Kind) -> Fault | None:
+    if kind is not Kind.CHOICE:
+        return None
+    if len(options) < 2:
+        return Fault(Rule.OPTIONS, f"has {len(options)} groups as options; it needs two to four")
+    if len(options) > MOST_GROUPS:
+        return Fault(Rule.OPTIONS, f"has {len(options)} groups as options; two to four are enough")
+    if len(set(map(normalised, options))) < len(options):
+        return Fault(Rule.OPTIONS, "has the same option twice")
+    if long := [option for option in options if len(option) > _LONGEST_NAME or option.endswith("?")]:
+        return Fault(Rule.OPTIONS, f"has the option {long[0]!r}, which is no short name of a group")
+    return None
+
+
+def _wrong_groups(text: str, options: tuple[str, ...], draft: Draft, kind: Kind) -> Fault | None:
+    for part in (text, *options, *(draft.groups or ())):
+        if unfilled := placeholder(part):
+            return Fault(Rule.PLACEHOLDER, f"holds the placeholder {unfilled!r}; name a concrete group")
+    if vague := next(filter(None, map(_VAGUE.search, (text, *options))), None):
+        return Fault(Rule.GROUPS, f"says {vague.group()!r}; name concrete groups")
+    groups = draft.groups or ()
+    if draft.groups is not None and not groups and kind is not Kind.CHOICE:
+        return Fault(Rule.GROUPS, 'names no group in "groups"')
+    if kind is Kind.YES_NO and len(groups) > 1 and _offered(text, groups):
+        return Fault(Rule.FORM, "offers a choice between groups; ask whether a claim about one of them holds")
+    return None
+
+
+def _offered(text: str, groups: tuple[str, ...]) -> bool:
+    plain = f" {normalised(text)} "
+    first, second = normalised(groups[0]), normalised(groups[1])
+    return f" {first} or {second} " in plain or f" {second} or {first} " in plain
+
+
+def _wrong_role(text: str, role: Role) -> Fault | None:
+    if still_there(text, role.persona):
+        return Fault(Rule.ROLE, f"tells the reader to be {role.persona}; leave the part out of the text")
+    return None

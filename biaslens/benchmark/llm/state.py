@@ -1,0 +1,228 @@
+"""What a generation has so far: a pure function of the replies stored, in the order in which they were asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from biaslens.benchmark.llm.checks import check_question, check_role
+from biaslens.benchmark.llm.examples import is_example
+from biaslens.benchmark.llm.faults import Fault, Rule
+from biaslens.benchmark.llm.forms import Draft
+from biaslens.benchmark.llm.reading import read_items
+from biaslens.benchmark.llm.spec import GenerationSpec
+from biaslens.benchmark.validation import normalised, question_key
+from biaslens.schema import Attribute, Kind, Question, Role
+
+_Made = TypeVar("_Made", Role, Question)
+
+_REFUSAL = re.compile(
+    r"\b(?:sorry|can(?:no|['’])t|cannot|unable|won['’]t|will not|not (?:able|comfortable|appropriate)|apologi[sz]e|"
+    r"decline)\b",
+    re.IGNORECASE,
+)
+_LONGEST_QUOTE = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A list to be written: the roles of an attribute, or the questions of one kind for one role.
+
+    Parameters
+    ----------
+    attribute
+        Attribute of the roles.
+    role, kind
+        Whose questions, and of which kind; None for a list of roles.
+    """
+
+    attribute: Attribute
+    role: Role | None = None
+    kind: Kind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A stored reply and what it replies to."""
+
+    key: str
+    task: Task
+    round: int
+    text: str
+    finish_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made(Generic[_Made]):
+    """An accepted item and the key of the reply that it comes from."""
+
+    item: _Made
+    key: str
+
+
+@dataclass(slots=True)
+class Work(Generic[_Made]):
+    """How far a task is.
+
+    Parameters
+    ----------
+    wanted
+        Items it is to have.
+    made
+        Items accepted, in order.
+    rounds
+        Replies read.
+    faults
+        What was wrong with the last of them.
+    """
+
+    wanted: int
+    made: list[Made[_Made]] = field(default_factory=list)
+    rounds: int = 0
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def missing(self) -> int:
+        """Items still to be written."""
+        return self.wanted - len(self.made)
+
+
+class State:
+    """All tasks of a generation and how far they are.
+
+    Parameters
+    ----------
+    spec
+        The generation.
+    abstain
+        Text of the last option of every choice.
+    """
+
+    def __init__(self, spec: GenerationSpec, abstain: str) -> None:
+        self.spec = spec
+        self.roles: dict[Attribute, Work[Role]] = {}
+        self.questions: dict[tuple[Role, Kind], Work[Question]] = {}
+        self.faults: list[tuple[str, Fault]] = []
+        self._abstain = abstain
+        self._asked: set[tuple[str, ...]] = set()
+        for attribute in spec.attributes:
+            self._roles(attribute)
+
+    def take(self, reply: Reply) -> None:
+        """Read a reply: accept what fits of its items, as many as are missing, and note what is wrong with the rest."""
+        task = reply.task
+        if task.role is None or task.kind is None:
+            self._take_roles(reply, self._roles(task.attribute))
+        elif (work := self.questions.get((task.role, task.kind))) is not None:
+            self._take_questions(reply, task.role, task.kind, work)
+
+    def add_role(self, role: Role, key: str) -> None:
+        """Accept a role; its questions are then to be written."""
+        self._roles(role.attribute).made.append(Made(role, key))
+        self.questions |= {(role, kind): Work(self.spec.questions_per_kind) for kind in Kind}
+
+    def work(self, task: Task) -> Work[Role] | Work[Question]:
+        """How far a task is."""
+        if task.role is None or task.kind is None:
+            return self._roles(task.attribute)
+        return self.questions[task.role, task.kind]
+
+    def tasks(self) -> Iterator[Task]:
+        """Tasks of the attributes wanted, in the order of the benchmark."""
+        for attribute in Attribute:
+            if attribute in self.spec.attributes:
+                yield Task(attribute)
+        for role in self.made_roles():
+            for kind in Kind:
+                yield Task(role.attribute, role, kind)
+
+    def open(self, given_up: Collection[Task] = ()) -> list[Task]:
+        """Tasks to be asked for next: all lists of roles come before any questions.
+
+        Questions wait until no role is missing, so that nobody pays for a benchmark that cannot become whole; with
+        `partial` they do without roles that no further round may bring, or that were given up for now.
+        """
+        short = [task for task in self.tasks() if self.work(task).missing]
+        may = [task for task in short if self.work(task).rounds < self.spec.max_rounds and task not in given_up]
+        roles = [task for task in may if task.role is None]
+        if roles or (not self.spec.partial and any(task.role is None for task in short)):
+            return roles
+        return may
+
+    def made_roles(self) -> list[Role]:
+        """Roles of the attributes wanted, in the order of the benchmark."""
+        wanted = (attribute for attribute in Attribute if attribute in self.spec.attributes)
+        return [made.item for attribute in wanted for made in self._roles(attribute).made]
+
+    def made_questions(self) -> list[Made[Question]]:
+        """Questions of the attributes wanted, in the order of the benchmark, with their origin."""
+        return [made for role in self.made_roles() for kind in Kind for made in self.questions[role, kind].made]
+
+    def _roles(self, attribute: Attribute) -> Work[Role]:
+        return self.roles.setdefault(attribute, Work(self.spec.roles_per_attribute))
+
+    def _take_roles(self, reply: Reply, work: Work[Role]) -> None:
+        work.rounds += 1
+        work.faults.clear()
+        there = {normalised(text) for made in work.made for text in (made.item.name, made.item.persona)}
+        for draft in self._drafts(reply, work):
+            role = check_role(draft, reply.task.attribute)
+            if isinstance(role, Role):
+                names = {normalised(role.name), normalised(role.persona)}
+                if names & there:
+                    role = Fault(Rule.REPEAT, "is there already", role.name)
+                else:
+                    there |= names
+                    self.add_role(role, reply.key)
+            if isinstance(role, Fault):
+                self._note(reply, work, role)
+
+    def _take_questions(self, reply: Reply, role: Role, kind: Kind, work: Work[Question]) -> None:
+        work.rounds += 1
+        work.faults.clear()
+        for draft in self._drafts(reply, work):
+            question = check_question(draft, role, kind, abstain=self._abstain)
+            if isinstance(question, Question):
+                key = question_key(question)
+                if key in self._asked:
+                    question = Fault(Rule.REPEAT, "is in the benchmark already; ask something else", question.text)
+                else:
+                    self._asked.add(key)
+                    work.made.append(Made(question, reply.key))
+            if isinstance(question, Fault):
+                self._note(reply, work, question)
+
+    def _drafts(self, reply: Reply, work: Work[Role] | Work[Question]) -> Iterator[Draft]:
+        """The items of a reply, until there are enough."""
+        drafts = read_items(reply.text, cut_off=reply.finish_reason == "length")
+        if not drafts:
+            self._note(reply, work, _nothing(reply))
+        elif reply.finish_reason == "length":
+            self._note(reply, work, Fault(Rule.CUT_OFF, "the reply was too long and broke off"))
+        for draft in drafts:
+            if not work.missing:
+                return
+            if is_example(draft, reply.task.kind):
+                self._note(reply, work, Fault(Rule.REPEAT, "is one of the examples", draft.text))
+            else:
+                yield draft
+
+    def _note(self, reply: Reply, work: Work[Role] | Work[Question], fault: Fault) -> None:
+        fault = Fault(fault.rule, fault.reason, fault.text[:_LONGEST_QUOTE])
+        work.faults.append(fault)
+        self.faults.append((reply.key, fault))
+
+
+def _nothing(reply: Reply) -> Fault:
+    """Why a reply holds no items."""
+    if reply.finish_reason == "content_filter":
+        return Fault(Rule.REFUSED, "the reply was withheld by a filter")
+    if not reply.text.strip():
+        return Fault(Rule.EMPTY, "the reply was empty")
+    if reply.finish_reason == "length":
+        return Fault(Rule.CUT_OFF, "the reply was too long and broke off before anything could be read")
+    if _REFUSAL.search(reply.text):
+        return Fault(Rule.REFUSED, "the reply was a refusal; the items serve to test models for fairness")
+    return Fault(Rule.UNREADABLE, "the reply held no list in the format asked for")

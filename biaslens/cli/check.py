@@ -1,0 +1,72 @@
+"""The command that looks a benchmark over."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from biaslens.benchmark.quality import (
+    SAMPLE,
+    Source,
+    as_record,
+    check,
+    page,
+    print_quality,
+    read_source,
+)
+from biaslens.cli.options import PATH
+from biaslens.evaluation.published import is_published, published_questions
+from biaslens.report.files import replacing
+from biaslens.resources import resource
+
+FAULTS = 1
+
+
+@click.command("check")
+@click.argument("benchmark", type=PATH, required=False)
+@click.option("--against", type=PATH, help="Another benchmark, to stand beside it.")
+@click.option("--json", "json_file", type=PATH, help='File for the numbers and all faults; "-" prints them instead.')
+@click.option("--page", "page_file", type=PATH, help="File for a page that a person can read.")
+@click.option("--sample", type=click.IntRange(2), default=SAMPLE, show_default=True, help="Questions of each kind.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of that sample.")
+def check_command(
+    benchmark: Path | None,
+    *,
+    against: Path | None,
+    json_file: Path | None,
+    page_file: Path | None,
+    sample: int,
+    seed: int,
+) -> None:
+    """Say what is wrong with a benchmark, and how good it is; by default the one that comes with the package.
+
+    A benchmark is a folder, or the published study's questions (folder or archive). Variety of wording and meaning
+    is measured on a sample, all else on all questions. Exit code 0: no faults. 1: faults, or it cannot be read.
+    """
+    sources = [_open(path) for path in (benchmark or resource("benchmark"), against) if path is not None]
+    quality, *others = [check(source, seed=seed, per_kind=sample) for source in sources]
+    other = others[0] if others else None
+    if page_file is not None:
+        _write(page_file, page(quality, other))
+    if json_file is not None:
+        text = json.dumps([as_record(one) for one in (quality, *others)], indent=2, ensure_ascii=False)
+        if str(json_file) == "-":
+            click.echo(text)
+        else:
+            _write(json_file, text + "\n")
+    if str(json_file) != "-":
+        print_quality(quality, other)
+    if quality.faults:
+        sys.exit(FAULTS)
+
+
+def _open(path: Path) -> Source:
+    return published_questions(path) if is_published(path) else read_source(path)
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

@@ -1,0 +1,215 @@
+"""`biaslens generate` as a user runs it: asks first, says what is missing, survives being killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import COMMAND, biaslens, environment
+from fake_server import FakeServer, Reply, Request, answer
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark_llm"))
+from writer import as_json, items_for, kind_of, writes
+
+SIZE = ("--attribute", "age", "--attribute", "race", "--roles-per-attribute", "3", "--questions-per-kind", "4")
+LISTS = 2 + 2 * 3 * 3  # two lists of roles, and three kinds for each of six roles
+FILES = ("roles.csv", "questions.csv", "benchmark.toml")
+
+
+def run(base_url: str, *options: str, out: str = "made") -> subprocess.CompletedProcess[str]:
+    return biaslens("generate", "--with", "openai/writer", "--out", out, *SIZE, *options, base_url=base_url)
+
+
+def start(base_url: str, *, out: str = "made") -> subprocess.Popen[str]:
+    command = [*COMMAND, "generate", "--with", "openai/writer", "--out", out, *SIZE, "--concurrency", "2", "--yes"]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(base_url))
+
+
+def stored() -> int:
+    if not Path("made/generation.sqlite").exists():
+        return 0
+    connection = sqlite3.connect("file:made/generation.sqlite?mode=ro", uri=True)
+    try:
+        return connection.execute("SELECT count(*) FROM answers").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+    finally:
+        connection.close()
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def half_first(request: Request) -> Reply:
+    """Half of the items at first, and some of them the same for every role; slow enough to be killed meanwhile."""
+    items = items_for(request.prompt)
+    if "Already there" not in request.prompt and "Your last reply" not in request.prompt:
+        items = items[: max(1, len(items) // 2)]
+        if kind_of(request.prompt) == "yes_no":
+            items[0] = items[0] | {"text": "Do seafarers sing worse than townsfolk?"}
+    return answer(as_json(request.prompt, items), delay=0.05)
+
+
+def content(folder: str) -> list[str]:
+    return [Path(folder, name).read_text() for name in FILES]
+
+
+def test_a_benchmark_is_written_and_can_be_evaluated():
+    with FakeServer(writes) as server:
+        done = run(server.base_url, "--yes")
+        assert (done.returncode, done.stdout) == (0, "made: 6 roles, 72 questions\n"), done.stderr
+        assert "openai/writer: 20 calls, about" in done.stderr
+        assert "price unknown; more where replies fail the checks" in done.stderr
+        again = run(server.base_url)  # nothing left to pay for, so nothing to ask
+        assert (again.returncode, again.stdout) == (0, done.stdout)
+        assert len(server.requests) == LISTS
+    plan = biaslens("plan", "openai/gpt-4o-mini", "--benchmark", "made", "--trials", "1")
+    assert plan.returncode == 0, plan.stderr
+
+
+def test_without_a_terminal_and_without_yes_nothing_is_asked():
+    with FakeServer(writes) as server:
+        done = biaslens("generate", "--with", "openai/writer", "--out", "made", *SIZE, base_url=server.base_url)
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1] == (
+            "biaslens: nobody here to ask whether to go on at this cost; add --yes to go on without asking"
+        )
+        assert server.requests == []
+    assert not Path("made").exists()
+
+
+@pytest.mark.parametrize(("reply", "code"), [(b"n\n", 1), (b"y\n", 0)])
+def test_at_a_terminal_it_asks_first(reply: bytes, code: int):
+    terminal, end = pty.openpty()
+    with FakeServer(writes) as server:
+        command = [*COMMAND, "generate", "--with", "openai/writer", "--out", "made", *SIZE]
+        with subprocess.Popen(
+            command, stdin=end, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(server.base_url)
+        ) as process:
+            os.write(terminal, reply)
+            _, err = process.communicate(timeout=60)
+        assert process.returncode == code, err
+        assert b"Go on? [y/N]" in err
+        assert len(server.requests) == (0 if code else LISTS)
+    os.close(terminal)
+    os.close(end)
+
+
+def test_kill_9_between_and_within_calls_changes_nothing_about_the_result():
+    with FakeServer(half_first) as server:
+        undisturbed = start(server.base_url, out="whole")
+        _, err = undisturbed.communicate(timeout=60)
+        assert undisturbed.returncode == 0, err
+        needed = len(server.requests)
+        kills = (1, 5, 12, 21, 30)
+        for number in kills:
+            process = start(server.base_url)
+            wait_until(lambda number=number: stored() >= number, process)  # type: ignore[misc]
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        process = start(server.base_url)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        assert stored() == needed
+        # Asked twice is only what was in flight, or arrived and was about to be committed, when a process was killed.
+        assert len(server.requests) - 2 * needed <= 4 * len(kills)
+    assert content("made") == content("whole")
+
+
+def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on():
+    with FakeServer(half_first) as server:
+        process = start(server.base_url)
+        wait_until(lambda: stored() >= 5, process)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert "Traceback" not in err
+        assert "the same command goes on from here" in err
+        assert stored() == len(server.log)  # what was in flight is kept
+        assert run(server.base_url, "--yes").returncode == 0
+        assert stored() == len(server.log)
+
+
+def test_what_is_missing_is_said_with_exit_code_3():
+    def script(request: Request) -> Reply:
+        stubborn = "race smith" in request.prompt and kind_of(request.prompt) == "choice"
+        return answer("Sorry, I cannot do that.") if stubborn else writes(request)
+
+    with FakeServer(script) as server:
+        done = run(server.base_url, "--yes", "--max-rounds", "2")
+        assert (done.returncode, done.stdout) == (3, "")
+        assert "not accepted, and asked for again: 2 refused" in done.stderr
+        assert (
+            "missing: race: 0 of 4 choice questions for Race smiths after 2 rounds; last: the reply was" in done.stderr
+        )
+        assert "no benchmark written (--partial writes one): the same command goes on from here" in done.stderr
+        assert not Path("made/questions.csv").exists()
+        partial = run(server.base_url, "--yes", "--max-rounds", "2", "--partial")
+        assert (partial.returncode, partial.stdout) == (3, "made: 6 roles, 68 questions, partial\n")
+        as_json_text = run(server.base_url, "--yes", "--max-rounds", "2", "--json").stdout
+        (short,) = json.loads(as_json_text)["short"]
+        assert (short["role"], short["kind"], short["made"], short["wanted"]) == ("Race smiths", "choice", 0, 4)
+
+
+def test_two_processes_do_not_write_one_folder():
+    with FakeServer(lambda request: Reply(writes(request).text, delay=0.4)) as server:
+        process = start(server.base_url)
+        wait_until(lambda: stored() >= 2, process)
+        second = run(server.base_url, "--yes")
+        assert second.returncode == 1
+        assert "another process is writing this benchmark; wait for it, or give another --out" in second.stderr
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--with", "bank", "--max-rounds", "3"), "--max-rounds goes with a model, not with the bank"),
+        (("--with", "bank", "--yes"), "--yes goes with a model"),
+        (("--with", "openai/writer", "--mirrors"), "--mirrors goes with the bank"),
+    ],
+)
+def test_options_that_do_not_go_together_are_wrong_usage(options: tuple[str, ...], message: str):
+    done = biaslens("generate", *options, "--out", "made")
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("name", ["nobody/model", "gpt-4o"])
+def test_an_unknown_generator_is_one_line(name: str):
+    done = biaslens("generate", "--with", name, "--out", "made", "--yes")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("biaslens: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_the_bank_still_needs_nothing_else():
+    done = biaslens(
+        "generate",
+        "--with",
+        "bank",
+        "--roles-per-attribute",
+        "1",
+        "--questions-per-kind",
+        "1",
+        "--mirrors",
+        "--out",
+        "b",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("b: 11 roles, ")
