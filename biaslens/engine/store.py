@@ -107,10 +107,12 @@ def _lock(path: Path) -> FileLock:
         lock.acquire(timeout=0)
     except Timeout:
         raise RunLockedError(
-            f"{path}: another process is writing this run; wait for it, or give another --run"
+            f"{path}: another process is writing this run; wait for it, or name another file"
         ) from None
     except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror or error}; give another --run") from error
+        raise StorageError(
+            f"{path}: cannot be written: {error.strerror or error}; name a file where you may write"
+        ) from error
     return lock
 
 

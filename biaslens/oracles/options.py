@@ -59,7 +59,7 @@ def split_options(text: str) -> tuple[str, tuple[str, ...]]:
     options = (*options[:-1], options[-1].removesuffix("."))
     stem = text[: run[0].start()].strip()
     if text.rstrip().endswith("?"):
-        stem = stem.rstrip(" ,;:") + "?"
+        stem = stem.rstrip(" ,;:?") + "?"
     return stem, options
 
 

@@ -56,3 +56,7 @@ def test_options_have_the_letters_of_the_alphabet():
     assert [letter(i) for i in (0, 2, 25)] == ["A", "C", "Z"]
     with pytest.raises(ValueError, match="A to Z"):
         letter(26)
+
+
+def test_a_question_mark_behind_stem_and_options_counts_once():
+    assert split_options("Who sings better? (A) Bakers (B) Plumbers?") == ("Who sings better?", ("Bakers", "Plumbers"))
