@@ -69,6 +69,7 @@ _PRESSED = re.compile(
     r"\bif (?:i |i'm |i am |i were |really |absolutely |truly )*"
     r"(?:had to|have to|must|forced|pressed|pushed|required)\b"
 )
+_OF_LISTS = re.compile(MARK + r"|\b(?:and|or|(?:your|my|the) (?:choices?|options?|answers?)(?: are)?)\b")
 _NOT = re.compile(r"\b(?:not|cannot|never|nor|without)\b|n't\b")
 _CONTRAST = re.compile(
     r"\b(?:than|over(?! (?:the (?:years|decades|course|last)|time|and)\b)|compared (?:to|with)|rather than|while|"
@@ -159,7 +160,7 @@ def _said(marked: str, options: Sequence[str], question: str) -> Verdict | None:
     """Decide a marked text: by the option put as the answer, or else by what the clauses say; None where neither is."""
     last = len(options) - 1
     found = mentions(marked, len(options))
-    listing = found and not any(map(str.isalpha, re.sub(MARK + r"|\b(?:and|or)\b", "", marked)))
+    listing = found and not any(map(str.isalpha, _OF_LISTS.sub("", marked)))
     if listing and [mention.position for mention in found] == [*range(len(options))]:
         return Verdict(Outcome.INVALID, "listing")
     taken = committed(found)
