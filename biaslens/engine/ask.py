@@ -153,11 +153,29 @@ class _Asker:
     async def _ask(self, request: Request) -> Row | None:
         attempts = count(1)
         try:
-            answer: Answer = await self.patience.retrying()(self._attempt, request, attempts)
+            answer = await self._attempt(request, attempts)
+        except ModelError as error:
+            return await self._ask_again(request, attempts, error)
+        return self._answered(answer)
+
+    async def _ask_again(self, request: Request, attempts: Iterator[int], error: ModelError) -> Row | None:
+        """Hand a request over to tenacity once it has failed: its bookkeeping would slow down every request."""
+        failed = [error]
+
+        async def attempt() -> Answer:
+            if failed:
+                raise failed.pop()
+            return await self._attempt(request, attempts)
+
+        try:
+            answer: Answer = await self.patience.retrying()(attempt)
         except Interrupted:
             return None
-        except ModelError as error:
-            return self._give_up(request, error, next(attempts) - 1)
+        except ModelError as last:
+            return self._give_up(request, last, next(attempts) - 1)
+        return self._answered(answer)
+
+    def _answered(self, answer: Answer) -> Answer:
         self.patience.reached = True
         self.failures.success()
         return answer

@@ -1,7 +1,8 @@
 """Requests per second of an evaluation beside the bare openai SDK, in one run on one machine.
 
 A local server answers at once. (a) asks it with the openai SDK in a plain asyncio loop; (b) is an evaluation as a user
-runs it: plan, limits, retry, commit, oracle. Each part runs in a process of its own, in turn, `--rounds` times.
+runs it: plan, limits, retry, commit, oracle. Each part runs in a process of its own; the two take turns of half a
+second, so that both meet the same machine, however its speed drifts.
 
     python scripts/bench/engine.py                    # 10,000 requests, concurrency 32
     python scripts/bench/engine.py --requests 98592   # a full plan: time, memory, and the time of a resume
@@ -11,9 +12,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import resource
+import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -27,6 +29,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 CONCURRENCY = 32
 TRIALS = 3
+SLICE = 0.5
 
 
 def peak_mb() -> float:
@@ -75,7 +78,6 @@ def write_benchmark(path: Path, questions: int) -> None:
 
 def full(requests: int, folder: Path) -> float:
     """Seconds that an evaluation takes from its start to its end, the plan included."""
-    import biaslens.models.openai  # noqa: F401 - imported before the clock starts, as in `bare`
     from biaslens.engine import Pace
     from biaslens.evaluation import Spec, evaluate
 
@@ -90,17 +92,50 @@ def full(requests: int, folder: Path) -> float:
 def child(part: str, requests: int, base_url: str, folder: Path) -> None:
     os.environ["OPENAI_API_KEY"] = "none"
     os.environ["OPENAI_BASE_URL"] = base_url
-    seconds = asyncio.run(bare(requests, base_url)) if part == "bare" else full(requests, folder)
-    print(json.dumps({"seconds": seconds, "peak_mb": peak_mb()}))
+    import biaslens.models.openai  # noqa: F401 - imports are nobody's request
+
+    print("ready", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    if part == "bare":
+        asyncio.run(bare(requests, base_url))
+    else:
+        full(requests, folder)
+    print(f"{peak_mb():.0f}", flush=True)
 
 
-def measure(part: str, requests: int, base_url: str, folder: Path) -> dict[str, float]:
-    command = [sys.executable, __file__, "--child", part, "--requests", str(requests)]
-    done = subprocess.run(
-        [*command, "--base-url", base_url, "--folder", str(folder)], check=True, capture_output=True, text=True
-    )
-    figures: dict[str, float] = json.loads(done.stdout)
-    return figures
+class Part:
+    """A child process that runs only while it is told to; `seconds` is how long it ran."""
+
+    def __init__(self, part: str, requests: int, base_url: str, folder: Path) -> None:
+        command = [sys.executable, __file__, "--child", part, "--requests", str(requests)]
+        self.process = subprocess.Popen(
+            [*command, "--base-url", base_url, "--folder", str(folder)], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.output = self.process.stdout
+        assert self.output.readline() == "ready\n"
+        self.seconds = 0.0
+        self.peak_mb = ""
+
+    def run(self, slice_seconds: float) -> bool:
+        """Run for a slice of time; False once the part is finished."""
+        begun = time.perf_counter()
+        self.process.send_signal(signal.SIGCONT)
+        finished = bool(select.select([self.output], [], [], slice_seconds)[0])
+        if not finished:
+            self.process.send_signal(signal.SIGSTOP)
+        self.seconds += time.perf_counter() - begun
+        if finished:
+            self.peak_mb = self.output.readline().strip()
+            assert self.process.wait() == 0, "the part failed"
+        return not finished
+
+
+def race(*parts: Part) -> None:
+    """Run parts in turn, half a second each, so that a machine that slows down slows them all."""
+    running = list(parts)
+    while running:
+        running = [part for part in running if part.run(SLICE)]
 
 
 def main() -> None:
@@ -125,15 +160,16 @@ def main() -> None:
         for number in range(1, options.rounds + 1):
             for old in folder.glob("bench.sqlite*"):
                 old.unlink()
-            a = measure("bare", requests, base_url, folder)
-            b = measure("full", requests, base_url, folder)
-            resumed = measure("full", requests, base_url, folder)
-            ratios.append(a["seconds"] / b["seconds"])
+            a, b = (Part(part, requests, base_url, folder) for part in ("bare", "full"))
+            race(a, b)
+            resumed = Part("full", requests, base_url, folder)
+            race(resumed)
+            ratios.append(a.seconds / b.seconds)
             print(
                 f"round {number}: {requests:,} requests, concurrency {CONCURRENCY}: "
-                f"bare SDK {requests / a['seconds']:.0f}/s ({a['peak_mb']:.0f} MB), "
-                f"evaluation {requests / b['seconds']:.0f}/s ({b['peak_mb']:.0f} MB), ratio {ratios[-1]:.2f}; "
-                f"resume of the complete run {resumed['seconds']:.2f} s ({resumed['peak_mb']:.0f} MB)",
+                f"bare SDK {requests / a.seconds:.0f}/s ({a.peak_mb} MB), "
+                f"evaluation {requests / b.seconds:.0f}/s ({b.peak_mb} MB), ratio {ratios[-1]:.2f}; "
+                f"resume of the complete run {resumed.seconds:.2f} s ({resumed.peak_mb} MB)",
                 flush=True,
             )
     print(f"median ratio, evaluation to bare SDK: {statistics.median(ratios):.2f}")
