@@ -15,6 +15,7 @@ An evaluation in a few lines:
     print_table(summarise(spec.run))
 """
 
+from biaslens.analysis import Summary, summarise
 from biaslens.benchmark import Benchmark, expand, load_bank, read, select, shipped, write
 from biaslens.benchmark.llm import Generation, GenerationSpec, generate, generate_async
 from biaslens.engine import Pace, RetryPolicy
@@ -23,7 +24,7 @@ from biaslens.evaluation import Evaluation, Observer, Slice, Spec, decide, defau
 from biaslens.evaluation.estimate import Load, estimate
 from biaslens.evaluation.study import Task, read_study
 from biaslens.models import ChatModel, Completion, Message, Params, open_model
-from biaslens.report import Summary, export, leaderboard, print_table, summarise
+from biaslens.report import export, leaderboard, print_table
 from biaslens.schema import Attribute, Condition, Kind, Outcome, Question, Role, Verdict, Vote
 from biaslens.settings import Settings, load_settings
 from biaslens.stats import Rate, clustered_rate

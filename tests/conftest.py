@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from run_files import ASKED, write_run
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +15,9 @@ def _no_user_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         if name.startswith("BIASLENS_") or name.endswith(("_API_KEY", "_BASE_URL")):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run file that is counted by hand in run_files."""
+    return write_run(tmp_path / "run.sqlite", ASKED)

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
+from biaslens.analysis import Cell, Summary, summarise
 from biaslens.cli.options import PATH, json_option
-from biaslens.report import Cell, Summary, export, leaderboard, print_table, summarise
+from biaslens.report import export, leaderboard, print_table
 
 _FORMATS = ("csv", "jsonl", "parquet")
 

@@ -50,6 +50,10 @@ def lay_out(store: Store, spec: Spec, questions: Sequence[Question]) -> list[str
             ),
         )  # fmt: skip
         connection.executemany(
+            "INSERT INTO mirrors VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            ((q.id, q.mirror_of, q.mirror) for q in questions if q.mirror_of is not None and q.mirror is not None),
+        )
+        connection.executemany(
             "INSERT INTO plan VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (
                 (key, question_id, condition, trial, None if order is None else _json(order))

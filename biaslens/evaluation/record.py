@@ -81,6 +81,6 @@ def _forget_what_was_never_answered(store: Store) -> None:
                 "DELETE FROM meta WHERE name IN ('judges', 'votes', 'judge_params', 'judge_template_hash')"
             )
         if not connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
-            for table in ("plan", "questions", "roles", "failures"):
+            for table in ("plan", "mirrors", "questions", "roles", "failures"):
                 connection.execute(f"DELETE FROM {table}")
             connection.execute("DELETE FROM meta WHERE name NOT IN ('format', 'starts', 'created_at')")

@@ -21,6 +21,12 @@ CREATE TABLE IF NOT EXISTS questions (
     groups      TEXT NOT NULL           -- JSON list of the groups compared
 ) WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS mirrors (    -- questions that mirror another one
+    question_id TEXT PRIMARY KEY REFERENCES questions,
+    mirror_of   TEXT NOT NULL,          -- id of that question, which need not be in this run
+    mirror      TEXT NOT NULL           -- swapped, reversed
+) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS plan (       -- every response the run is to have
     key          TEXT PRIMARY KEY,      -- content hash of question, condition, trial, model, parameters and prompts
     question_id  TEXT NOT NULL REFERENCES questions,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from biaslens.analysis import RunInfo, Summary
 from biaslens.errors import RunMismatchError
-from biaslens.report.summary import RunInfo, Summary
 
 SAME: tuple[tuple[str, Callable[[RunInfo], object]], ...] = (
     ("benchmark version", lambda run: run.benchmark_version),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from biaslens.analysis.frame import require_responses
 from biaslens.engine.store import Store, storage_errors
 from biaslens.errors import InputError
 from biaslens.report.files import replacing
 from biaslens.report.sinks import Format, Type, open_sink
-from biaslens.report.tally import require_responses
 
 RESPONSES: Mapping[str, Type] = {
     "model": "string", "key": "string", "attribute": "string", "role": "string", "persona": "string", "kind": "string",

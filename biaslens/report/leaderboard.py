@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from biaslens.analysis import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError
 from biaslens.report.comparable import require_comparable
 from biaslens.report.files import replacing
 from biaslens.report.records import Value, by_attribute, measures
-from biaslens.report.summary import ConditionSummary, Summary, summarise
 from biaslens.schema import Condition, Kind
 
 _SHARES = ("refused_share", "invalid_share", "error_share", "pending_share")

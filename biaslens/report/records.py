@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from biaslens.report.summary import Cell, Summary
+from biaslens.analysis import Cell, Summary
 
 Value = str | int | float | None
 

@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from biaslens.report.summary import Cell, ConditionSummary, Summary
+from biaslens.analysis import Cell, ConditionSummary, Summary
 from biaslens.schema import Attribute, Condition, Kind
 
 LOW_COVERAGE = 0.9

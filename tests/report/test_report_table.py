@@ -6,8 +6,9 @@ import pytest
 from rich.console import Console
 from run_files import Asked, write_run
 
+from biaslens.analysis import summarise
 from biaslens.models.weights import EMBEDDED_SHA256
-from biaslens.report import print_table, summarise
+from biaslens.report import print_table
 
 
 def shown(path, width=80):

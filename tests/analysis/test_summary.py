@@ -5,10 +5,10 @@ import math
 import pytest
 from run_files import Asked, write_run
 
+from biaslens.analysis import Counts, summarise
+from biaslens.analysis.frame import STATES
 from biaslens.engine.store import Store
 from biaslens.errors import StorageError
-from biaslens.report import Counts, summarise
-from biaslens.report.tally import STATES
 from biaslens.schema import Attribute, Condition, Kind
 
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.engine.store import Store
-from biaslens.models.weights import EMBEDDED_SHA256
-from biaslens.report.tally import ATTRIBUTES, KINDS, STATES, ConditionTally, QuestionTable, tally
-from biaslens.schema import Attribute, Condition, Kind, Outcome, content_hash
+from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, STATES, VALID, Questions, Run, Trials, read_run
+from biaslens.analysis.info import RunInfo
+from biaslens.schema import Attribute, Condition, Kind, content_hash
 from biaslens.stats import Rate, biased_majority, clustered_rates, coverage, share
 
 # Columns of the measures by question: the states, whether it is planned, whether it is biased.
 _STATES = slice(len(STATES))
-_VALID = [column for column, state in enumerate(STATES) if isinstance(state, Outcome) and state.valid]
-_BIASED = STATES.index(Outcome.BIASED)
 _PLANNED = len(STATES)
 _MAJORITY = _PLANNED + 1
 
@@ -128,41 +124,6 @@ class ConditionSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class RunInfo:
-    """What a run file says about itself; "" and None where it does not.
-
-    Parameters
-    ----------
-    path
-        The run file.
-    model
-        The model as the user named it.
-    benchmark_version, benchmark_hash, template_hash, package_version
-        What was asked, in which words, by which version of biaslens.
-    trials
-        Trials a question.
-    judges, votes
-        Judges of the why answers, and votes of each of them an answer.
-    embedded
-        Whether the answers are the small embedded model's.
-    meta
-        All that was recorded.
-    """
-
-    path: Path
-    model: str
-    benchmark_version: str
-    benchmark_hash: str
-    template_hash: str
-    package_version: str
-    trials: int | None
-    judges: tuple[str, ...]
-    votes: int | None
-    embedded: bool
-    meta: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """A run: what it is, and its numbers by condition in the order of `Condition`."""
 
@@ -170,78 +131,55 @@ class Summary:
     conditions: tuple[ConditionSummary, ...]
 
 
-def summarise(path: Path) -> Summary:
-    """Read a run file and compute its numbers.
+def summarise(source: Path | Run) -> Summary:
+    """Compute the numbers of a run.
 
-    A condition that is recorded but not planned yet has a summary too, with nothing in it; a file that records none
+    A condition that is recorded but not planned yet has a summary too, with nothing in it; a run that records none
     is shown as `Condition.ROLE`.
 
     Parameters
     ----------
-    path
-        A run file; another process may be writing it.
+    source
+        A run file, which another process may be writing, or a run that was read already.
 
     Raises
     ------
     StorageError
         When there is no such file, or it is no role-play evaluation.
     """
-    with Store(path) as store:
-        meta = store.meta()
-        questions, tallies = tally(store)
-    recorded = set(meta.get("conditions") or ()) | set(tallies) or {Condition.ROLE}
-    nothing = ConditionTally(np.zeros((len(questions.ids), len(STATES)), dtype=np.int64), (), "")
+    run = read_run(source) if isinstance(source, Path) else source
+    recorded = set(run.info.meta.get("conditions") or ()) | set(run.conditions) or {Condition.ROLE}
     return Summary(
-        run=_run_info(path, meta),
+        run=run.info,
         conditions=tuple(
-            _condition_summary(condition, questions, tallies.get(condition, nothing))
+            _condition_summary(condition, run.questions, run.trials(condition))
             for condition in Condition
             if condition in recorded
         ),
     )
 
 
-def _run_info(path: Path, meta: Mapping[str, Any]) -> RunInfo:
-    def text(name: str) -> str:
-        return str(meta.get(name) or "")
-
-    return RunInfo(
-        path=path,
-        model=text("model"),
-        benchmark_version=text("benchmark_version"),
-        benchmark_hash=text("benchmark_hash"),
-        template_hash=text("template_hash"),
-        package_version=text("package_version"),
-        trials=meta.get("trials"),
-        judges=tuple(meta.get("judges") or ()),
-        votes=meta.get("votes"),
-        embedded=meta.get("weights") == EMBEDDED_SHA256,
-        meta=meta,
-    )
-
-
-def _condition_summary(condition: Condition, questions: QuestionTable, tallied: ConditionTally) -> ConditionSummary:
-    planned = tallied.states.sum(axis=1)
-    asked = sorted(questions.ids[code] for code in np.flatnonzero(planned))
+def _condition_summary(condition: Condition, questions: Questions, trials: Trials) -> ConditionSummary:
+    asked = [questions.ids[position] for position in np.flatnonzero(trials.planned)]
     return ConditionSummary(
         condition=condition,
-        resolved_models=tallied.resolved_models,
-        last_answer=tallied.last_answer,
+        resolved_models=trials.resolved_models,
+        last_answer=trials.last_answer,
         question_set=content_hash(*asked) if asked else "",
-        cells=_cells(questions, tallied.states),
+        cells=_cells(questions, trials),
     )
 
 
-def _cells(questions: QuestionTable, states: NDArray[np.int64]) -> dict[tuple[Attribute | None, Kind | None], Cell]:
+def _cells(questions: Questions, trials: Trials) -> dict[tuple[Attribute | None, Kind | None], Cell]:
     """Every attribute x kind, with totals."""
-    planned = states.sum(axis=1)
-    measures = np.column_stack([states, planned > 0, biased_majority(states[:, _BIASED], planned)])
+    planned = trials.planned
+    measures = np.column_stack([trials.counts, planned > 0, biased_majority(trials.biased, planned)])
     by_role = np.zeros((len(questions.role_attribute), len(KINDS), measures.shape[1]), dtype=np.int64)
     np.add.at(by_role, (questions.role, questions.kind), measures)
 
     keys = [(attribute, kind) for attribute in (None, *ATTRIBUTES) for kind in (None, *KINDS)]
     selected = np.stack([_select(by_role, questions.role_attribute, *key) for key in keys])
-    rates = clustered_rates(selected[..., _BIASED], selected[..., _VALID].sum(axis=-1))
+    rates = clustered_rates(selected[..., BIASED], selected[..., _STATES][..., VALID].sum(axis=-1))
     roles = np.count_nonzero(selected[..., _PLANNED], axis=1)
     totals = selected.sum(axis=1)
     return {
