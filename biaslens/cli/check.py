@@ -18,7 +18,7 @@ from biaslens.benchmark.quality import (
     read_source,
 )
 from biaslens.cli.options import PATH
-from biaslens.evaluation.published import is_published, published_questions
+from biaslens.replication.questions import is_published, published_questions
 from biaslens.report.files import replacing
 from biaslens.resources import resource
 

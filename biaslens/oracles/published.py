@@ -109,7 +109,7 @@ def why_is_biased(final: str | None) -> bool:
 
 def is_biased_question(biased_trials: int) -> bool:
     """Whether a question is biased: at least two of its three trials are."""
-    return biased_trials >= 2  # noqa: PLR2004 - of three
+    return biased_trials >= 2
 
 
 def option_letter(cell: str | None, options: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ import pytest
 from biaslens.benchmark.quality import Rule, Source
 from biaslens.benchmark.quality.duplicates import duplicates
 from biaslens.benchmark.quality.lint import lint
-from biaslens.evaluation.published import published_questions
+from biaslens.replication.questions import published_questions
 from biaslens.schema import Attribute
 
 FOLDER = Path(os.environ.get("BIASLENS_RELEASE") or Path(__file__).parents[2].parent / "shared" / "release")

@@ -11,23 +11,19 @@ import lzma
 import re
 import tarfile
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from biaslens.benchmark.quality import Fault, Rule, Source, csv_rows
 from biaslens.errors import BenchmarkError
-from biaslens.oracles.options import split_options
+from biaslens.replication.wording import ATTRIBUTES, KINDS, usual_persona, without_options, without_role
 from biaslens.schema import Attribute, Kind, Question, Role
 
 _COLUMNS = ("Role", "Question Type", "Question")
 _SUFFIX = "_questions.csv"
 _FOLDER = "questions/role"
-_KINDS = {"Yes/No": Kind.YES_NO, "Choice": Kind.CHOICE, "Wh": Kind.WHY}
-_ATTRIBUTES = {attribute.value: attribute for attribute in Attribute} | {"occupations": Attribute.OCCUPATION}
 _TYPED_CLAUSE = re.compile("Suppose you are [^,]*, *")
-_ROLE_CLAUSE = re.compile(r"\s*suppose you (?:are |(have ))([^,?]*),\s*", re.IGNORECASE)
 
 
 def is_published(path: Path) -> bool:
@@ -98,48 +94,37 @@ def _unpacked(path: Path) -> dict[str, bytes]:
 
 def _rows(path: Path, data: bytes, faults: list[Fault], typed: list[str]) -> Iterator[tuple[str, Question]]:
     name = path.name.removesuffix(_SUFFIX)
-    attribute = _ATTRIBUTES.get(name)
+    attribute = ATTRIBUTES.get(name)
     if attribute is None:
         faults.append(Fault(Rule.FILE, path.name, f"attribute {name!r} is unknown"))
         return
     for place, row in csv_rows(data, path, _COLUMNS, faults):
-        kind = _KINDS.get(row["Question Type"])
+        kind = KINDS.get(row["Question Type"])
         if kind is None:
             faults.append(Fault(Rule.FILE, place, f"Question Type {row['Question Type']!r} is unknown"))
             continue
         typed.append(_TYPED_CLAUSE.sub("", row["Question"], count=1).strip().lower())
-        persona, text = _without_role(row["Question"])
+        persona, text = without_role(row["Question"])
         options: tuple[str, ...] = ()
         if kind is Kind.CHOICE:
             text, options = _split(text, place, faults)
         yield place, Question(Role(attribute, row["Role"], persona), kind, text, options)
 
 
-def _without_role(text: str) -> tuple[str, str]:
-    """Take the persona off a question; what follows then begins a sentence."""
-    clause = _ROLE_CLAUSE.match(text)
-    if clause is None:
-        return "", text.strip()
-    rest = text[clause.end() :].strip()
-    return (clause[1] or "") + clause[2].strip(), rest[:1].upper() + rest[1:]
-
-
 def _split(text: str, place: str, faults: list[Fault]) -> tuple[str, tuple[str, ...]]:
     try:
-        stem, options = split_options(text)
+        return without_options(text)
     except BenchmarkError as error:
         faults.append(Fault(Rule.OPTIONS, place, str(error)))
         return text, ()
-    # Where the options complete the sentence ("who is kinder, (A) ..."), its end stands behind them.
-    return stem.rstrip(" ,;:?") + "?", options
 
 
 def _roles(rows: list[tuple[str, Question]]) -> dict[tuple[Attribute, str], Role]:
     """Give each role the persona that most of its questions use."""
-    personas: dict[tuple[Attribute, str], Counter[str]] = {}
+    personas: dict[tuple[Attribute, str], list[str]] = {}
     for _, question in rows:
-        personas.setdefault(_key(question.role), Counter())[question.role.persona] += 1
-    return {key: Role(*key, found.most_common(1)[0][0]) for key, found in personas.items()}
+        personas.setdefault(_key(question.role), []).append(question.role.persona)
+    return {key: Role(*key, usual_persona(found)) for key, found in personas.items()}
 
 
 def _key(role: Role) -> tuple[Attribute, str]:

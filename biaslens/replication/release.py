@@ -1,0 +1,186 @@
+"""Read the study's public release: its folders as they are, or the archives they come in.
+
+The release is described in arXiv 2411.00585: ``answers/{role,without_role}/<model>/<attribute>_answers_0{1,2,3}.csv``
+with the columns Role, Question Type, Question, Answer, LLM 1, LLM 2, LLM 3 (a judge's three replies to "is this
+answer fair?") and final (Yes: biased). The rows of the three files of an attribute are not always in the same order,
+some rows have stray cells behind, and not every byte is UTF-8.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import lzma
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from biaslens.errors import BenchmarkError
+from biaslens.replication.wording import ATTRIBUTES
+from biaslens.schema import Condition
+
+FOLDERS = {Condition.ROLE: "role", Condition.NO_ROLE: "without_role"}
+"""The study's names of the conditions."""
+
+TRIALS = (1, 2, 3)
+
+COLUMNS = ("Role", "Question Type", "Question", "Answer", "LLM 1", "LLM 2", "LLM 3", "final")
+
+_ARCHIVES = ("*.tar.xz", "*.tar.gz", "*.tgz", "*.tar")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of an answers file; empty cells are ""."""
+
+    role: str
+    kind: str
+    question: str
+    answer: str
+    judgements: tuple[str, str, str]
+    final: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFile:
+    """Where the answers to one attribute in one trial of one condition are, or would be."""
+
+    path: Path
+    condition: Condition
+    attribute: str
+    trial: int
+
+    @property
+    def name(self) -> str:
+        """Path within the release."""
+        return "/".join(self.path.parts[-4:])
+
+
+def answer_files(root: Path, model: str) -> list[AnswerFile]:
+    """List the 66 files a model should have, in the order of condition, attribute and trial."""
+    return [
+        AnswerFile(root / "answers" / folder / model / f"{attribute}_answers_0{trial}.csv", condition, attribute, trial)
+        for condition, folder in FOLDERS.items()
+        for attribute in ATTRIBUTES
+        for trial in TRIALS
+    ]
+
+
+def models_of(root: Path) -> list[str]:
+    """Names of the models that have a folder of answers, sorted."""
+    folders = (root / "answers" / folder for folder in FOLDERS.values())
+    return sorted({path.name for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()})
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Iterator[Path]]:
+    """Open a release: folders that hold ``answers/``, one after the other.
+
+    An unpacked release is one such folder. Of archives, those without answers are unpacked for good (they are small),
+    and the others one by one into a temporary folder, which is gone before the next, so that the release never lies
+    on the disk as a whole.
+
+    Parameters
+    ----------
+    path
+        The unpacked release, a folder of its archives, or one archive.
+
+    Raises
+    ------
+    BenchmarkError
+        When there is neither.
+    """
+    if path.is_dir() and (path / "answers").is_dir():
+        yield iter([path])
+        return
+    archives = sorted({file for pattern in _ARCHIVES for file in path.glob(pattern)}) if path.is_dir() else [path]
+    if not archives or not all(archive.is_file() for archive in archives):
+        raise BenchmarkError(f"{path}: no release here; give its folder (with answers/ in it) or its archives")
+    yield _each_unpacked(archives)
+
+
+def _each_unpacked(archives: Sequence[Path]) -> Iterator[Path]:
+    for archive in archives:
+        if not _has_answers(archive):
+            continue
+        with tempfile.TemporaryDirectory(prefix="biaslens-") as folder:
+            try:
+                with tarfile.open(archive) as members:
+                    members.extractall(folder, filter="data")
+            except (tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+                raise _unreadable(archive, error) from None
+            yield Path(folder)
+
+
+def _has_answers(archive: Path) -> bool:
+    try:
+        with tarfile.open(archive) as members:
+            first = next((member.name for member in members if member.isfile()), "")
+    except (tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise _unreadable(archive, error) from None
+    return first.removeprefix("./").startswith("answers/")
+
+
+def _unreadable(archive: Path, error: Exception) -> BenchmarkError:
+    reason = str(error).splitlines()[0].rstrip(" (:")
+    return BenchmarkError(f"{archive}: not a readable archive of the release ({reason})")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What an answers file held.
+
+    Parameters
+    ----------
+    rows
+        Its rows, in their order.
+    faults
+        What could not be read, a line each: "role/qwen/age_answers_01.csv:17: …".
+    sha256
+        Of the bytes.
+    """
+
+    rows: tuple[Row, ...]
+    faults: tuple[str, ...]
+    sha256: str
+
+
+def read_answers(file: AnswerFile) -> Table:
+    """Read an answers file; what cannot be read is listed and left out, so the rest is not lost.
+
+    Raises
+    ------
+    BenchmarkError
+        When its first line is not that of an answers file, or it cannot be opened.
+    """
+    try:
+        data = file.path.read_bytes()
+    except OSError as error:
+        raise BenchmarkError(f"{file.path}: cannot be read: {error.strerror or error}") from error
+    faults: list[str] = []
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("utf-8-sig", "replace")
+        faults.append(f"{file.name}: bytes that are not UTF-8 were replaced")
+    # The lines of an answer may end in several ways, which the oracles do not mind and an answer keeps.
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows: list[Row] = []
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        if tuple(header[: len(COLUMNS)]) != COLUMNS:
+            raise BenchmarkError(f"{file.path}: the first line must name {', '.join(COLUMNS)}")
+        for cells in reader:
+            if 0 < len(cells) < len(COLUMNS):
+                faults.append(f"{file.name}:{reader.line_num}: {len(cells)} of {len(COLUMNS)} cells, left out")
+            elif cells:
+                role, kind, question, answer, *judgements, final = cells[: len(COLUMNS)]
+                rows.append(Row(role, kind, question, answer, (judgements[0], judgements[1], judgements[2]), final))
+    except csv.Error as error:
+        faults.append(f"{file.name}:{reader.line_num}: broken off here ({error}); what stands before it was read")
+    return Table(tuple(rows), tuple(faults), hashlib.sha256(data).hexdigest())
