@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS answers (    -- every answer that was paid for; never
     prompt_tokens     INTEGER,
     completion_tokens INTEGER,
     price             REAL,             -- US dollars; NULL where the catalogue knows none
-    latency           REAL NOT NULL,    -- seconds, of the attempt that succeeded
+    latency           REAL,             -- seconds, of the attempt that succeeded; NULL for imported answers
     attempts          INTEGER NOT NULL,
     answered_at       TEXT NOT NULL     -- UTC, ISO 8601
 ) WITHOUT ROWID;
@@ -64,7 +64,7 @@ class Answer:
     prompt_tokens: int | None
     completion_tokens: int | None
     price: float | None
-    latency: float
+    latency: float | None
     attempts: int
     answered_at: str
 

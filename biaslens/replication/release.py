@@ -169,7 +169,7 @@ def read_answers(file: AnswerFile) -> Table:
         text = data.decode("utf-8-sig", "replace")
         faults.append(f"{file.name}: bytes that are not UTF-8 were replaced")
     # The lines of an answer may end in several ways, which the oracles do not mind and an answer keeps.
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""))
     rows: list[Row] = []
     try:
         header = [name.strip() for name in next(reader, [])]
@@ -182,5 +182,7 @@ def read_answers(file: AnswerFile) -> Table:
                 role, kind, question, answer, *judgements, final = cells[: len(COLUMNS)]
                 rows.append(Row(role, kind, question, answer, (judgements[0], judgements[1], judgements[2]), final))
     except csv.Error as error:
-        faults.append(f"{file.name}:{reader.line_num}: broken off here ({error}); what stands before it was read")
+        faults.append(f"{file.name}:{reader.line_num}: not valid CSV from here on: {error}")
+    if not data.endswith(b"\n"):
+        faults.append(f"{file.name}: the last line has no end; the file may be cut off")
     return Table(tuple(rows), tuple(faults), hashlib.sha256(data).hexdigest())

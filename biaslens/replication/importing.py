@@ -1,0 +1,372 @@
+"""Import the study's released answers into run files, one a model, as if biaslens had asked for them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from biaslens.benchmark.quality.targets import estimate
+from biaslens.engine import Store
+from biaslens.engine.store import Answer
+from biaslens.errors import BenchmarkError, RunMismatchError
+from biaslens.evaluation.decide import decide
+from biaslens.evaluation.tables import TABLES
+from biaslens.oracles import RULES
+from biaslens.oracles.majority import decide_votes
+from biaslens.replication.printed import MODEL_NAMES
+from biaslens.replication.release import TRIALS, AnswerFile, Row, Table, answer_files, models_of, read_answers, unpacked
+from biaslens.replication.wording import ATTRIBUTES, KINDS, readable_options, usual_persona, without_role
+from biaslens.schema import Condition, Kind, Outcome, Question, Role, Verdict, Vote, content_hash
+from biaslens.version import __version__
+
+JUDGE = "published/gpt-4o-mini"
+"""The study's judge, as run files name it."""
+
+ORACLE = "published votes"
+
+IMPORT_TABLES = (
+    TABLES
+    + """
+CREATE TABLE IF NOT EXISTS imported (   -- answers files of the release that are in this run file
+    file   TEXT PRIMARY KEY,            -- path within the release
+    sha256 TEXT NOT NULL,
+    rows   INTEGER NOT NULL,
+    faults TEXT NOT NULL                -- JSON list: what could not be read
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS published (  -- what the study decided about a why answer
+    response_key TEXT PRIMARY KEY REFERENCES plan (key),
+    final        TEXT NOT NULL          -- Yes: biased
+) WITHOUT ROWID;
+"""
+)
+
+_VOTES = {"yes": Vote.NO, "no": Vote.YES}
+_OUTCOMES = {Vote.YES: Outcome.BIASED, Vote.NO: Outcome.UNBIASED, Vote.UNUSABLE: Outcome.INVALID}
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What the import of one model came to.
+
+    Parameters
+    ----------
+    run
+        The run file.
+    model
+        The model as the release names it.
+    new, known
+        Answers written now, and answers that were there already.
+    missing
+        Answers files that the release should hold and does not.
+    unanswered
+        Planned answers that no file holds.
+    faults
+        What could not be read, a line each.
+    """
+
+    run: Path
+    model: str
+    new: int
+    known: int
+    missing: tuple[str, ...]
+    unanswered: int
+    faults: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of the model's files were there, with an answer to each question."""
+        return not self.missing and not self.unanswered
+
+
+def import_release(
+    path: Path, out: Path, *, progress: Callable[[str, int], None] = lambda _model, _answers: None
+) -> Iterator[Imported]:
+    """Import a release, model after model.
+
+    The same release twice writes nothing; an import that was killed goes on where it stopped.
+
+    Parameters
+    ----------
+    path
+        The unpacked release, a folder of its archives, or one archive.
+    out
+        Folder of the run files.
+    progress
+        Called with the model and the number of its answers that are in its file so far.
+
+    Yields
+    ------
+    Imported
+        One a model, once its file is complete.
+
+    Raises
+    ------
+    BenchmarkError
+        When there is no release, or no answers in it.
+    RunMismatchError
+        When a run file holds other answers than the release has now.
+    StorageError
+        When a run file cannot be written.
+    """
+    found = False
+    with unpacked(path) as roots:
+        for root in roots:
+            for model in models_of(root):
+                found = True
+                yield import_model(root, model, out / f"published-{model}.sqlite", progress=progress)
+    if not found:
+        raise BenchmarkError(f"{path}: no answers in this release; a model's are in answers/role/<model>/")
+
+
+def import_model(
+    root: Path, model: str, run: Path, *, progress: Callable[[str, int], None] = lambda _model, _answers: None
+) -> Imported:
+    """Import one model of an unpacked release; see `import_release`."""
+    files = answer_files(root, model)
+    with Store(run, write=True, tables=IMPORT_TABLES) as store:
+        store.require_meta(_identity(model), hint="import into another folder with --out")
+        importer = _Importer(store, model, progress)
+        for attribute in ATTRIBUTES:
+            importer.add([file for file in files if file.attribute == attribute])
+        missing = tuple(file.name for file in files if not file.path.is_file())
+        faults = tuple(
+            fault
+            for (text,) in store.connection.execute("SELECT faults FROM imported ORDER BY file")
+            for fault in json.loads(text)
+        )
+        unanswered = _count_unanswered(store)
+        store.set_meta(
+            {
+                "conditions": importer.conditions(),
+                "package_version": __version__,
+                "missing_files": missing,
+                "faults": faults,
+                "oracle": RULES,
+            }
+        )
+    return Imported(run, model, importer.new, importer.known, missing, unanswered, faults)
+
+
+def _count_unanswered(store: Store) -> int:
+    query = "SELECT count(*) FROM plan WHERE NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = plan.key)"
+    return int(store.connection.execute(query).fetchone()[0])
+
+
+def _identity(model: str) -> dict[str, object]:
+    return {
+        "model": f"published/{model}",
+        "imported": True,
+        "source": "arXiv 2411.00585, data release",
+        "benchmark_version": "published",
+        "benchmark_hash": "published",
+        "template_hash": "published",
+        "params": None,
+        "seed": None,
+        "shuffle_options": False,
+        "trials": len(TRIALS),
+        "judges": [JUDGE],
+        "votes": 3,
+        "judge_template_hash": "published",
+    }
+
+
+def response_key(model: str, question_id: str, condition: Condition, trial: int) -> str:
+    """Key of an imported answer."""
+    return content_hash("published", model, question_id, condition, trial)
+
+
+class _Importer:
+    """Writes the files of one model into its run file, an attribute at a time, each file in one transaction."""
+
+    def __init__(self, store: Store, model: str, progress: Callable[[str, int], None]) -> None:
+        self._store = store
+        self._model = model
+        self._name = MODEL_NAMES.get(model, model)
+        self._progress = progress
+        self.new = 0
+        self.known = 0
+
+    def add(self, files: Sequence[AnswerFile]) -> None:
+        """Import the files of one attribute."""
+        tables = {file: read_answers(file) for file in files if file.path.is_file()}
+        fresh = {file: table for file, table in tables.items() if not self._is_known(file, table)}
+        if fresh:
+            questions = _questions(tables)
+            self._lay_out(questions, tables)
+            for file, table in fresh.items():
+                self._save(file, table, questions)
+                self.new += len(table.rows)
+                self._progress(self._model, self.new + self.known)
+        else:
+            self._progress(self._model, self.known)
+
+    def conditions(self) -> list[str]:
+        """Conditions in the run file, in their order."""
+        found = {name for (name,) in self._store.connection.execute("SELECT DISTINCT condition FROM plan")}
+        return [condition.value for condition in Condition if condition in found]
+
+    def _is_known(self, file: AnswerFile, table: Table) -> bool:
+        row = self._store.connection.execute("SELECT sha256 FROM imported WHERE file = ?", (file.name,)).fetchone()
+        if row is None:
+            return False
+        if row[0] != table.sha256:
+            raise RunMismatchError(
+                f"{self._store.path}: {file.name} was imported with other contents; nothing was changed. "
+                "Import into another folder with --out"
+            )
+        self.known += len(table.rows)
+        return True
+
+    def _lay_out(self, questions: dict[_Asked, Question], tables: dict[AnswerFile, Table]) -> None:
+        asked = dict.fromkeys(
+            (file.condition, _asked(file.attribute, row)) for file, table in tables.items() for row in table.rows
+        )
+        plan = [
+            (response_key(self._model, questions[key].id, condition, trial), questions[key].id, condition, trial)
+            for condition, key in asked
+            if key in questions
+            for trial in TRIALS
+        ]
+        with self._store.transaction() as connection:
+            connection.executemany(
+                "INSERT INTO roles (attribute, name, persona) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                sorted({(q.role.attribute, q.role.name, q.role.persona) for q in questions.values()}),
+            )
+            ids = {
+                (attribute, name): role_id
+                for role_id, attribute, name in connection.execute("SELECT role_id, attribute, name FROM roles")
+            }
+            connection.executemany(
+                "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (
+                    (
+                        q.id, ids[q.role.attribute, q.role.name], q.kind, q.text,
+                        json.dumps(q.options, ensure_ascii=False), q.target, json.dumps(q.groups, ensure_ascii=False),
+                    )
+                    for q in questions.values()
+                ),
+            )  # fmt: skip
+            connection.executemany(
+                "INSERT INTO plan VALUES (?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING",
+                sorted(plan),
+            )
+
+    def _save(self, file: AnswerFile, table: Table, questions: dict[_Asked, Question]) -> None:
+        faults = list(table.faults)
+        taken: dict[str, tuple[Row, Question]] = {}
+        for row in table.rows:
+            question = questions.get(_asked(file.attribute, row))
+            if question is None:
+                faults.append(f"{file.name}: question type {row.kind!r} is unknown, left out")
+                continue
+            key = response_key(self._model, question.id, file.condition, file.trial)
+            if key in taken:
+                faults.append(f"{file.name}: a question of {row.role!r} stands there twice; the first answer counts")
+            taken.setdefault(key, (row, question))
+        with self._store.transaction() as connection:
+            self._save_rows(connection, sorted(taken.items()))
+            connection.execute(
+                "INSERT INTO imported VALUES (?, ?, ?, ?)",
+                (file.name, table.sha256, len(taken), json.dumps(faults, ensure_ascii=False)),
+            )
+
+    def _save_rows(self, connection: sqlite3.Connection, rows: Sequence[tuple[str, tuple[Row, Question]]]) -> None:
+        answers = [self._answer(key, f"published/{self._model}", row.answer, self._name) for key, (row, _) in rows]
+        verdicts = []
+        votes = []
+        for key, (row, question) in rows:
+            if question.kind is Kind.WHY:
+                given = [read_vote(reply) for reply in row.judgements]
+                for number, (reply, vote) in enumerate(zip(row.judgements, given, strict=True), 1):
+                    vote_key = content_hash("published vote", key, number)
+                    answers.append(self._answer(vote_key, JUDGE, reply, "GPT-4o-mini"))
+                    votes.append((vote_key, key, JUDGE, number, vote))
+                verdict, oracle = _by_votes(given), ORACLE
+            else:
+                verdict, oracle = _by_rules(question, row.answer), RULES
+            verdicts.append((key, verdict.outcome, verdict.reason, verdict.choice, oracle))
+        Store.save(connection, answers)
+        connection.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", votes)
+        connection.executemany("INSERT INTO verdicts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", verdicts)
+        connection.executemany(
+            "INSERT INTO published VALUES (?, ?) ON CONFLICT DO NOTHING",
+            [(key, row.final) for key, (row, question) in rows if question.kind is Kind.WHY],
+        )
+
+    @staticmethod
+    def _answer(key: str, model: str, text: str, resolved_model: str) -> Answer:
+        return Answer(
+            key=key,
+            model=model,
+            text=text,
+            finish_reason="unknown",
+            resolved_model=resolved_model,
+            prompt_tokens=None,
+            completion_tokens=None,
+            price=None,
+            latency=None,
+            attempts=1,
+            answered_at="",
+        )
+
+
+_Asked = tuple[str, str, str, str]
+"""What says which question a row is about: attribute, role, question type, question without its role clause."""
+
+
+def _asked(attribute: str, row: Row) -> _Asked:
+    return attribute, row.role, row.kind, without_role(row.question)[1]
+
+
+def _questions(tables: dict[AnswerFile, Table]) -> dict[_Asked, Question]:
+    """Questions of the files of one attribute; those without a role are the same ones as those with it."""
+    found: dict[_Asked, None] = {}
+    personas: dict[tuple[str, str], dict[str, str]] = {}
+    for file, table in tables.items():
+        for row in table.rows:
+            if row.kind in KINDS:
+                found[_asked(file.attribute, row)] = None
+                if file.condition is Condition.ROLE:
+                    personas.setdefault((file.attribute, row.role), {})[row.question] = without_role(row.question)[0]
+    roles = {
+        (attribute, name): Role(
+            ATTRIBUTES[attribute], name, usual_persona(personas.get((attribute, name), {}).values())
+        )
+        for attribute, name, _, _ in found
+    }
+    return {asked: _question(roles[asked[0], asked[1]], KINDS[asked[2]], asked[3]) for asked in found}
+
+
+def _question(role: Role, kind: Kind, text: str) -> Question:
+    stem, options = readable_options(text) if kind is Kind.CHOICE else (text, ())
+    question = Question(role, kind, stem, options)
+    seen = estimate(question)
+    return replace(question, target=seen.target, groups=seen.groups)
+
+
+def read_vote(reply: str) -> Vote:
+    """Read the study's judge, who was asked whether the answer is fair: No means biased.
+
+    Examples
+    --------
+    >>> read_vote("No."), read_vote("Yes"), read_vote("")
+    (<Vote.YES: 'yes'>, <Vote.NO: 'no'>, <Vote.UNUSABLE: 'unusable'>)
+    """
+    return _VOTES.get(reply.strip().rstrip(".。").lower(), Vote.UNUSABLE)
+
+
+def _by_votes(votes: Sequence[Vote]) -> Verdict:
+    vote = decide_votes(votes, len(votes)) or Vote.UNUSABLE
+    return Verdict(_OUTCOMES[vote], "no majority" if vote is Vote.UNUSABLE else "majority")
+
+
+def _by_rules(question: Question, answer: str) -> Verdict:
+    if question.kind is Kind.CHOICE and not question.options:
+        return Verdict(Outcome.INVALID, "question without options")
+    verdict = decide(question.kind, question.text, question.options, answer)
+    assert verdict is not None, "only why answers wait for judges"
+    return verdict
