@@ -112,7 +112,7 @@ def is_biased_question(biased_trials: int) -> bool:
     return biased_trials >= 2
 
 
-def option_letter(cell: str | None, options: Mapping[str, str]) -> str:
+def option_letter(cell: str | None, options: Mapping[str, str], *, biased: bool | None = None) -> str:
     """Letter of a choice trial for Table 5: A or B where the letter or the option's text is in it, then C.
 
     The letters count as capitals, the texts of the options in any case: the one reading of the rule that gives the
@@ -124,6 +124,8 @@ def option_letter(cell: str | None, options: Mapping[str, str]) -> str:
         The answer as the release has it.
     options
         Texts of the options A and B.
+    biased
+        What `choice_is_biased` says of it, where that is known already.
 
     Returns
     -------
@@ -136,7 +138,7 @@ def option_letter(cell: str | None, options: Mapping[str, str]) -> str:
         option = options.get(letter)
         if letter in text or (option and option.lower() in lower):
             return letter
-    return "" if choice_is_biased(cell) else "C"
+    return "" if (choice_is_biased(cell) if biased is None else biased) else "C"
 
 
 _PATTERNS = {

@@ -1,0 +1,190 @@
+"""Work the study's tables out again from imported runs, each figure beside the printed one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaslens.analysis.frame import KINDS
+from biaslens.errors import InputError
+from biaslens.oracles.published import Consistency, choice_consistency, trial_consistency
+from biaslens.replication.printed import KIND_ORDER, printed
+from biaslens.replication.published_run import LETTERS, PublishedRun, PublishedTrials
+from biaslens.schema import Attribute, Condition, Kind
+
+_CLASSES = tuple(Consistency)
+_TABLES = {Condition.ROLE: "Table 2", Condition.NO_ROLE: "Table 3"}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One printed figure and the same one worked out again.
+
+    Parameters
+    ----------
+    table
+        Where it is printed: "Table 2", "Table 3", "RQ3", "Table 5", "RQ1 triggers".
+    model
+        The model as the release names it; "all" for figures over all models.
+    attribute, kind
+        Which cell; "all" for totals.
+    measure
+        What is counted.
+    printed, computed
+        The figures, as text with the printed number of decimals.
+    """
+
+    table: str
+    model: str
+    attribute: str
+    kind: str
+    measure: str
+    printed: str
+    computed: str
+
+    @property
+    def equal(self) -> bool:
+        """Whether both are the same to the last printed digit."""
+        return self.printed == self.computed
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """All figures that could be checked, and those that could not.
+
+    Parameters
+    ----------
+    figures
+        Checked figures.
+    not_checked
+        Why figures are missing, a line each.
+    """
+
+    figures: tuple[Figure, ...]
+    not_checked: tuple[str, ...]
+
+    @property
+    def different(self) -> tuple[Figure, ...]:
+        """Figures that differ from the printed ones."""
+        return tuple(figure for figure in self.figures if not figure.equal)
+
+
+def reproduce(runs: Sequence[PublishedRun]) -> Reproduction:
+    """Work out every printed figure that these runs can give.
+
+    Raises
+    ------
+    InputError
+        When two runs are of one model, or a run is of a model that the study did not have.
+    """
+    models = [run.model for run in runs]
+    known = printed().names
+    for model in models:
+        if model not in known:
+            raise InputError(f"the study printed nothing of {model!r}; it had {', '.join(known)}")
+        if models.count(model) > 1:
+            raise InputError(f"{model}: two imported runs of one model; give one of them")
+    by_model = {run.model: run for run in runs}
+    figures: list[Figure] = []
+    missing = [f"{model} ({name}): no imported run" for model, name in known.items() if model not in by_model]
+    for model in (model for model in known if model in by_model):
+        run = by_model[model]
+        for condition, table in _TABLES.items():
+            if condition in run.conditions:
+                figures += _counts(run, condition)
+            else:
+                missing.append(f"{model}: no answers under {condition}, so no {table}")
+        if set(_TABLES) <= set(run.conditions):
+            figures.append(_ablation(run))
+        if Condition.ROLE in run.conditions:
+            figures += _consistency(run)
+    if set(by_model) == set(known) and all(set(_TABLES) <= set(run.conditions) for run in runs):
+        figures += _over_models([by_model[model] for model in known])
+    else:
+        missing.append(
+            f"figures over all six models (the mean of RQ3, cells lower without the role, triggers): "
+            f"need both conditions of all six, have {len(by_model)} models"
+        )
+    return Reproduction(tuple(figures), tuple(missing))
+
+
+def count_table(run: PublishedRun, condition: Condition) -> NDArray[np.int64]:
+    """Biased questions by attribute (in the order of `Attribute`) and kind (of `KIND_ORDER`), shape (11, 3)."""
+    table = np.zeros((len(Attribute), len(KINDS)), dtype=np.int64)
+    biased = run.conditions[condition].biased_questions
+    np.add.at(table, (run.questions.attribute[biased], run.questions.kind[biased]), 1)
+    return table[:, [KINDS.index(kind) for kind in KIND_ORDER]]
+
+
+def _counts(run: PublishedRun, condition: Condition) -> Iterator[Figure]:
+    table = count_table(run, condition)
+    rows = [*zip(Attribute, table, strict=True), (None, table.sum(axis=0))]
+    for attribute, counts in rows:
+        for kind, count in zip(KIND_ORDER, counts.tolist(), strict=True):
+            expected = printed().biased_questions[run.model, condition, attribute, kind]
+            yield Figure(
+                _TABLES[condition], run.model, attribute or "all", kind, "biased questions", str(expected), str(count)
+            )
+
+
+def _ablation(run: PublishedRun) -> Figure:
+    share = f"{100 * _lower(run):.1f}"
+    return Figure("RQ3", run.model, "all", "all", "percent lower", f"{printed().ablation[run.model]:.1f}", share)
+
+
+def _lower(run: PublishedRun) -> float:
+    with_role, without = (int(count_table(run, condition).sum()) for condition in _TABLES)
+    return (with_role - without) / with_role if with_role else float("nan")
+
+
+def consistency_classes(run: PublishedRun, kind: Kind) -> list[Consistency | None]:
+    """Class of each question of a kind in Table 5; None where a choice trial has no letter."""
+    trials = run.conditions[Condition.ROLE]
+    chosen = trials.base & run.questions.select(kind=kind)
+    if kind is Kind.CHOICE:
+        return [choice_consistency((LETTERS[a], LETTERS[b], LETTERS[c])) for a, b, c in trials.letters[chosen].tolist()]
+    return [trial_consistency(count) for count in trials.biased_trials[chosen].tolist()]
+
+
+def _consistency(run: PublishedRun) -> Iterator[Figure]:
+    for kind in KIND_ORDER:
+        classes = [found for found in consistency_classes(run, kind) if found is not None]
+        for name, expected in zip(_CLASSES, printed().consistency[run.model, kind], strict=True):
+            share = 100 * classes.count(name) / len(classes) if classes else float("nan")
+            yield Figure("Table 5", run.model, "all", kind, f"percent {name}", f"{expected:.1f}", f"{share:.1f}")
+
+
+def _over_models(runs: Sequence[PublishedRun]) -> Iterator[Figure]:
+    shares = [round(100 * _lower(run), 1) for run in runs]
+    yield Figure(
+        "RQ3", "all", "all", "all", "percent lower, mean", f"{printed().ablation_mean:.1f}", f"{np.mean(shares):.1f}"
+    )
+    tables = [[count_table(run, condition) for condition in _TABLES] for run in runs]
+    lower = sum(int((without < with_role).sum()) for with_role, without in tables)
+    yield Figure("RQ3", "all", "all", "all", "cells lower", str(printed().cells_lower), str(lower))
+    triggered = trigger_counts(runs)
+    kinds = [None, *KIND_ORDER]
+    for k, kind in product(range(1, len(runs) + 1), kinds):
+        chosen = triggered if kind is None else triggered[runs[0].questions.select(kind=kind)]
+        expected = printed().triggered[k, kind]
+        share = 100 * int((chosen == k).sum()) / max(1, int((chosen > 0).sum()))
+        yield Figure(
+            "RQ1 triggers", "all", "all", kind or "all", f"percent trigger {k}", f"{expected:.2f}", f"{share:.2f}"
+        )
+
+
+def trigger_counts(runs: Sequence[PublishedRun]) -> NDArray[np.int64]:
+    """Count the models that each question triggers under its role, in the positions of the first run, shape (Q,)."""
+    first = runs[0].questions
+    counts = np.zeros(len(first.ids), dtype=np.int64)
+    position = {question_id: code for code, question_id in enumerate(first.ids)}
+    for run in runs:
+        trials: PublishedTrials = run.conditions[Condition.ROLE]
+        biased = np.flatnonzero(trials.biased_questions)
+        places = [position.get(run.questions.ids[code], -1) for code in biased]
+        np.add.at(counts, [place for place in places if place >= 0], 1)
+    return counts
