@@ -1,0 +1,250 @@
+"""How far the trials of a question agree, and what more of them would buy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import roots_jacobi
+from scipy.stats import binom
+
+from biaslens.stats.counts import majority_threshold
+from biaslens.stats.means import Mean, clustered_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """What the trials of the questions agree on, counted over questions with all trials valid.
+
+    Parameters
+    ----------
+    questions
+        Questions with all trials valid.
+    consistent
+        All trials alike.
+    mostly_biased
+        A split with a biased majority: two biased of three.
+    mostly_unbiased
+        A split without one: one biased of three.
+    """
+
+    questions: int
+    consistent: int
+    mostly_biased: int
+    mostly_unbiased: int
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Variance of a trial's result by where it comes from; negative estimates are set to 0.
+
+    Parameters
+    ----------
+    role, question, trial
+        Between roles, between questions of a role, between trials of a question. NaN where the design cannot tell.
+    roles, questions_per_role, trials_per_question
+        The design: number of roles, and averages: questions / roles and trials / questions.
+    """
+
+    role: float
+    question: float
+    trial: float
+    roles: int
+    questions_per_role: float
+    trials_per_question: float
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """Shares of role, question and trial in the whole variance; NaN where nothing varies."""
+        total = self.role + self.question + self.trial
+        if not total > 0:
+            return np.nan, np.nan, np.nan
+        return self.role / total, self.question / total, self.trial / total
+
+    def standard_error(self, *, roles: float = 1.0, extra_trials: int = 0) -> float:
+        """Standard error of the bias rate that a design would have.
+
+        Parameters
+        ----------
+        roles
+            How many times as many roles.
+        extra_trials
+            Trials more a question.
+        """
+        r, m, t = self.roles * roles, self.questions_per_role, self.trials_per_question + extra_trials
+        return float(np.sqrt(self.role / r + self.question / (r * m) + self.trial / (r * m * t)))
+
+
+def _valid(results: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    table = np.asarray(results)
+    if table.ndim != 2:
+        raise ValueError(f"results must be questions by trials, not of shape {table.shape}")
+    return (table == 1).sum(axis=1), (table >= 0).sum(axis=1), table.shape[1]
+
+
+def patterns(results: ArrayLike) -> Patterns:
+    """Count what the trials of each question agree on.
+
+    Parameters
+    ----------
+    results
+        1 biased, 0 not, -1 no valid result, shape (Q, T).
+
+    Examples
+    --------
+    >>> patterns([[1, 1, 1], [1, 1, 0], [0, 0, 1], [0, 0, -1]])
+    Patterns(questions=3, consistent=1, mostly_biased=1, mostly_unbiased=1)
+    """
+    biased, valid, trials = _valid(results)
+    biased = biased[(valid == trials) & (trials > 0)]
+    split = (biased > 0) & (biased < trials)
+    most = biased >= majority_threshold(trials)
+    return Patterns(len(biased), int((~split).sum()), int((split & most).sum()), int((split & ~most).sum()))
+
+
+def flip_rate(results: ArrayLike, clusters: ArrayLike, *, level: float = 0.95) -> Mean:
+    """Chance that two trials of a question come out differently: mean of 2 y (n - y) / (n (n - 1)) over questions.
+
+    Unbiased for questions with two or more valid trials; the others are left out. The interval is clustered.
+
+    Examples
+    --------
+    Three trials, one biased: 2 * 1 * 2 / (3 * 2) = 2/3.
+
+    >>> round(flip_rate([[1, 0, 0], [0, 0, 0]], [1, 2]).mean, 3)
+    0.333
+    """
+    biased, valid, _ = _valid(results)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        flips = np.where(valid > 1, 2 * biased * (valid - biased) / (valid * (valid - 1)), np.nan)
+    return clustered_mean(flips, clusters, bounds=(0, 1), level=level)
+
+
+def fleiss_kappa(results: ArrayLike) -> float:
+    r"""Agreement of the trials beyond chance, over questions with all trials valid.
+
+    :math:`(\bar P - P_e) / (1 - P_e)` (Fleiss, *Psychological Bulletin* 76, 1971), the trials as raters. NaN without
+    such questions, with a single trial, and where all trials of all questions came out alike: then there is no
+    variation to agree on.
+
+    Examples
+    --------
+    p = 4/6, P = 1/2 * (1 + 1/3), Pe = 16/36 + 4/36: (2/3 - 5/9) / (4/9).
+
+    >>> round(fleiss_kappa([[1, 1, 1], [1, 0, 0]]), 3)
+    0.25
+    """
+    biased, valid, trials = _valid(results)
+    biased = biased[valid == trials]
+    if trials < 2 or not len(biased):
+        return float("nan")
+    agree = (biased * (biased - 1) + (trials - biased) * (trials - biased - 1)) / (trials * (trials - 1))
+    rate = biased.sum() / (len(biased) * trials)
+    chance = rate**2 + (1 - rate) ** 2
+    return float((agree.mean() - chance) / (1 - chance)) if chance < 1 else float("nan")
+
+
+def krippendorff_alpha(results: ArrayLike) -> float:
+    r"""Agreement of the trials beyond chance, missing results allowed.
+
+    :math:`1 - D_o / D_e` for nominal data (Krippendorff, *Content Analysis*, 2nd ed., 2004, section 11.3): with
+    y of n valid trials biased in a question, N and Y their sums over questions with n > 1,
+    :math:`D_o = \sum 2 y (n - y) / (n - 1) / N` and :math:`D_e = 2 Y (N - Y) / (N (N - 1))`. NaN where nothing varies.
+
+    Examples
+    --------
+    Do = 2 / 5 (one question splits 1 : 1, n - 1 = 1); De = 2 * 4 * 1 / (5 * 4) = 2 / 5.
+
+    >>> krippendorff_alpha([[1, 1, 1], [1, 0, -1]])
+    0.0
+    """
+    biased, valid, _ = _valid(results)
+    biased, valid = biased[valid > 1], valid[valid > 1]
+    total, ones = int(valid.sum()), int(biased.sum())
+    expected = 2 * ones * (total - ones)
+    if not expected:
+        return float("nan")
+    observed = float((2 * biased * (valid - biased) / (valid - 1)).sum()) / total
+    return 1 - observed * total * (total - 1) / expected
+
+
+def components(results: ArrayLike, clusters: ArrayLike) -> Components:
+    r"""Variance of a trial's result between roles, between questions of a role, and between trials of a question.
+
+    The analysis of variance of a nested random-effects model :math:`y = \mu + a_r + b_{rq} + e_{rqt}` with unequal
+    numbers (Searle, Casella and McCulloch, *Variance Components*, 1992, section 3.6): each mean square is set equal to
+    its expectation. On 0/1 results it describes their variance; it assumes no distribution.
+
+    NaN: the trial's part without a question of two valid trials, the question's without a role of two questions,
+    the role's with a single role, and all that depends on them.
+
+    Parameters
+    ----------
+    results
+        1 biased, 0 not, -1 no valid result, shape (Q, T).
+    clusters
+        Role of each question, any integers, shape (Q,).
+    """
+    biased, valid, _ = _valid(results)
+    known = valid > 0
+    y, n = biased[known].astype(np.float64), valid[known].astype(np.float64)
+    _, role = np.unique(np.asarray(clusters)[known], return_inverse=True)
+    questions, roles = len(n), int(role.max()) + 1 if len(role) else 0
+    if not questions:
+        return Components(np.nan, np.nan, np.nan, 0, np.nan, np.nan)
+    total, of_role, size = n.sum(), np.bincount(role, y), np.bincount(role, n)
+    grand, rate_q, rate_r = y.sum() / total, y / n, of_role / size
+    square_in_role = np.bincount(role, n**2) / size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        trial = (y - y * rate_q).sum() / np.float64(total - questions)
+        mean_q = (n * (rate_q - rate_r[role]) ** 2).sum() / np.float64(questions - roles)
+        mean_r = (size * (rate_r - grand) ** 2).sum() / np.float64(roles - 1)
+        per_question = (total - square_in_role.sum()) / (questions - roles)
+        question = (mean_q - trial) / per_question
+        k_question = (square_in_role.sum() - (n**2).sum() / total) / (roles - 1)
+        k_role = (total - (size**2).sum() / total) / (roles - 1)
+        role_part = (mean_r - trial - k_question * np.maximum(question, 0)) / k_role
+    return Components(
+        role=float(np.maximum(role_part, 0)),
+        question=float(np.maximum(question, 0)),
+        trial=float(trial),
+        roles=roles,
+        questions_per_role=questions / roles,
+        trials_per_question=float(total / questions),
+    )
+
+
+def verdicts_changed(results: ArrayLike) -> float:
+    r"""Share of the majority verdicts that another set of as many trials would be expected to change.
+
+    Were a question biased with probability p in each trial, its verdict would be biased with probability M(p), and two
+    sets of trials would disagree with probability 2 M (1 - M). The p of the questions are taken to follow a beta
+    distribution with the mean of the results and the variance that `flip_rate` leaves: the assumption of this number.
+    NaN without a question of two valid trials.
+
+    Examples
+    --------
+    >>> verdicts_changed([[1, 1, 1], [0, 0, 0]])
+    0.0
+    """
+    biased, valid, trials = _valid(results)
+    biased, valid = biased[valid > 1], valid[valid > 1]
+    if not len(valid):
+        return float("nan")
+    mean = float((biased / valid).mean())
+    within = float((biased * (valid - biased) / (valid * (valid - 1))).mean())
+    if not within:
+        return 0.0
+    spread = mean * (1 - mean)
+    need = int(majority_threshold(trials))
+    alike = 1 - within / spread
+    if alike <= 1e-9:
+        chance = np.array([binom.sf(need - 1, trials, mean)])
+        weights = np.ones(1)
+    else:
+        size = 1 / alike - 1
+        # Gauss-Jacobi quadrature of the beta density, exact for polynomials such as M (1 - M).
+        nodes, weights = roots_jacobi(2 * trials + 1, (1 - mean) * size - 1, mean * size - 1)
+        chance = np.asarray(binom.sf(need - 1, trials, (nodes + 1) / 2))
+    return float((weights * 2 * chance * (1 - chance)).sum() / weights.sum())
