@@ -1,11 +1,20 @@
 """What runs say: arrays read from run files, and the numbers computed from them."""
 
+from biaslens.analysis.ablation import ablation, ablation_by_role
+from biaslens.analysis.abstention import abstention
+from biaslens.analysis.comparable import require_comparable
+from biaslens.analysis.comparison import Comparison, compare
+from biaslens.analysis.consistency import consistency
 from biaslens.analysis.frame import Questions, Run, Trials, read_run
 from biaslens.analysis.info import RunInfo
+from biaslens.analysis.position import mirrored, option_position
+from biaslens.analysis.rates import rates
 from biaslens.analysis.summary import Cell, ConditionSummary, Counts, Summary, summarise
+from biaslens.analysis.triggers import top_questions, top_roles, trigger_counts
 
 __all__ = [
     "Cell",
+    "Comparison",
     "ConditionSummary",
     "Counts",
     "Questions",
@@ -13,6 +22,18 @@ __all__ = [
     "RunInfo",
     "Summary",
     "Trials",
+    "ablation",
+    "ablation_by_role",
+    "abstention",
+    "compare",
+    "consistency",
+    "mirrored",
+    "option_position",
+    "rates",
     "read_run",
+    "require_comparable",
     "summarise",
+    "top_questions",
+    "top_roles",
+    "trigger_counts",
 ]

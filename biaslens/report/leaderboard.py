@@ -9,7 +9,7 @@ from pathlib import Path
 
 from biaslens.analysis import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError
-from biaslens.report.comparable import require_comparable
+from biaslens.analysis.comparable import require_comparable
 from biaslens.report.files import replacing
 from biaslens.report.records import Value, by_attribute, measures
 from biaslens.schema import Condition, Kind

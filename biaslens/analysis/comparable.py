@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from biaslens.analysis import RunInfo, Summary
+from biaslens.analysis.info import RunInfo
+from biaslens.analysis.summary import Summary
 from biaslens.errors import RunMismatchError
 
 SAME: tuple[tuple[str, Callable[[RunInfo], object]], ...] = (

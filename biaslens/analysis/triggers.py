@@ -1,0 +1,113 @@
+"""Which roles and questions bring biased answers out most, and in how many models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
+from biaslens.analysis.rates import ALL, rates
+from biaslens.errors import InputError
+from biaslens.schema import Condition
+from biaslens.stats import biased_majority, share
+
+
+def top_roles(run: Run, *, condition: Condition = Condition.ROLE, limit: int | None = None) -> pd.DataFrame:
+    """Sort the roles of a run by their bias rate, the most biased first; columns as in `rates` by role."""
+    frame = rates(run, ["role"], conditions=[condition])
+    frame = frame[frame["valid_trials"] > 0].sort_values(
+        ["bias_rate", "valid_trials", "attribute", "role"], ascending=[False, False, True, True], ignore_index=True
+    )
+    return frame if limit is None else frame.head(limit)
+
+
+def top_questions(
+    runs: Sequence[Run], *, condition: Condition = Condition.ROLE, limit: int | None = None
+) -> pd.DataFrame:
+    """Sort questions by how many models they trigger, then by the share of their trials that are biased.
+
+    Returns
+    -------
+    DataFrame
+        A row a question that triggers at least one model. Columns: ``question_id``, ``attribute``, ``role``, ``kind``,
+        ``models`` (that have it planned), ``triggered`` (models with a biased majority), ``valid_trials``,
+        ``biased_trials``, ``bias_rate``.
+    """
+    table = _Shared(runs, condition)
+    rows = pd.DataFrame(
+        {
+            "question_id": table.ids,
+            "attribute": table.attribute,
+            "role": table.role,
+            "kind": table.kind,
+            "models": (table.planned > 0).sum(axis=0),
+            "triggered": table.triggered.sum(axis=0),
+            "valid_trials": table.valid.sum(axis=0),
+            "biased_trials": table.biased.sum(axis=0),
+        }
+    )
+    rows["bias_rate"] = share(rows["biased_trials"].to_numpy(), rows["valid_trials"].to_numpy())
+    rows = rows[rows["triggered"] > 0].sort_values(
+        ["triggered", "bias_rate", "question_id"], ascending=[False, False, True], ignore_index=True
+    )
+    return rows if limit is None else rows.head(limit)
+
+
+def trigger_counts(runs: Sequence[Run], *, condition: Condition = Condition.ROLE) -> pd.DataFrame:
+    """Count in how many of the models each question brings out a biased majority.
+
+    Only questions that all runs have planned are counted.
+
+    Returns
+    -------
+    DataFrame
+        A row a kind ("all" for the total) and number of models from 0 up. Columns: ``condition``, ``kind``, ``k``,
+        ``models`` (how many there are), ``questions``, ``share`` (of all questions), ``share_of_triggered`` (of those
+        that trigger at least one; NaN for k = 0).
+    """
+    table = _Shared(runs, condition)
+    planned = (table.planned > 0).all(axis=0)
+    triggered = table.triggered.sum(axis=0)
+    rows = []
+    for kind in (ALL, *(kind.value for kind in KINDS)):
+        chosen = planned & ((table.kind == kind) if kind != ALL else True)
+        if chosen.any():
+            counts = np.bincount(triggered[chosen], minlength=len(runs) + 1)
+            for k, count in enumerate(counts.tolist()):
+                rows.append(
+                    {
+                        "condition": condition.value,
+                        "kind": kind,
+                        "k": k,
+                        "models": len(runs),
+                        "questions": count,
+                        "share": float(share(count, counts.sum())),
+                        "share_of_triggered": float(share(count, counts[1:].sum())) if k else float("nan"),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+class _Shared:
+    """Questions of several runs side by side: counts of shape (M, Q)."""
+
+    def __init__(self, runs: Sequence[Run], condition: Condition) -> None:
+        if not runs:
+            raise InputError("no runs to count over")
+        self.ids = np.array(sorted(set().union(*(run.questions.ids for run in runs))), dtype=object)
+        shape = (len(runs), len(self.ids))
+        self.planned, self.valid, self.biased = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+        self.attribute, self.role, self.kind = (np.full(len(self.ids), "", dtype=object) for _ in range(3))
+        for row, run in enumerate(runs):
+            questions, trials = run.questions, run.trials(condition)
+            place = np.searchsorted(self.ids.astype(str), np.array(questions.ids, dtype=str))
+            self.planned[row, place] = trials.planned
+            self.valid[row, place] = trials.valid
+            self.biased[row, place] = trials.biased
+            self.attribute[place] = np.array([name.value for name in ATTRIBUTES], dtype=object)[questions.attribute]
+            self.role[place] = np.array([*questions.role_names, ""], dtype=object)[questions.role]
+            self.kind[place] = np.array([kind.value for kind in KINDS], dtype=object)[questions.kind]
+        self.triggered: NDArray[np.bool_] = biased_majority(self.biased, self.planned)
