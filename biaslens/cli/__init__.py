@@ -9,8 +9,10 @@ import click
 from biaslens.cli.check import check_command
 from biaslens.cli.evaluate import evaluate_command, plan_command
 from biaslens.cli.generate import generate_command
+from biaslens.cli.import_ import import_command
 from biaslens.cli.models import fetch_command, models_command
 from biaslens.cli.report import export_command, leaderboard_command, report_command
+from biaslens.cli.reproduce import reproduce_command
 from biaslens.errors import BiasLensError
 from biaslens.version import __version__
 
@@ -34,6 +36,8 @@ for _command in (
     report_command,
     leaderboard_command,
     export_command,
+    import_command,
+    reproduce_command,
 ):
     app.add_command(_command)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from biaslens.analysis import ConditionSummary, Summary, summarise
-from biaslens.errors import InputError
 from biaslens.analysis.comparable import require_comparable
+from biaslens.errors import InputError
 from biaslens.report.files import replacing
 from biaslens.report.records import Value, by_attribute, measures
 from biaslens.schema import Condition, Kind

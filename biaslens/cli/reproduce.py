@@ -1,0 +1,85 @@
+"""The command that works the published study out again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from biaslens.analysis import Comparison, compare
+from biaslens.cli.options import PATH
+from biaslens.errors import InputError
+from biaslens.replication.finding import finding
+from biaslens.replication.published_run import PublishedRun, read_published
+from biaslens.replication.reproduce import Reproduction, reproduce
+from biaslens.replication.rescoring import changes, rescored
+from biaslens.report.files import replacing
+from biaslens.report.frames import write_csv
+
+DIFFERENT = 1
+
+
+@click.command("reproduce")
+@click.argument("runs", type=PATH, nargs=-1, required=True)
+@click.option("--out", type=PATH, required=True, help="Folder for the tables and the finding.")
+def reproduce_command(runs: tuple[Path, ...], out: Path) -> None:
+    """Work the published study's tables out again, each figure beside the printed one, and score its answers anew.
+
+    RUNS are imported run files, or folders of them. Exit code 1: a figure differs from the printed one.
+    """
+    paths = run_files(runs)
+    # Reading takes the time, and there is a file a model.
+    with ProcessPoolExecutor(max_workers=min(len(paths), 2)) as pool:
+        imported = list(pool.map(read_published, paths))
+        changed = pd.concat(pool.map(changes, imported), ignore_index=True)
+    reproduction = reproduce(imported)
+    table = rescored(imported)
+    figures = [asdict(figure) | {"equal": figure.equal} for figure in reproduction.figures]
+    write_csv(pd.DataFrame(figures), out / "reproduction.csv")
+    write_csv(table, out / "rescored.csv")
+    write_csv(changed, out / "changes.csv")
+    with replacing(out / "FINDING.md") as temporary:
+        temporary.write_text(finding(reproduction, table, changed, _comparison(imported)), encoding="utf-8")
+    _say(reproduction, out)
+    if reproduction.different:
+        sys.exit(DIFFERENT)
+
+
+def run_files(paths: Sequence[Path]) -> list[Path]:
+    """Run files among the arguments; a folder stands for those in it.
+
+    Raises
+    ------
+    InputError
+        When a folder has none.
+    """
+    found: list[Path] = []
+    for path in paths:
+        files = sorted(path.glob("published-*.sqlite")) if path.is_dir() else [path]
+        if not files:
+            raise InputError(f"{path}: no imported run files here; `biaslens import published` makes them")
+        found += files
+    return list({file.resolve(): file for file in found}.values())
+
+
+def _comparison(runs: Sequence[PublishedRun]) -> Comparison | None:
+    return compare([run.run for run in runs], force=True) if len(runs) > 1 else None
+
+
+def _say(reproduction: Reproduction, out: Path) -> None:
+    for name in dict.fromkeys(figure.table for figure in reproduction.figures):
+        of_table = [figure for figure in reproduction.figures if figure.table == name]
+        equal = sum(figure.equal for figure in of_table)
+        click.echo(f"{name}: {equal} of {len(of_table)} figures as printed")
+    for figure in reproduction.different:
+        place = ", ".join(part for part in (figure.model, figure.attribute, figure.kind) if part != "all")
+        numbers = f"printed {figure.printed}, here {figure.computed}"
+        click.echo(f"differs: {figure.table}, {place}, {figure.measure}: {numbers}")
+    for line in reproduction.not_checked:
+        click.echo(f"not checked: {line}")
+    click.echo(f"{out / 'FINDING.md'}")
