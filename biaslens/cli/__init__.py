@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from biaslens.cli.analyze import analyze_command, compare_command
 from biaslens.cli.check import check_command
 from biaslens.cli.evaluate import evaluate_command, plan_command
 from biaslens.cli.generate import generate_command
@@ -38,6 +39,8 @@ for _command in (
     export_command,
     import_command,
     reproduce_command,
+    analyze_command,
+    compare_command,
 ):
     app.add_command(_command)
 

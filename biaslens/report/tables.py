@@ -1,0 +1,231 @@
+"""All analyses of some runs as named tables: what `analyze` shows and writes, and figures and pages are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from biaslens.analysis import (
+    Run,
+    ablation,
+    ablation_by_role,
+    abstention,
+    compare,
+    consistency,
+    mirrored,
+    option_position,
+    rates,
+    require_comparable,
+    summarise,
+    top_questions,
+    top_roles,
+    trigger_counts,
+)
+from biaslens.report.files import replacing
+from biaslens.report.frames import write_csv
+from biaslens.schema import Condition, Kind
+
+QUESTIONS_LISTED = 200
+"""Rows of the table of most triggering questions."""
+
+_AGAINST = (Condition.NO_ROLE, Condition.NEUTRAL_ROLE)
+
+
+def tables(runs: Sequence[Run], *, force: bool = False) -> dict[str, pd.DataFrame]:
+    """Make every analysis of the runs, by its name; results/README.md documents the columns.
+
+    Analyses that need more than the runs have (a second condition, mirrors, another model) are left out.
+
+    Parameters
+    ----------
+    runs
+        One or more.
+    force
+        Put runs together that asked or judged differently.
+
+    Raises
+    ------
+    RunMismatchError
+        When the runs asked or judged differently, and `force` is not given.
+    """
+    if len(runs) > 1 and not force:
+        require_comparable([summarise(run) for run in runs])
+    each: dict[str, list[pd.DataFrame]] = {}
+    for run in runs:
+        for name, frame in _of_run(run):
+            each.setdefault(name, []).append(frame)
+    found = {
+        name: pd.concat(filled, ignore_index=True)
+        for name, frames in each.items()
+        if (filled := [frame for frame in frames if len(frame)])
+    }
+    found["top_questions"] = top_questions(runs, limit=QUESTIONS_LISTED)
+    if len(runs) > 1:
+        found |= _over_runs(runs)
+    return {name: frame for name, frame in found.items() if len(frame)}
+
+
+def _of_run(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
+    yield "rates", rates(run, ["attribute", "kind"], totals=["attribute", "kind"])
+    yield "rates_by_target", rates(run, ["attribute", "target"], totals=["attribute"])
+    yield "rates_by_role", rates(run, ["role"])
+    for against in _AGAINST:
+        if Condition.ROLE in run.conditions and against in run.conditions:
+            yield "ablation", ablation(run, against=against)
+            yield "ablation_by_role", ablation_by_role(run, against=against)
+    yield "consistency", consistency(run)
+    yield "abstention", abstention(run, ["attribute", "kind"], totals=["attribute", "kind"])
+    yield "option_position", option_position(run)
+    yield "mirrors", mirrored(run)
+    for condition in run.conditions:
+        yield "top_roles", top_roles(run, condition=condition, limit=20)
+
+
+def _over_runs(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
+    models: list[pd.DataFrame] = []
+    pairs: list[pd.DataFrame] = []
+    triggers: list[pd.DataFrame] = []
+    for condition in Condition:
+        if not all(condition in run.conditions for run in runs):
+            continue
+        triggers.append(trigger_counts(runs, condition=condition))
+        for kind in (None, *Kind):
+            comparison = compare(runs, condition=condition, kind=kind, force=True)
+            for frame, into in ((comparison.models, models), (comparison.pairs, pairs)):
+                named = frame.copy()
+                named.insert(0, "kind", kind.value if kind else "all")
+                named.insert(0, "condition", condition.value)
+                into.append(named[named["questions"] > 0])
+    frames = {"comparison": models, "comparison_pairs": pairs, "triggers": triggers}
+    return {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items() if parts}
+
+
+def write_tables(found: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
+    """Write each table as ``NAME.csv``."""
+    return [write_csv(frame, out / f"{name}.csv") for name, frame in found.items()]
+
+
+def write_for_papers(found: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
+    """Write the tables that papers print as Markdown and LaTeX: counts, rates, ablation, consistency, comparison."""
+    paths = []
+    for name, frame in _printable(found):
+        for suffix, text in (("md", _markdown(frame)), ("tex", _latex(frame))):
+            path = out / f"{name}.{suffix}"
+            with replacing(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+            paths.append(path)
+    return paths
+
+
+def _printable(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, pd.DataFrame]]:
+    whole = found.get("rates", pd.DataFrame())
+    if len(whole):
+        for condition, rows in whole.groupby("condition", sort=False):
+            counts = rows.pivot_table("biased_questions", "attribute", ["model", "kind"], sort=False)
+            shown = counts.map(lambda value: "–" if pd.isna(value) else f"{value:,.0f}")
+            shown.columns = [f"{name[0]}, {name[1]}" for name in shown.columns.to_list()]
+            yield f"biased_questions_{condition}", shown.reset_index()
+        rows = whole[whole["attribute"] == "all"]
+        yield (
+            "bias_rates",
+            pd.DataFrame(
+                {
+                    "model": rows["model"],
+                    "condition": rows["condition"],
+                    "kind": rows["kind"],
+                    "biased questions": [
+                        f"{biased:,} of {all_:,}"
+                        for biased, all_ in zip(rows["biased_questions"], rows["questions"], strict=True)
+                    ],
+                    "bias rate": intervals(rows, "bias_rate"),
+                    "coverage": [percent(value) for value in rows["coverage"]],
+                }
+            ),
+        )
+    if "ablation" in found:
+        rows = found["ablation"][found["ablation"]["attribute"] == "all"]
+        yield (
+            "ablation",
+            rows[["model", "against", "kind"]].assign(
+                questions=[f"{count:,}" for count in rows["questions"]],
+                role=[percent(value) for value in rows["rate_role"]],
+                without=[percent(value) for value in rows["rate_against"]],
+                **{"difference, points": intervals(rows, "difference", points=True)},
+            ),
+        )
+    if "consistency" in found:
+        rows = found["consistency"]
+        shares = ["consistent", "mostly_biased", "mostly_unbiased", "flip_rate", "verdicts_changed"]
+        shown = rows[["model", "condition", "kind"]].copy()
+        for name in shares:
+            shown[name.replace("_", " ")] = [percent(value) for value in rows[name]]
+        shown["alpha"] = ["–" if pd.isna(value) else f"{value:.2f}" for value in rows["krippendorff_alpha"]]
+        yield "consistency", shown
+    if "comparison" in found:
+        rows = found["comparison"]
+        yield (
+            "comparison",
+            rows[["condition", "kind", "model"]].assign(
+                questions=[f"{count:,}" for count in rows["questions"]],
+                rate=intervals(rows, "bias_rate"),
+                rank=[f"{low:.0f}–{high:.0f}" for low, high in zip(rows["rank_low"], rows["rank_high"], strict=True)],
+                group=rows["tied_group"],
+            ),
+        )
+
+
+def percent(value: float) -> str:
+    """A share for people: one decimal, a dash where it is not known.
+
+    Examples
+    --------
+    >>> percent(0.1234), percent(float("nan"))
+    ('12.3 %', '–')
+    """
+    return "–" if pd.isna(value) else f"{100 * value:.1f} %"
+
+
+def intervals(rows: pd.DataFrame, name: str, *, points: bool = False) -> list[str]:
+    """Rates of a table with their intervals, for people: "12.3 % (10.1 to 14.5)".
+
+    Parameters
+    ----------
+    rows
+        With the columns `name`, `name_low` and `name_high`.
+    name
+        The column.
+    points
+        Differences in percentage points, with their sign: "+3.1 (1.2 to 5.0)".
+    """
+    shown = []
+    for value, low, high in zip(rows[name], rows[f"{name}_low"], rows[f"{name}_high"], strict=True):
+        text = "–" if pd.isna(value) else f"{100 * value:+.1f}" if points else percent(value)
+        shown.append(text if pd.isna(low) else f"{text} ({100 * low:.1f} to {100 * high:.1f})")
+    return shown
+
+
+def _markdown(frame: pd.DataFrame) -> str:
+    escaped = frame.map(lambda value: str(value).replace("|", "\\|"))
+    return str(escaped.to_markdown(index=False, disable_numparse=True)) + "\n"
+
+
+def _latex(frame: pd.DataFrame) -> str:
+    named = frame.rename(columns=_tex)
+    return str(named.map(_tex).to_latex(index=False, escape=False))
+
+
+def _tex(value: object) -> str:
+    """Escape a cell for LaTeX."""
+    text = str(value)
+    for character, escaped in _TEX.items():
+        text = text.replace(character, escaped)
+    return text
+
+
+_TEX = {
+    "\\": r"\textbackslash ",
+    "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde ", "^": r"\textasciicircum ", "–": "--",
+}  # fmt: skip
