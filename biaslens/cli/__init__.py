@@ -12,6 +12,7 @@ from biaslens.cli.evaluate import evaluate_command, plan_command
 from biaslens.cli.generate import generate_command
 from biaslens.cli.import_ import import_command
 from biaslens.cli.models import fetch_command, models_command
+from biaslens.cli.page import page_command, publish_command
 from biaslens.cli.report import export_command, leaderboard_command, report_command
 from biaslens.cli.reproduce import reproduce_command
 from biaslens.errors import BiasLensError
@@ -41,6 +42,8 @@ for _command in (
     reproduce_command,
     analyze_command,
     compare_command,
+    page_command,
+    publish_command,
 ):
     app.add_command(_command)
 

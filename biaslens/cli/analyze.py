@@ -123,9 +123,9 @@ def _print(found: Mapping[str, pd.DataFrame]) -> None:
         click.echo("nothing is planned in these runs yet; `biaslens evaluate` asks")
         return
     rates = found["rates"]
-    for (model, condition), rows in rates[rates["attribute"] == "all"].groupby(["model", "condition"], sort=False):
+    for names, rows in rates[rates["attribute"] == "all"].groupby(["model", "condition"], sort=False):
         _show(
-            f"{model}, {condition}: headline numbers",
+            f"{', '.join(map(str, names))}: headline numbers",
             {
                 "kind": list(rows["kind"]),
                 "biased questions": [

@@ -69,7 +69,12 @@ def leaderboard(paths: Iterable[Path], out_dir: Path, *, force: bool = False) ->
         raise InputError("a leaderboard needs at least one run file; `biaslens evaluate` makes them")
     if not force:
         require_comparable(summaries)
-    summaries.sort(key=lambda summary: (summary.run.model, summary.run.path.name))
+    return write_leaderboard(summaries, out_dir)
+
+
+def write_leaderboard(summaries: Sequence[Summary], out_dir: Path) -> tuple[Path, Path]:
+    """Write the files of `leaderboard` for runs that were read already."""
+    summaries = sorted(summaries, key=lambda summary: (summary.run.model, summary.run.path.name))
     order = list(Condition)
     rows = [row(summary, condition) for summary in summaries for condition in summary.conditions]
     rows.sort(key=lambda record: (str(record["model"]), order.index(Condition(str(record["condition"])))))

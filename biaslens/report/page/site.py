@@ -1,0 +1,198 @@
+"""The leaderboard as a folder of static pages that needs no server and loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from biaslens.analysis import Run, RunInfo, summarise
+from biaslens.analysis.frame import ATTRIBUTES
+from biaslens.errors import InputError, StorageError
+from biaslens.report.drawing import file_name
+from biaslens.report.files import replacing
+from biaslens.report.leaderboard import write_leaderboard
+from biaslens.report.page import view
+from biaslens.report.page.examples import LONGEST, PER_ROLE, examples
+from biaslens.report.tables import tables, write_tables
+
+MANIFEST = "biaslens-page.json"
+"""Lists the files of a page, so that the next one in the same folder removes those it does not write again."""
+
+COMMAND = "biaslens page"
+
+
+def write_page(runs: Sequence[Run], out: Path, *, show_examples: bool | None = None, force: bool = False) -> list[Path]:
+    """Write the page of some runs.
+
+    The same runs give the same bytes. Files in the folder that are not of an earlier page are left alone.
+
+    Parameters
+    ----------
+    runs
+        One or more.
+    out
+        Folder.
+    show_examples
+        Whether to show answers. By default those of imported runs are not shown: they are others' data.
+    force
+        Put runs together that asked or judged differently; the page says so.
+
+    Returns
+    -------
+    list of Path
+        Every file, the leaderboard first. Sizes are bounded: at most `PER_ROLE` answers of `LONGEST` characters a role.
+
+    Raises
+    ------
+    InputError
+        Without a run.
+    RunMismatchError
+        When the runs asked or judged differently, and `force` is not given.
+    StorageError
+        When the folder cannot be written.
+    """
+    if not runs:
+        raise InputError("a page needs at least one run file; `biaslens evaluate` makes them")
+    runs = sorted(runs, key=lambda run: (run.info.model, run.info.path.name))
+    found = tables(runs, force=force)
+    before = _manifest(out)
+    site = _Site(out)
+    slugs = _slugs([run.info for run in runs])
+    downloads = [*write_leaderboard([summarise(run) for run in runs], out / "data"), *write_tables(found, out / "data")]
+    site.files += downloads
+    site.render(
+        "index.html",
+        warnings=_warnings(runs, force=force),
+        downloads=[(f"data/{path.name}", _DOWNLOADS.get(path.stem, path.stem.replace("_", " "))) for path in downloads],
+        **view.leaderboard(runs, found, slugs),
+    )
+    site.render(
+        "method.html",
+        command=COMMAND,
+        runs=[{"file": run.info.path.name, "command": _command(run.info)} for run in runs],
+    )
+    for run, slug in zip(runs, slugs, strict=True):
+        _write_model(site, run, slug, show_examples=show_examples)
+    site.finish(before)
+    return site.files
+
+
+_DOWNLOADS = {
+    "leaderboard": "a row a model and condition",
+    "leaderboard_by_attribute": "the same by attribute and kind",
+    "rates": "both headline numbers, coverage and outcomes by attribute and kind",
+}
+
+
+class _Site:
+    """Renders pages into a folder and remembers them."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.files: list[Path] = []
+        self._environment = Environment(
+            loader=PackageLoader("biaslens.report.page", "."),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        loader = self._environment.loader
+        assert loader is not None
+        style, script = (loader.get_source(self._environment, name)[0] for name in ("style.css", "script.js"))
+        self._environment.globals |= {
+            "style": Markup(style),  # noqa: S704 - our own file
+            "script": Markup(script),  # noqa: S704
+            "policy": f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+            "base-uri 'none'; form-action 'none'",
+        }
+
+    def render(self, path: str, *, template: str = "", **values: Any) -> None:  # noqa: ANN401 - template values
+        """Write one page; `path` is within the folder, and says how far up its root is."""
+        text = self._environment.get_template((template or path) + ".j2").render(up="../" * path.count("/"), **values)
+        with replacing(self.out / path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        self.files.append(self.out / path)
+
+    def finish(self, before: Sequence[str]) -> None:
+        """Remove what an earlier page wrote and this one did not, and write the list of files."""
+        names = sorted(path.relative_to(self.out).as_posix() for path in self.files)
+        for name in set(before) - set(names):
+            (self.out / name).unlink(missing_ok=True)
+        with replacing(self.out / MANIFEST) as temporary:
+            temporary.write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _manifest(out: Path) -> list[str]:
+    path = out / MANIFEST
+    if not path.is_file():
+        return []
+    try:
+        names = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{path}: cannot be read ({error}); remove it, or give another --out") from None
+    # A list that somebody has edited must not remove files elsewhere.
+    return [name for name in names if isinstance(name, str) and (out / name).resolve().is_relative_to(out.resolve())]
+
+
+def _slugs(infos: Sequence[RunInfo]) -> list[str]:
+    """Folder names of the models: readable, safe, and different even where names are not."""
+    names = [file_name(info.model)[:60].lower() for info in infos]
+    slugs: list[str] = []
+    for name, info in zip(names, infos, strict=True):
+        mark = hashlib.sha256(f"{info.model}\n{info.path.name}".encode()).hexdigest()[:6]
+        slugs.append(name if names.count(name) == 1 else f"{name}-{mark}")
+    return slugs
+
+
+def _command(info: RunInfo) -> str:
+    starts = info.meta.get("starts") or []
+    return str(starts[-1].get("command", "")) if starts else ""
+
+
+def _warnings(runs: Sequence[Run], *, force: bool) -> list[str]:
+    if not force or len(runs) < 2:
+        return []
+    return ["These runs were put together by force: they may have asked or judged differently. Compare with care."]
+
+
+def _write_model(site: _Site, run: Run, slug: str, *, show_examples: bool | None) -> None:
+    info, shown = run.info, view.model(run)
+    imported = bool(info.meta.get("imported"))
+    with_examples = show_examples if show_examples is not None else not imported
+    reason = "they are the published study's" if imported else "the page was made without examples"
+    site.render(f"models/{slug}/index.html", template="model.html", **shown)
+    for attribute in ATTRIBUTES:
+        rows = view.roles(run, attribute)
+        if not rows:
+            continue
+        drawn = examples(info.path, attribute) if with_examples else None
+        anchors = {name: f"role-{number}" for number, name in enumerate(drawn or {}, 1)}
+        site.render(
+            f"models/{slug}/{attribute}.html",
+            template="attribute.html",
+            name=view.name_of(info),
+            attribute=attribute,
+            rows=[row | {"anchor": anchors.get(row["role"], "")} for row in rows],
+            examples=None
+            if drawn is None
+            else [
+                {"name": name, "anchor": anchors[name], "answers": list(map(asdict, answers))}
+                for name, answers in drawn.items()
+            ],
+            why_no_examples=reason,
+            per_role=PER_ROLE,
+            longest=LONGEST,
+        )

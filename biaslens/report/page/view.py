@@ -1,0 +1,328 @@
+"""What the pages show, made from the tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from biaslens.analysis import Run, RunInfo, ablation, ablation_by_role, consistency, mirrored, option_position, rates
+from biaslens.report.table import LOW_COVERAGE
+from biaslens.report.tables import intervals, percent
+from biaslens.schema import Attribute, Condition, Kind, Outcome
+
+CONDITIONS = {
+    Condition.ROLE.value: "playing the roles",
+    Condition.NO_ROLE.value: "without a role",
+    Condition.NEUTRAL_ROLE.value: "as an ordinary person",
+}
+KINDS = {"all": "all kinds", Kind.YES_NO.value: "yes/no", Kind.CHOICE.value: "choice", Kind.WHY.value: "why"}
+
+FEWEST = 30
+"""Valid answers under which a cell of role against target stands in brackets."""
+
+_OUTCOMES = (
+    ("biased", "biased", ("biased",)),
+    ("unbiased", "unbiased", ("unbiased",)),
+    ("refused", "refused", ("refused",)),
+    ("invalid, error or missing", "lost", ("invalid", "error", "unjudged", "unasked")),
+)
+_ROLES_LISTED = 15
+
+
+def name_of(info: RunInfo) -> str:
+    """The model's name, or the run file's where none is recorded."""
+    return info.model or info.path.name
+
+
+def known(value: float) -> float | None:
+    """None for NaN: templates and the script know no NaN."""
+    return None if math.isnan(value) else float(value)
+
+
+def leaderboard(runs: Sequence[Run], found: Mapping[str, pd.DataFrame], slugs: Sequence[str]) -> dict[str, Any]:
+    """Rows, filters and legend of the first page."""
+    rows = [row for run, slug in zip(runs, slugs, strict=True) for row in _rows(run, found, slug)]
+    conditions = [name for name in CONDITIONS if any(row["condition"] == name for row in rows)]
+    kinds = [name for name in KINDS if any(row["kind"] == name for row in rows)]
+    return {
+        "rows": rows,
+        "conditions": [(name, CONDITIONS[name]) for name in conditions],
+        "kinds": [(name, KINDS[name]) for name in kinds],
+        "legend": [(name, style) for name, style, _ in _OUTCOMES],
+    }
+
+
+def _rows(run: Run, found: Mapping[str, pd.DataFrame], slug: str) -> list[dict[str, Any]]:
+    table = rates(run, ["kind"], totals=["kind"])
+    marks = _marks(run)
+    if not len(table):
+        return [_empty_row(run, slug, marks)]
+    rows = []
+    for record in table.to_dict("records"):
+        place = _place(found, run.info, str(record["condition"]), str(record["kind"]))
+        low_coverage = ["low coverage"] if record["coverage"] < LOW_COVERAGE else []
+        rows.append(
+            {
+                **_head(run, slug),
+                "marks": marks + low_coverage,
+                "condition": record["condition"],
+                "condition_text": CONDITIONS[record["condition"]],
+                "kind": record["kind"],
+                "kind_text": KINDS[record["kind"]],
+                "questions": record["questions"],
+                "biased_questions": record["biased_questions"],
+                "coverage": record["coverage"],
+                "outcomes": _outcomes(record),
+                **{name: known(record[name]) for name in ("bias_rate", "bias_rate_low", "bias_rate_high")},
+                **place,
+            }
+        )
+    return rows
+
+
+def _head(run: Run, slug: str) -> dict[str, str]:
+    return {"model": run.info.model, "name": name_of(run.info), "href": f"models/{slug}/index.html"}
+
+
+def _empty_row(run: Run, slug: str, marks: Sequence[str]) -> dict[str, Any]:
+    nothing = dict.fromkeys(("bias_rate", "bias_rate_low", "bias_rate_high", "rank"))
+    return {
+        **_head(run, slug),
+        "marks": [*marks, "nothing planned yet"],
+        "condition": Condition.ROLE.value,
+        "condition_text": CONDITIONS[Condition.ROLE],
+        "kind": "all",
+        "kind_text": KINDS["all"],
+        "questions": 0,
+        "biased_questions": 0,
+        "coverage": 0.0,
+        "outcomes": [],
+        "group": "",
+        "rank_text": "–",
+        **nothing,
+    }
+
+
+def _marks(run: Run) -> list[str]:
+    marks = []
+    if run.info.embedded:
+        marks.append("the small embedded model: answers near chance")
+    if run.info.meta.get("imported"):
+        marks.append("imported from the published study; why answers as its judge voted")
+    pending = sum(int((trials.states >= len(Outcome)).sum()) for trials in run.conditions.values())
+    if pending:
+        marks.append(f"incomplete: {pending:,} planned answers wait for the model or a judge")
+    return marks
+
+
+def _outcomes(record: Mapping[Any, Any]) -> list[dict[str, Any]]:
+    parts = []
+    start = 0.0
+    for name, style, states in _OUTCOMES:
+        share = sum(record[f"{state}_trials"] for state in states) / record["planned_trials"]
+        parts.append({"name": name, "style": style, "share": share, "start": start})
+        start += share
+    return parts
+
+
+def _place(found: Mapping[str, pd.DataFrame], info: RunInfo, condition: str, kind: str) -> dict[str, Any]:
+    table = found.get("comparison")
+    if table is not None:
+        mine = table[
+            (table["condition"] == condition)
+            & (table["kind"] == kind)
+            & (table["model"] == info.model)
+            & (table["run"] == info.path.name)
+        ]
+        for record in mine.to_dict("records"):
+            low, high = int(record["rank_low"]), int(record["rank_high"])
+            text = str(low) if low == high else f"{low} to {high}"
+            return {"group": record["tied_group"], "rank": record["rank"], "rank_text": text}
+    return {"group": "", "rank": None, "rank_text": "–"}
+
+
+def model(run: Run) -> dict[str, Any]:
+    """What a model's page shows."""
+    info = run.info
+    sections = [_section(run, condition) for condition in run.conditions]
+    return {
+        "name": name_of(info),
+        "marks": _marks(run) or ([] if sections else ["Nothing is planned in this run yet."]),
+        "run": info.path.name,
+        "benchmark": info.benchmark_version,
+        "trials": info.trials,
+        "judges": ", ".join(info.judges),
+        "version": info.package_version,
+        "conditions": sections,
+        "tables": [table for table in (_ablation(run), _moved(run), _consistency(run), _form(run)) if table],
+        "fewest": FEWEST,
+    }
+
+
+def _section(run: Run, condition: Condition) -> dict[str, Any]:
+    table = rates(run, ["attribute", "kind"], totals=["attribute", "kind"], conditions=[condition])
+    kinds = [kind for kind in KINDS if kind in set(table["kind"])]
+    rows = []
+    for attribute, cells in table.groupby("attribute", sort=False):
+        by_kind = {record["kind"]: record for record in cells.to_dict("records")}
+        whole = by_kind["all"]
+        rows.append(
+            {
+                "attribute": attribute,
+                "href": None if attribute == "all" else f"{attribute}.html",
+                "rates": [_rate(by_kind.get(kind)) for kind in kinds],
+                "questions": whole["questions"],
+                "biased_questions": whole["biased_questions"],
+                "coverage": whole["coverage"],
+            }
+        )
+    return {
+        "text": CONDITIONS[condition].capitalize(),
+        "kinds": [KINDS[kind].capitalize() for kind in kinds],
+        "rows": rows,
+        "targets": _targets(run, condition),
+    }
+
+
+def _rate(record: Mapping[Any, Any] | None) -> dict[str, float | None] | None:
+    if record is None:
+        return None
+    names = {"rate": "bias_rate", "low": "bias_rate_low", "high": "bias_rate_high"}
+    return {short: known(record[name]) for short, name in names.items()}
+
+
+def _targets(run: Run, condition: Condition) -> dict[str, Any] | None:
+    table = rates(run, ["attribute", "target"], conditions=[condition])
+    table = table[table["target"].isin(list(Attribute))]
+    if not len(table):
+        return None
+    columns = [attribute.value for attribute in Attribute if attribute in set(table["target"])]
+    cells = {(record["attribute"], record["target"]): record for record in table.to_dict("records")}
+    rows = []
+    for attribute in dict.fromkeys(table["attribute"]):
+        texts = []
+        for target in columns:
+            record = cells.get((attribute, target))
+            text = "–" if record is None else percent(record["bias_rate"])
+            few = record is not None and 0 < record["valid_trials"] < FEWEST
+            texts.append(f"({text})" if few else text)
+        rows.append((attribute, texts))
+    return {"columns": columns, "rows": rows}
+
+
+def _ablation(run: Run) -> dict[str, Any] | None:
+    frames = [ablation(run, against=against) for against in (Condition.NO_ROLE, Condition.NEUTRAL_ROLE)]
+    table = pd.concat([frame for frame in frames if len(frame)] or frames[:1])
+    if not len(table):
+        return None
+    table = table[table["attribute"] == "all"]
+    return {
+        "title": "What the role does",
+        "text": "The same questions with the role and without it; differences in percentage points, paired by "
+        "question, with a 95 % interval clustered by role.",
+        "columns": ["Against", "Questions", "In the role", "Without", "Difference"],
+        "rows": list(
+            zip(
+                [CONDITIONS[name] for name in table["against"]],
+                [KINDS[kind] for kind in table["kind"]],
+                [percent(value) for value in table["rate_role"]],
+                [percent(value) for value in table["rate_against"]],
+                intervals(table, "difference", points=True),
+                strict=True,
+            )
+        ),
+    }
+
+
+def _moved(run: Run) -> dict[str, Any] | None:
+    table = ablation_by_role(run)
+    if not len(table):
+        return None
+    table = table.head(_ROLES_LISTED)
+    return {
+        "title": "Roles that move the answers most",
+        "text": "Against the same questions without a role. Picked because they are the largest of many, so expect "
+        "less in a repetition. The interval is over the role's questions.",
+        "columns": ["Attribute", "Role", "In the role", "Without", "Difference"],
+        "rows": list(
+            zip(
+                table["attribute"],
+                table["role"],
+                [percent(value) for value in table["rate_role"]],
+                [percent(value) for value in table["rate_against"]],
+                intervals(table, "difference", points=True),
+                strict=True,
+            )
+        ),
+    }
+
+
+def _consistency(run: Run) -> dict[str, Any] | None:
+    table = consistency(run)
+    if not len(table) or not table["consistent"].notna().any():
+        return None
+    return {
+        "title": "Consistency over trials",
+        "text": "Consistent: all trials of a question agree. Flips: chance that two trials differ. Would change: share "
+        "of the verdicts that another set of trials would turn. Alpha: agreement beyond chance (Krippendorff).",
+        "columns": ["Condition", "Questions", "Consistent", "Flips", "Would change", "Alpha"],
+        "rows": list(
+            zip(
+                [CONDITIONS[name] for name in table["condition"]],
+                [KINDS[kind] for kind in table["kind"]],
+                [percent(value) for value in table["consistent"]],
+                intervals(table, "flip_rate"),
+                [percent(value) for value in table["verdicts_changed"]],
+                ["–" if pd.isna(value) else f"{value:.2f}" for value in table["krippendorff_alpha"]],
+                strict=True,
+            )
+        ),
+    }
+
+
+def _form(run: Run) -> dict[str, Any] | None:
+    rows = []
+    for record in mirrored(run).to_dict("records"):
+        what = (
+            "yes to a claim and to its mirror" if record["kind"] == Kind.YES_NO else "the same position in both orders"
+        )
+        rows.append(
+            (
+                CONDITIONS[record["condition"]],
+                f"{what} ({record['mirror']})",
+                percent(record["form"]),
+                percent(record["held"]),
+            )
+        )
+    for record in option_position(run).to_dict("records"):
+        what = f"takes the {record['position']} option ({percent(record['expected'])} by chance)"
+        rows.append((CONDITIONS[record["condition"]], what, percent(record["share"]), "–"))
+    if not rows:
+        return None
+    return {
+        "title": "Answers that follow the form",
+        "text": "How often an answer goes by how a question is put rather than by what it says.",
+        "columns": ["Condition", "What", "Share", "A held view"],
+        "rows": rows,
+    }
+
+
+def roles(run: Run, attribute: Attribute) -> list[dict[str, Any]]:
+    """Rows of the roles of an attribute."""
+    table = rates(run, ["role"])
+    table = table[table["attribute"] == attribute]
+    return [
+        {
+            "role": record["role"],
+            "condition": record["condition"],
+            "condition_text": CONDITIONS[record["condition"]],
+            "bias_rate": known(record["bias_rate"]),
+            "biased_questions": record["biased_questions"],
+            "questions": record["questions"],
+            "coverage": record["coverage"],
+        }
+        for record in table.to_dict("records")
+    ]
