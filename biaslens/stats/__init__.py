@@ -1,6 +1,6 @@
 """Pure array functions: shares, majorities, rates and means with role-clustered intervals, agreement, comparison."""
 
-from biaslens.stats.comparison import Pair, compare_pairs, rank_intervals, tied_groups
+from biaslens.stats.comparison import Pair, compare_pairs, rank_intervals, rank_shares, tied_groups, tied_with
 from biaslens.stats.consistency import (
     Components,
     Patterns,
@@ -42,7 +42,9 @@ __all__ = [
     "mean_of_sums",
     "patterns",
     "rank_intervals",
+    "rank_shares",
     "share",
     "tied_groups",
+    "tied_with",
     "verdicts_changed",
 ]

@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 
 from biaslens.stats.means import Mean, mean_of_sums
 from biaslens.stats.multiple import holm
+from biaslens.stats.resampling import draw_clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ def compare_pairs(sums: ArrayLike, sizes: ArrayLike, *, level: float = 0.95, pow
     r"""Compare every two of M models, question by question, clustered by role.
 
     The minimal difference is :math:`(t_{(1 + level) / 2} + t_{power}) \cdot SE` with R-1 degrees of freedom (Bloom,
-    *Evaluation Review* 19, 1995); NaN where the standard error is not known or 0.
+    *Evaluation Review* 19, 1995), for one pair on its own, without Holm's adjustment; NaN where the standard error is
+    not known or 0.
 
     Parameters
     ----------
@@ -94,24 +96,76 @@ def rank_intervals(
     >>> rank_intervals([[0, 0, 0], [1, 1, 1]], [1, 1, 1])
     (array([1, 2]), array([1, 2]))
     """
-    table, size = np.asarray(sums, dtype=np.float64), np.asarray(sizes, dtype=np.int64)
+    table = np.asarray(sums, dtype=np.float64)
     models, roles = table.shape
     if roles < 2:
         return np.ones(models, dtype=np.int64), np.full(models, models)
-    drawn = np.random.default_rng(seed).multinomial(roles, np.full(roles, 1 / roles), size=rounds)
-    # Rounded: two models with the same answers must tie, whatever the order of the sums.
-    rates = np.round((drawn @ table.T) / np.maximum(drawn @ size, 1)[:, None], 12)
-    ranks = 1 + (rates[:, None, :] < rates[:, :, None]).sum(axis=2)
     tail = (1 - level) / 2
+    ranks = _drawn_ranks(table, np.asarray(sizes), seed=seed, rounds=rounds)
     low, high = np.quantile(ranks, [tail, 1 - tail], axis=0, method="inverted_cdf")
     return low.astype(np.int64), high.astype(np.int64)
+
+
+def rank_shares(sums: ArrayLike, sizes: ArrayLike, *, seed: int = 0, rounds: int = 2000) -> NDArray[np.float64]:
+    """Share of the bootstrap rounds of `rank_intervals` in which each model has each rank.
+
+    Returns
+    -------
+    array
+        Shape (M, M), models by ranks from 1; each row adds up to 1. NaN with fewer than two roles.
+
+    Examples
+    --------
+    >>> rank_shares([[0, 0, 0], [1, 1, 1]], [1, 1, 1])
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    table = np.asarray(sums, dtype=np.float64)
+    models, roles = table.shape
+    if roles < 2:
+        return np.full((models, models), np.nan)
+    ranks = _drawn_ranks(table, np.asarray(sizes), seed=seed, rounds=rounds)
+    shares: NDArray[np.float64] = (ranks[:, :, None] == np.arange(1, models + 1)).mean(axis=0)
+    return shares
+
+
+def _drawn_ranks(table: NDArray[np.float64], sizes: NDArray[np.int64], *, seed: int, rounds: int) -> NDArray[np.int64]:
+    drawn = draw_clusters(table.shape[1], rounds=rounds, seed=seed)
+    # Rounded: two models with the same answers must tie, whatever the order of the sums.
+    rates = np.round((drawn @ table.T) / np.maximum(drawn @ sizes, 1)[:, None], 12)
+    ranks: NDArray[np.int64] = 1 + (rates[:, None, :] < rates[:, :, None]).sum(axis=2)
+    return ranks
+
+
+def tied_with(model: int, pairs: Sequence[Pair], *, models: int, level: float = 0.95) -> list[bool]:
+    """Which models are not told apart from one of them, itself among them.
+
+    Parameters
+    ----------
+    model
+        Position of the one, such as that with the lowest rate.
+    pairs
+        From `compare_pairs`; a pair without a p-value counts as not told apart.
+    models
+        How many there are.
+
+    Examples
+    --------
+    >>> from biaslens.stats.means import Mean
+    >>> apart = Pair(0, 1, Mean(-0.2, -0.3, -0.1, 0.05, 0.001, 9, 9), 0.001, 0.1)
+    >>> tied_with(0, [apart], models=3)
+    [True, False, True]
+    """
+    apart = {frozenset((pair.first, pair.second)) for pair in pairs if pair.p_holm < 1 - level}
+    return [frozenset((model, other)) not in apart for other in range(models)]
 
 
 def tied_groups(rates: Sequence[float], pairs: Sequence[Pair], *, level: float = 0.95) -> list[str]:
     """Letters by which models are read as tied: two that share a letter are not told apart.
 
     The compact letter display of Piepho (*Journal of Computational and Graphical Statistics* 13, 2004): insert and
-    absorb. Letters go from the lowest rate up. A pair without a p-value counts as not told apart.
+    absorb. Letters go from the lowest rate up. A pair without a p-value counts as not told apart. Being tied is not
+    transitive: a model can have several letters, the best one too, so who is tied with it is asked of `tied_with`.
 
     Parameters
     ----------

@@ -45,6 +45,8 @@ class Components:
         Between roles, between questions of a role, between trials of a question. NaN where the design cannot tell.
     roles, questions_per_role, trials_per_question
         The design: number of roles, and averages: questions / roles and trials / questions.
+    truncated
+        Whether a negative estimate was set to 0: that part is too small for the design to see.
     """
 
     role: float
@@ -53,6 +55,7 @@ class Components:
     roles: int
     questions_per_role: float
     trials_per_question: float
+    truncated: bool = False
 
     @property
     def shares(self) -> tuple[float, float, float]:
@@ -62,17 +65,24 @@ class Components:
             return np.nan, np.nan, np.nan
         return self.role / total, self.question / total, self.trial / total
 
-    def standard_error(self, *, roles: float = 1.0, extra_trials: int = 0) -> float:
-        """Standard error of the bias rate that a design would have.
+    def standard_error(self, *, roles: float = 1.0, questions: float = 1.0, extra_trials: int = 0) -> float:
+        r"""Standard error of the bias rate that a design would have.
+
+        :math:`\sqrt{\sigma_r^2 / R + \sigma_q^2 / (R M) + \sigma_t^2 / (R M T)}` for R roles of M questions of T
+        trials each (Searle, Casella and McCulloch, 1992, section 3.6; Brennan, *Generalizability Theory*, 2001,
+        section 4.1). For a design with equal numbers that is the clustered standard error of the rate.
 
         Parameters
         ----------
         roles
             How many times as many roles.
+        questions
+            How many times as many questions a role.
         extra_trials
             Trials more a question.
         """
-        r, m, t = self.roles * roles, self.questions_per_role, self.trials_per_question + extra_trials
+        r, m = self.roles * roles, self.questions_per_role * questions
+        t = self.trials_per_question + extra_trials
         return float(np.sqrt(self.role / r + self.question / (r * m) + self.trial / (r * m * t)))
 
 
@@ -213,6 +223,7 @@ def components(results: ArrayLike, clusters: ArrayLike) -> Components:
         roles=roles,
         questions_per_role=questions / roles,
         trials_per_question=float(total / questions),
+        truncated=bool(role_part < 0 or question < 0),
     )
 
 

@@ -84,6 +84,14 @@ def clustered_mean(
     >>> mean = clustered_mean([1, 1, 0, 0], [7, 7, 8, 8])
     >>> mean.mean, round(mean.standard_error, 3)
     (0.5, 0.5)
+
+    A paired difference of two bias rates is the mean over questions of the difference of their shares. A question
+    counts once however many trials it has, and one without a valid trial in both arms is left out, so both rates are
+    of the same questions: (1/3 - 0/3 + 3/3 - 1/2) / 2.
+
+    >>> from biaslens.stats.counts import share
+    >>> round(clustered_mean(share([1, 3, 2], [3, 3, 3]) - share([0, 1, 0], [3, 2, 0]), [7, 8, 8]).mean, 4)
+    0.4167
     """
     if not 0 < level < 1:
         raise ValueError(f"level: {level} is not between 0 and 1")
