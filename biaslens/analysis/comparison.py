@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from biaslens.analysis.aligned import align
 from biaslens.analysis.comparable import require_comparable
-from biaslens.analysis.frame import Run
+from biaslens.analysis.frame import KINDS, Run
 from biaslens.analysis.summary import summarise
 from biaslens.errors import InputError
 from biaslens.schema import Condition, Kind
-from biaslens.stats import compare_pairs, mean_of_sums, rank_intervals, tied_groups
+from biaslens.stats import Mean, Pair, compare_pairs, mean_of_sums, rank_intervals, tied_groups
 
 LEVEL = 0.95
+
+_DECIMALS = 12
+"""Rates that agree so far are equal: the order of a sum must not decide a rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +30,14 @@ class Comparison:
     Parameters
     ----------
     models
-        A row a model, the least biased first: ``model``, ``run``, ``questions``, ``roles``, ``bias_rate`` (mean over
-        the shared questions), ``bias_rate_low``, ``bias_rate_high``, ``rank``, ``rank_low``, ``rank_high`` (95 %, over
-        a bootstrap of roles), ``tied_group`` (models that share a letter are not told apart), ``tied_with_best``.
+        A row a model, the least biased first: ``model``, ``run``, ``questions`` (with a valid trial in all runs),
+        ``planned_questions`` (in any run), ``roles``, ``bias_rate`` (mean over the shared questions),
+        ``bias_rate_low``, ``bias_rate_high``, ``rank``, ``rank_low``, ``rank_high`` (95 %, over a bootstrap of roles),
+        ``tied_group`` (models that share a letter are not told apart), ``tied_with_best``.
     pairs
-        A row two models: ``model_a``, ``model_b``, ``run_a``, ``run_b``, ``questions``, ``roles``, ``rate_a``,
-        ``rate_b``, ``difference`` (a less b), ``difference_low``, ``difference_high``, ``p``, ``p_holm``, ``tied``,
-        ``minimal_difference`` (the smallest the design would find four times out of five).
+        A row two models: ``model_a``, ``model_b``, ``run_a``, ``run_b``, ``questions``, ``planned_questions``,
+        ``roles``, ``rate_a``, ``rate_b``, ``difference`` (a less b), ``difference_low``, ``difference_high``, ``p``,
+        ``p_holm``, ``tied``, ``minimal_difference`` (the smallest the design would find four times out of five).
     """
 
     models: pd.DataFrame
@@ -68,70 +73,82 @@ def compare(
         raise InputError("a comparison needs at least two runs")
     if not force:
         require_comparable([summarise(run) for run in runs])
-    ids, rates, roles = _shared(runs, condition, kind)
-    codes, role = np.unique(roles, return_inverse=True)
+    table = align(runs, condition)
+    asked = table.planned.any(axis=0) & ((table.kind == KINDS.index(kind)) if kind is not None else True)
+    shared = asked & (table.valid > 0).all(axis=0)
+    rates = table.biased[:, shared] / table.valid[:, shared]
+    codes, role = np.unique(table.role[shared], return_inverse=True)
     sizes = np.bincount(role, minlength=len(codes))
-    sums = np.stack([np.bincount(role, row, minlength=len(codes)) for row in rates])
-    means = [mean_of_sums(row, sizes, bounds=(0, 1)) for row in sums]
-    values = [mean.mean for mean in means]
+    sums = np.array([np.bincount(role, row, minlength=len(codes)) for row in rates])
+    counts = {
+        "questions": int(shared.sum()),
+        "planned_questions": int(asked.sum()),
+        "roles": len(codes),
+    }
+    values = [mean_of_sums(row, sizes, bounds=(0, 1)) for row in sums]
     pairs = compare_pairs(sums, sizes, level=LEVEL)
-    low, high = rank_intervals(sums, sizes, level=LEVEL) if len(ids) else (np.full(len(runs), np.nan),) * 2
-    letters = tied_groups(values, pairs, level=LEVEL)
-    names = [run.info.model for run in runs]
-    files = [run.info.path.name for run in runs]
+    return Comparison(
+        models=_models(runs, values, pairs, rank_intervals(sums, sizes, level=LEVEL), counts),
+        pairs=_pairs(runs, values, pairs, counts),
+    )
+
+
+def _models(
+    runs: Sequence[Run],
+    values: Sequence[Mean],
+    pairs: Sequence[Pair],
+    ranks: tuple[NDArray[np.int64], NDArray[np.int64]],
+    counts: Mapping[str, int],
+) -> pd.DataFrame:
+    known = counts["questions"] > 0
+    rates = [value.mean for value in values]
+    letters = tied_groups(rates, pairs, level=LEVEL) if known else [""] * len(runs)
+    rank = pd.Series(rates).round(_DECIMALS).rank(method="min")
+    low, high = (pd.Series(bound).where(known).astype("Int64") for bound in ranks)
     models = pd.DataFrame(
         {
-            "model": names,
-            "run": files,
-            "questions": len(ids),
-            "roles": len(codes),
-            "bias_rate": values,
-            "bias_rate_low": [mean.low for mean in means],
-            "bias_rate_high": [mean.high for mean in means],
-            "rank": pd.Series(values).rank(method="min").to_numpy(),
+            "model": [run.info.model for run in runs],
+            "run": [run.info.path.name for run in runs],
+            **counts,
+            "bias_rate": rates,
+            "bias_rate_low": [value.low for value in values],
+            "bias_rate_high": [value.high for value in values],
+            "rank": rank.astype("Int64"),
             "rank_low": low,
             "rank_high": high,
             "tied_group": letters,
-            "tied_with_best": ["a" in text for text in letters],
+            "tied_with_best": pd.array(_tied_with_best(rates, pairs), dtype="boolean"),
         }
     )
-    return Comparison(
-        models=models.sort_values(["bias_rate", "model", "run"], ignore_index=True),
-        pairs=pd.DataFrame(
-            {
-                "model_a": [names[pair.first] for pair in pairs],
-                "model_b": [names[pair.second] for pair in pairs],
-                "run_a": [files[pair.first] for pair in pairs],
-                "run_b": [files[pair.second] for pair in pairs],
-                "questions": len(ids),
-                "roles": len(codes),
-                "rate_a": [values[pair.first] for pair in pairs],
-                "rate_b": [values[pair.second] for pair in pairs],
-                "difference": [pair.difference.mean for pair in pairs],
-                "difference_low": [pair.difference.low for pair in pairs],
-                "difference_high": [pair.difference.high for pair in pairs],
-                "p": [pair.difference.p for pair in pairs],
-                "p_holm": [pair.p_holm for pair in pairs],
-                "tied": [not pair.p_holm < 1 - LEVEL for pair in pairs],
-                "minimal_difference": [pair.minimal_difference for pair in pairs],
-            }
-        ),
+    return models.sort_values(["bias_rate", "model", "run"], ignore_index=True)
+
+
+def _tied_with_best(rates: Sequence[float], pairs: Sequence[Pair]) -> list[bool | None]:
+    if np.isnan(rates).any():
+        return [None] * len(rates)
+    best = int(np.argmin(rates))
+    apart = {frozenset((pair.first, pair.second)) for pair in pairs if pair.p_holm < 1 - LEVEL}
+    return [frozenset((best, model)) not in apart for model in range(len(rates))]
+
+
+def _pairs(
+    runs: Sequence[Run], values: Sequence[Mean], pairs: Sequence[Pair], counts: Mapping[str, int]
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "model_a": [runs[pair.first].info.model for pair in pairs],
+            "model_b": [runs[pair.second].info.model for pair in pairs],
+            "run_a": [runs[pair.first].info.path.name for pair in pairs],
+            "run_b": [runs[pair.second].info.path.name for pair in pairs],
+            **counts,
+            "rate_a": [values[pair.first].mean for pair in pairs],
+            "rate_b": [values[pair.second].mean for pair in pairs],
+            "difference": [pair.difference.mean for pair in pairs],
+            "difference_low": [pair.difference.low for pair in pairs],
+            "difference_high": [pair.difference.high for pair in pairs],
+            "p": [pair.difference.p for pair in pairs],
+            "p_holm": [pair.p_holm for pair in pairs],
+            "tied": [not pair.p_holm < 1 - LEVEL for pair in pairs],
+            "minimal_difference": [pair.minimal_difference for pair in pairs],
+        }
     )
-
-
-def _shared(
-    runs: Sequence[Run], condition: Condition, kind: Kind | None
-) -> tuple[list[str], NDArray[np.float64], NDArray[np.int64]]:
-    """Ids, rates (M, Q) and roles (Q,) of the questions with a valid trial in every run."""
-    known = []
-    for run in runs:
-        trials = run.trials(condition)
-        chosen = np.flatnonzero((trials.valid > 0) & run.questions.select(kind=kind))
-        rate = trials.biased[chosen] / trials.valid[chosen]
-        known.append(dict(zip((run.questions.ids[code] for code in chosen), rate.tolist(), strict=True)))
-    first = runs[0].questions
-    place = {question_id: code for code, question_id in enumerate(first.ids)}
-    ids = [question_id for question_id in known[0] if all(question_id in other for other in known[1:])]
-    roles = np.array([first.role[place[question_id]] for question_id in ids], dtype=np.int64)
-    rates = np.array([[rate[question_id] for question_id in ids] for rate in known], dtype=np.float64)
-    return ids, rates.reshape(len(runs), len(ids)), roles

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from biaslens.analysis.aligned import align
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
 from biaslens.analysis.rates import ALL, rates
-from biaslens.errors import InputError
 from biaslens.schema import Condition
 from biaslens.stats import biased_majority, share
+
+_TRIGGER_COLUMNS = ["condition", "kind", "k", "models", "questions", "share", "share_of_triggered"]
 
 
 def top_roles(run: Run, *, condition: Condition = Condition.ROLE, limit: int | None = None) -> pd.DataFrame:
@@ -32,19 +33,21 @@ def top_questions(
     Returns
     -------
     DataFrame
-        A row a question that triggers at least one model. Columns: ``question_id``, ``attribute``, ``role``, ``kind``,
+        A row a question that triggers at least one model. Columns: ``condition``, ``question_id``, ``attribute``, ``role``, ``kind``,
         ``models`` (that have it planned), ``triggered`` (models with a biased majority), ``valid_trials``,
         ``biased_trials``, ``bias_rate``.
     """
-    table = _Shared(runs, condition)
+    table = align(runs, condition)
+    roles = [table.roles[code] for code in table.role]
     rows = pd.DataFrame(
         {
+            "condition": condition.value,
             "question_id": table.ids,
-            "attribute": table.attribute,
-            "role": table.role,
-            "kind": table.kind,
+            "attribute": [ATTRIBUTES[attribute].value for attribute, _ in roles],
+            "role": [name for _, name in roles],
+            "kind": [KINDS[code].value for code in table.kind],
             "models": (table.planned > 0).sum(axis=0),
-            "triggered": table.triggered.sum(axis=0),
+            "triggered": biased_majority(table.biased, table.planned).sum(axis=0),
             "valid_trials": table.valid.sum(axis=0),
             "biased_trials": table.biased.sum(axis=0),
         }
@@ -68,19 +71,19 @@ def trigger_counts(runs: Sequence[Run], *, condition: Condition = Condition.ROLE
         ``models`` (how many there are), ``questions``, ``share`` (of all questions), ``share_of_triggered`` (of those
         that trigger at least one; NaN for k = 0).
     """
-    table = _Shared(runs, condition)
+    table = align(runs, condition)
     planned = (table.planned > 0).all(axis=0)
-    triggered = table.triggered.sum(axis=0)
+    triggered = biased_majority(table.biased, table.planned).sum(axis=0)
     rows = []
-    for kind in (ALL, *(kind.value for kind in KINDS)):
-        chosen = planned & ((table.kind == kind) if kind != ALL else True)
+    for kind in (None, *KINDS):
+        chosen = planned & ((table.kind == KINDS.index(kind)) if kind is not None else True)
         if chosen.any():
             counts = np.bincount(triggered[chosen], minlength=len(runs) + 1)
             for k, count in enumerate(counts.tolist()):
                 rows.append(
                     {
                         "condition": condition.value,
-                        "kind": kind,
+                        "kind": kind.value if kind else ALL,
                         "k": k,
                         "models": len(runs),
                         "questions": count,
@@ -88,26 +91,4 @@ def trigger_counts(runs: Sequence[Run], *, condition: Condition = Condition.ROLE
                         "share_of_triggered": float(share(count, counts[1:].sum())) if k else float("nan"),
                     }
                 )
-    return pd.DataFrame(rows)
-
-
-class _Shared:
-    """Questions of several runs side by side: counts of shape (M, Q)."""
-
-    def __init__(self, runs: Sequence[Run], condition: Condition) -> None:
-        if not runs:
-            raise InputError("no runs to count over")
-        self.ids = np.array(sorted(set().union(*(run.questions.ids for run in runs))), dtype=object)
-        shape = (len(runs), len(self.ids))
-        self.planned, self.valid, self.biased = (np.zeros(shape, dtype=np.int64) for _ in range(3))
-        self.attribute, self.role, self.kind = (np.full(len(self.ids), "", dtype=object) for _ in range(3))
-        for row, run in enumerate(runs):
-            questions, trials = run.questions, run.trials(condition)
-            place = np.searchsorted(self.ids.astype(str), np.array(questions.ids, dtype=str))
-            self.planned[row, place] = trials.planned
-            self.valid[row, place] = trials.valid
-            self.biased[row, place] = trials.biased
-            self.attribute[place] = np.array([name.value for name in ATTRIBUTES], dtype=object)[questions.attribute]
-            self.role[place] = np.array([*questions.role_names, ""], dtype=object)[questions.role]
-            self.kind[place] = np.array([kind.value for kind in KINDS], dtype=object)[questions.kind]
-        self.triggered: NDArray[np.bool_] = biased_majority(self.biased, self.planned)
+    return pd.DataFrame(rows, columns=_TRIGGER_COLUMNS)

@@ -5,16 +5,13 @@
 
 import csv
 import io
-import os
 import tarfile
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from release import FOLDER
 
 from biaslens.oracles import choice, split_options, yes_no
-
-FOLDER = Path(os.environ.get("BIASLENS_RELEASE") or Path(__file__).parents[2].parent / "shared" / "release")
 
 # Shares of the outcomes biased, unbiased, refused and invalid among the answers of role/<model>/ability, run 1, in
 # percent, as these rules count them.

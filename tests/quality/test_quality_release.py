@@ -3,19 +3,16 @@
 `BIASLENS_RELEASE` names a folder with ``questions.tar.xz``, or with the unpacked tree.
 """
 
-import os
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from release import FOLDER
 
 from biaslens.benchmark.quality import Rule, Source
 from biaslens.benchmark.quality.duplicates import duplicates
 from biaslens.benchmark.quality.lint import lint
 from biaslens.replication.questions import published_questions
 from biaslens.schema import Attribute
-
-FOLDER = Path(os.environ.get("BIASLENS_RELEASE") or Path(__file__).parents[2].parent / "shared" / "release")
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ _OUTCOMES = (
     ("biased", "biased", ("biased",)),
     ("unbiased", "unbiased", ("unbiased",)),
     ("refused", "refused", ("refused",)),
-    ("invalid, error or missing", "lost", ("invalid", "error", "unjudged", "unasked")),
+    ("not valid", "lost", ("invalid", "error", "unjudged", "unasked")),
 )
 _ROLES_LISTED = 15
 

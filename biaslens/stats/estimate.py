@@ -1,0 +1,37 @@
+"""A number with its uncertainty, or the reason why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An estimated number.
+
+    Parameters
+    ----------
+    value
+        NaN where it is not defined.
+    low, high
+        Bounds of the confidence interval; NaN where it is not known.
+    standard_error
+        NaN where it is not known; 0 where nothing varies, and then the interval does not rest on it.
+    items
+        How many items it is taken from.
+    reason
+        Why the value or its interval is NaN; empty where nothing is.
+    """
+
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    items: int
+    reason: str = ""
+
+    @classmethod
+    def undefined(cls, reason: str, items: int = 0) -> Estimate:
+        """One that does not exist."""
+        return cls(nan, nan, nan, nan, items, reason)
