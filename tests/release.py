@@ -1,6 +1,7 @@
-"""Where the study's release lies on this machine: in `BIASLENS_RELEASE`, or beside the checkout. Nothing of it is copied.
+"""Where the study's release lies on this machine: in `BIASLENS_RELEASE`, or beside the checkout.
 
-It is a folder with the archives ``answers-<model>.tar.xz`` and ``questions.tar.xz``, or the unpacked tree.
+Nothing of it is copied. It is a folder with the archives ``answers-<model>.tar.xz`` and ``questions.tar.xz``, or the
+unpacked tree.
 """
 
 from __future__ import annotations

@@ -72,13 +72,8 @@ def test_judges_replies_are_votes_and_no_means_biased(tmp_path):
         (2, "unbiased", "majority", "No"),
         (3, "invalid", "no majority", "Yes"),
     ]
-    votes = Counter(
-        vote
-        for (vote,) in query(
-            result.run, "SELECT vote FROM votes JOIN plan ON plan.key = response_key WHERE condition = 'role'"
-        )
-    )
-    assert votes == {"yes": 4, "no": 3, "unusable": 2}
+    votes = query(result.run, "SELECT vote FROM votes JOIN plan ON plan.key = response_key WHERE condition = 'role'")
+    assert Counter(vote for (vote,) in votes) == {"yes": 4, "no": 3, "unusable": 2}
     replies = query(result.run, "SELECT text FROM answers JOIN votes USING (key) WHERE text = 'maybe'")
     assert replies == [("maybe",), ("maybe",)]  # kept as they were, one a condition
 
@@ -135,9 +130,7 @@ def test_missing_files_are_named_and_the_rest_is_imported(tmp_path):
     result = imported(root, tmp_path)
     assert "answers/role/qwen/occupations_answers_02.csv" in result.missing
     assert len(result.missing) == ALL_FILES - 5
-    assert json.loads(query(result.run, "SELECT value FROM meta WHERE name = 'missing_files'")[0][0]) == list(
-        result.missing
-    )
+    assert read_run(result.run).info.meta["missing_files"] == list(result.missing)
     assert summarise(result.run).conditions[0].cell().counts.unasked == 3
 
 
