@@ -2,6 +2,7 @@
 
 from biaslens.analysis.ablation import ablation, ablation_by_role
 from biaslens.analysis.abstention import abstention
+from biaslens.analysis.aligned import distinct_names
 from biaslens.analysis.comparable import require_comparable
 from biaslens.analysis.comparison import Comparison, compare
 from biaslens.analysis.consistency import consistency
@@ -10,6 +11,7 @@ from biaslens.analysis.info import RunInfo
 from biaslens.analysis.position import mirrored, option_position
 from biaslens.analysis.rates import rates
 from biaslens.analysis.summary import Cell, ConditionSummary, Counts, Summary, summarise
+from biaslens.analysis.texts import question_texts
 from biaslens.analysis.triggers import top_questions, top_roles, trigger_counts
 
 __all__ = [
@@ -27,8 +29,10 @@ __all__ = [
     "abstention",
     "compare",
     "consistency",
+    "distinct_names",
     "mirrored",
     "option_position",
+    "question_texts",
     "rates",
     "read_run",
     "require_comparable",

@@ -6,12 +6,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
+from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, Trials
 from biaslens.analysis.rates import ALL
 from biaslens.schema import Attribute, Condition, Kind
-from biaslens.stats import biased_majority, clustered_mean, holm, mcnemar
+from biaslens.stats import biased_majority, clustered_mean, holm, majority_threshold, mcnemar
 
-_TESTS = {"p": "p_holm", "p_mcnemar": "p_mcnemar_holm"}
+_TESTS = ("p", "p_mcnemar")
+
+_COLUMNS = [
+    "model", "against", "attribute", "kind", "roles", "questions", "rate_role", "rate_against", "difference",
+    "difference_low", "difference_high", "p", "p_holm", "verdicts", "biased_only_role", "biased_only_against",
+    "odds_ratio", "odds_ratio_low", "odds_ratio_high", "p_mcnemar", "p_mcnemar_holm",
+]  # fmt: skip
+_ROLE_COLUMNS = [
+    "model", "against", "attribute", "role", "questions", "rate_role", "rate_against", "difference", "difference_low",
+    "difference_high", "p", "p_holm",
+]  # fmt: skip
 
 
 def ablation(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.DataFrame:
@@ -20,7 +30,8 @@ def ablation(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.DataFram
     Only questions with a valid trial under both conditions are compared, so that both rates are of the same
     questions. Each counts once, by the share of its valid trials that are biased; the difference is a mean over
     questions, its interval and p-value clustered by role. Beside it stands the comparison of the majority verdicts:
-    McNemar's test, clustered by role, and the conditional odds ratio.
+    McNemar's test, clustered by role, and the conditional odds ratio. A verdict counts where no valid result of the
+    missing trials could turn it; else a condition with more missing trials would look less biased.
 
     Parameters
     ----------
@@ -35,20 +46,18 @@ def ablation(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.DataFram
         A row an attribute and kind and their totals ("all"), where any question can be compared; empty otherwise.
         Columns: ``model``, ``against``, ``attribute``, ``kind``, ``roles``, ``questions``, ``rate_role``,
         ``rate_against``, ``difference`` (the role's less the other), ``difference_low``, ``difference_high``, ``p``,
-        ``p_holm``, ``biased_only_role``, ``biased_only_against``, ``odds_ratio``, ``odds_ratio_low``,
-        ``odds_ratio_high``, ``p_mcnemar``, ``p_mcnemar_holm``. The p-values of the cells attribute x kind are adjusted
-        together (Holm); a total is one test of its own, and is not adjusted.
+        ``p_holm``, ``verdicts`` (questions with a verdict under both), ``biased_only_role``, ``biased_only_against``,
+        ``odds_ratio``, ``odds_ratio_low``, ``odds_ratio_high``, ``p_mcnemar``, ``p_mcnemar_holm``. Adjusted together
+        (Holm) are the p-values of the cells attribute x kind; those of the attributes; those of the kinds. The grand
+        total is a single test.
     """
     paired = _Paired(run, against)
     keys = [(attribute, kind) for attribute in (None, *ATTRIBUTES) for kind in (None, *KINDS)]
     rows = [row for key in keys if (row := paired.row(*key))]
-    frame = pd.DataFrame(rows, columns=None if rows else [*paired.keys(None, None)])
-    if rows:
-        cells = (frame["attribute"] != ALL) & (frame["kind"] != ALL)
-        for test, adjusted in _TESTS.items():
-            values = frame[test].to_numpy(copy=True)
-            values[cells] = holm(values[cells])
-            frame.insert(list(frame.columns).index(test) + 1, adjusted, values)
+    frame = pd.DataFrame(rows, columns=_COLUMNS)
+    families = frame.groupby([frame["attribute"] == ALL, frame["kind"] == ALL])
+    for test in _TESTS:
+        frame[f"{test}_holm"] = families[test].transform(holm)
     return frame
 
 
@@ -84,12 +93,16 @@ def ablation_by_role(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.
                     "p": mean.p,
                 }
             )
-    frame = pd.DataFrame(rows)
-    if rows:
-        frame["p_holm"] = holm(frame["p"])
-        moved = frame["difference"].abs()
-        frame = frame.iloc[np.argsort(-moved.to_numpy(), kind="stable")].reset_index(drop=True)
-    return frame
+    frame = pd.DataFrame(rows, columns=_ROLE_COLUMNS)
+    frame["p_holm"] = holm(frame["p"].to_numpy(dtype=float))
+    moved = frame["difference"].to_numpy(dtype=float)
+    return frame.iloc[np.argsort(-np.abs(moved), kind="stable")].reset_index(drop=True)
+
+
+def decided(trials: Trials) -> NDArray[np.bool_]:
+    """Whether the majority verdict of each question stands, whatever the trials without a valid result had been."""
+    need = majority_threshold(trials.planned)
+    return (trials.planned > 0) & ((trials.biased >= need) | (trials.planned - trials.valid + trials.biased < need))
 
 
 class _Paired:
@@ -103,15 +116,15 @@ class _Paired:
             self.rate: NDArray[np.float64] = first.biased / first.valid
             self.other: NDArray[np.float64] = second.biased / second.valid
         self.difference: NDArray[np.float64] = self.rate - self.other
-        self._verdict = biased_majority(first.biased, first.planned)
-        self._other_verdict = biased_majority(second.biased, second.planned)
+        self._verdict, self._other_verdict = (biased_majority(arm.biased, arm.planned) for arm in (first, second))
+        self._decided = decided(first) & decided(second)
 
     def keys(self, attribute: Attribute | None, kind: Kind | None) -> dict[str, str]:
         return {
             "model": self._run.info.model,
             "against": self._against.value,
-            "attribute": attribute or ALL,
-            "kind": kind or ALL,
+            "attribute": attribute.value if attribute else ALL,
+            "kind": kind.value if kind else ALL,
         }
 
     def row(self, attribute: Attribute | None, kind: Kind | None) -> dict[str, object] | None:
@@ -120,7 +133,8 @@ class _Paired:
             return None
         role = self._run.questions.role[chosen]
         mean = clustered_mean(self.difference[chosen], role)
-        verdicts = mcnemar(self._verdict[chosen], self._other_verdict[chosen], role)
+        both = chosen & self._decided
+        verdicts = mcnemar(self._verdict[both], self._other_verdict[both], self._run.questions.role[both])
         return {
             **self.keys(attribute, kind),
             "roles": mean.clusters,
@@ -131,6 +145,7 @@ class _Paired:
             "difference_low": mean.low,
             "difference_high": mean.high,
             "p": mean.p,
+            "verdicts": int(both.sum()),
             "biased_only_role": verdicts.only_first,
             "biased_only_against": verdicts.only_second,
             "odds_ratio": verdicts.odds_ratio,

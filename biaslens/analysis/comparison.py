@@ -15,7 +15,7 @@ from biaslens.analysis.frame import KINDS, Run
 from biaslens.analysis.summary import summarise
 from biaslens.errors import InputError
 from biaslens.schema import Condition, Kind
-from biaslens.stats import Mean, Pair, compare_pairs, mean_of_sums, rank_intervals, tied_groups
+from biaslens.stats import Mean, Pair, compare_pairs, mean_of_sums, rank_intervals, tied_groups, tied_with
 
 LEVEL = 0.95
 
@@ -104,7 +104,7 @@ def _models(
     rates = [value.mean for value in values]
     letters = tied_groups(rates, pairs, level=LEVEL) if known else [""] * len(runs)
     rank = pd.Series(rates).round(_DECIMALS).rank(method="min")
-    low, high = (pd.Series(bound).where(known).astype("Int64") for bound in ranks)
+    low, high = (pd.Series(bound if known else [None] * len(runs), dtype="Int64") for bound in ranks)
     models = pd.DataFrame(
         {
             "model": [run.info.model for run in runs],
@@ -123,12 +123,10 @@ def _models(
     return models.sort_values(["bias_rate", "model", "run"], ignore_index=True)
 
 
-def _tied_with_best(rates: Sequence[float], pairs: Sequence[Pair]) -> list[bool | None]:
+def _tied_with_best(rates: Sequence[float], pairs: Sequence[Pair]) -> list[bool] | list[None]:
     if np.isnan(rates).any():
         return [None] * len(rates)
-    best = int(np.argmin(rates))
-    apart = {frozenset((pair.first, pair.second)) for pair in pairs if pair.p_holm < 1 - LEVEL}
-    return [frozenset((best, model)) not in apart for model in range(len(rates))]
+    return tied_with(int(np.argmin(rates)), pairs, models=len(rates), level=LEVEL)
 
 
 def _pairs(

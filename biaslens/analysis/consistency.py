@@ -11,6 +11,12 @@ from biaslens.stats import components, fleiss_kappa, flip_rate, krippendorff_alp
 PARTS = (("consistent", "all trials agree"), ("mostly_biased", "most biased"), ("mostly_unbiased", "fewer biased"))
 """Columns that add up to one, from the most to the least biased split, and what they are called in figures."""
 
+_COLUMNS = [
+    "model", "condition", "kind", "roles", "questions", "trials", *(name for name, _ in PARTS), "flip_rate",
+    "flip_rate_low", "flip_rate_high", "fleiss_kappa", "krippendorff_alpha", "share_role", "share_question",
+    "share_trial", "standard_error", "standard_error_one_more_trial", "standard_error_twice_roles", "verdicts_changed",
+]  # fmt: skip
+
 
 def consistency(run: Run) -> pd.DataFrame:
     """Compute how far the trials of a question agree, by condition and kind.
@@ -33,20 +39,21 @@ def consistency(run: Run) -> pd.DataFrame:
             chosen = run.questions.select(kind=kind) & (trials.planned > 0)
             if not chosen.any():
                 continue
-            results, role = trials.results[chosen], run.questions.role[chosen]
+            planned = int(trials.planned[chosen].max())
+            # A run may have more trials under another condition.
+            results, role = trials.results[chosen, :planned], run.questions.role[chosen]
             found = patterns(results)
-            several = results.shape[1] > 1
             flips, parts = flip_rate(results, role), components(results, role)
             share_role, share_question, share_trial = parts.shares
-            whole = found.questions if several and found.questions else float("nan")
+            whole = found.questions if found.questions and planned > 1 else float("nan")
             rows.append(
                 {
                     "model": run.info.model,
                     "condition": condition.value,
-                    "kind": kind or ALL,
+                    "kind": kind.value if kind else ALL,
                     "roles": parts.roles,
                     "questions": found.questions,
-                    "trials": int(trials.planned[chosen].max()),
+                    "trials": planned,
                     "consistent": found.consistent / whole,
                     "mostly_biased": found.mostly_biased / whole,
                     "mostly_unbiased": found.mostly_unbiased / whole,
@@ -64,4 +71,4 @@ def consistency(run: Run) -> pd.DataFrame:
                     "verdicts_changed": verdicts_changed(results),
                 }
             )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=_COLUMNS)

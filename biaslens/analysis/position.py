@@ -10,6 +10,15 @@ from biaslens.analysis.frame import BIASED, KINDS, MIRRORS, NOTHING, VALID, Run,
 from biaslens.schema import Condition, Kind, Mirror
 from biaslens.stats import Mean, clustered_mean
 
+_POSITION_COLUMNS = [
+    "model", "condition", "position", "trials", "roles", "share", "expected", "excess", "excess_low", "excess_high",
+    "p",
+]  # fmt: skip
+_MIRROR_COLUMNS = [
+    "model", "condition", "kind", "mirror", "pairs", "roles", "neither", "one", "held", "form", "form_low", "form_high",
+    "form_among_two",
+]  # fmt: skip
+
 
 def option_position(run: Run) -> pd.DataFrame:
     """Compare where the options stood that were taken with where they would stand by chance.
@@ -29,7 +38,7 @@ def option_position(run: Run) -> pd.DataFrame:
     if run.info.meta.get("shuffle_options"):
         for condition, trials in run.conditions.items():
             rows += _positions(run, condition, trials)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=_POSITION_COLUMNS)
 
 
 def _positions(run: Run, condition: Condition, trials: Trials) -> list[dict[str, object]]:
@@ -87,7 +96,7 @@ def mirrored(run: Run) -> pd.DataFrame:
                 )
                 if len(chosen):
                     rows.append(_mirror_row(run, condition, kind, mirror, chosen))
-    return pd.DataFrame([row for row in rows if row["pairs"]])
+    return pd.DataFrame([row for row in rows if row["pairs"]], columns=_MIRROR_COLUMNS)
 
 
 def _mirror_row(

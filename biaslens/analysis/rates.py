@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, NOTHING, STATES, VALID, Questions, Run, Trials
+from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, NOTHING, STATES, VALID, Questions, Run
 from biaslens.schema import Condition
 from biaslens.stats import biased_majority, clustered_rates, coverage
 
@@ -21,6 +21,8 @@ ALL = "all"
 
 UNKNOWN = "unknown"
 """Stands for the target of questions of which none is recorded."""
+
+ABSTAINED = "abstained_trials"
 
 
 def rates(
@@ -46,8 +48,18 @@ def rates(
         roles ``attribute`` and ``role``), ``roles``, ``questions``, ``biased_questions``, ``planned_trials``,
         ``valid_trials``, ``biased_trials``, ``unbiased_trials``, ``refused_trials``, ``invalid_trials``,
         ``error_trials``, ``unjudged_trials``, ``unasked_trials``, ``coverage``, ``bias_rate``, ``bias_rate_low``,
-        ``bias_rate_high``, ``standard_error``. Rates are NaN without a valid trial, intervals with a single role.
+        ``bias_rate_high``, ``standard_error``. Rates are NaN without a valid trial. Intervals are clustered by role,
+        and NaN with a single one; in rows by role they are clustered by question, and say how far other questions to
+        the same role might differ.
     """
+    frame = grouped(run, by, totals=totals, conditions=conditions)
+    return frame[[name for name in frame.columns if name != ABSTAINED]]
+
+
+def grouped(
+    run: Run, by: Sequence[By], *, totals: Sequence[By], conditions: Sequence[Condition] | None = None
+) -> pd.DataFrame:
+    """Make the table of `rates`, and a column `ABSTAINED`: trials that took the last option of a choice."""
     names = _columns(by)
     frames = [
         _of_condition(run, condition, names, frozenset(totals))
@@ -63,81 +75,95 @@ def _columns(by: Sequence[By]) -> tuple[By, ...]:
 
 
 def _of_condition(run: Run, condition: Condition, by: tuple[By, ...], totals: frozenset[By]) -> pd.DataFrame:
-    questions, trials = run.questions, run.trials(condition)
+    trials = run.trials(condition)
     chosen = np.flatnonzero(trials.planned)
-    labels = {name: _label(questions, name)[chosen] for name in by}
-    measures = _measures(trials)[chosen]
-    tables = [_groups(questions.role[chosen], labels, measures, whole) for whole in _subsets(by, totals)]
-    frame = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+    codes = {name: _codes(run.questions, name)[chosen] for name in by}
+    last = (trials.taken == run.questions.options[:, None] - 1) & (trials.taken != NOTHING)
+    majority = biased_majority(trials.biased, trials.planned)
+    measures = np.column_stack([trials.counts, majority, last.sum(axis=1)])[chosen]
+    role = run.questions.role[chosen]
+    parts = [_groups(role, codes, measures, whole) for whole in _subsets(by, totals)]
+    group = np.concatenate([keys for keys, _ in parts])
+    frame = pd.concat([numbers for _, numbers in parts], ignore_index=True)
+    for place, name in enumerate(by):
+        frame.insert(place, name, np.array([ALL, *_labels(run.questions, name)], dtype=object)[group[:, place] + 1])
     frame.insert(0, "condition", condition.value)
     frame.insert(0, "model", run.info.model)
-    return frame.sort_values(list(by), key=_order, kind="stable", ignore_index=True) if by else frame
+    if by:
+        frame = frame.iloc[np.lexsort(tuple(group.T[::-1]))]
+    return frame.reset_index(drop=True)
 
 
 def _subsets(by: tuple[By, ...], totals: frozenset[By]) -> list[frozenset[By]]:
-    """Every set of columns that are summed over."""
+    """Every set of columns that are summed over; never the attribute of a role alone."""
     found: list[frozenset[By]] = [frozenset()]
     for name in by:
         if name in totals:
             found += [subset | {name} for subset in found]
-    return found
+    return [subset for subset in found if not ("role" in by and "attribute" in subset and "role" not in subset)]
 
 
-def _label(questions: Questions, by: By) -> NDArray[np.object_]:
-    if by == "attribute":
-        return np.array([*map(str, ATTRIBUTES)], dtype=object)[questions.attribute]
-    if by == "kind":
-        return np.array([*map(str, KINDS)], dtype=object)[questions.kind]
+def _codes(questions: Questions, by: By) -> NDArray[np.int64]:
+    """Position of each question's group in `_labels`; of totals it is -1, so that they come first."""
     if by == "target":
-        # `NOTHING` is -1: the last one.
-        assert NOTHING == -1
-        return np.array([*map(str, ATTRIBUTES), UNKNOWN], dtype=object)[questions.target]
-    return np.array([*questions.role_names, ""], dtype=object)[questions.role]
+        return np.where(questions.target == NOTHING, len(ATTRIBUTES), questions.target)
+    return questions.attribute if by == "attribute" else questions.kind if by == "kind" else questions.role
 
 
-def _measures(trials: Trials) -> NDArray[np.int64]:
-    """The states, and whether the question is biased, shape (Q, 8)."""
-    return np.column_stack([trials.counts, biased_majority(trials.biased, trials.planned)])
+def _labels(questions: Questions, by: By) -> Sequence[str]:
+    if by == "role":
+        return questions.role_names
+    return [str(name) for name in KINDS] if by == "kind" else [*map(str, ATTRIBUTES), UNKNOWN]
 
 
 def _groups(
-    role: NDArray[np.int64], labels: Mapping[By, NDArray[np.object_]], measures: NDArray[np.int64], whole: frozenset[By]
-) -> pd.DataFrame:
-    keys = pd.DataFrame(
-        {name: ALL if name in whole else values for name, values in labels.items()}, index=range(len(role))
-    )
-    group = (
-        keys.groupby(list(keys.columns), sort=False).ngroup().to_numpy() if len(keys.columns) else np.zeros_like(role)
-    )
-    first = np.unique(group, return_index=True)[1]
-    groups = len(first)
-    # By group and role, only where there are questions: groups by role are many and nearly empty.
-    pairs, place = np.unique(np.column_stack([group, role]), axis=0, return_inverse=True)
-    by_role = np.zeros((len(pairs), measures.shape[1] + 1), dtype=np.int64)
-    np.add.at(by_role, place.reshape(-1), np.column_stack([measures, np.ones(len(role), dtype=np.int64)]))
-    sums = np.zeros((groups, by_role.shape[1]), dtype=np.int64)
-    np.add.at(sums, pairs[:, 0], by_role)
-    biased, valid = by_role[:, BIASED], by_role[:, : len(STATES)][:, VALID].sum(axis=1)
-    column = pd.Series(pairs[:, 0]).groupby(pairs[:, 0]).cumcount().to_numpy()
-    width = int(column.max()) + 1 if len(column) else 0
-    padded = np.zeros((2, groups, width), dtype=np.int64)
-    padded[0, pairs[:, 0], column], padded[1, pairs[:, 0], column] = biased, valid
+    role: NDArray[np.int64], codes: Mapping[By, NDArray[np.int64]], measures: NDArray[np.int64], whole: frozenset[By]
+) -> tuple[NDArray[np.int64], pd.DataFrame]:
+    """Codes (G, columns) and numbers of the groups, summed over the columns in `whole`."""
+    columns = [np.full_like(role, -1) if name in whole else values for name, values in codes.items()]
+    code = np.zeros_like(role)
+    for values in columns:
+        code = code * (values.max(initial=-1) + 2) + values + 1
+    _, start, group = np.unique(code, return_index=True, return_inverse=True)
+    groups = len(start)
+    keys = np.column_stack([values[start] for values in columns]) if columns else np.zeros((groups, 0), dtype=np.int64)
+    one_role = "role" in codes and "role" not in whole
+    sums = _sum(group, measures, groups)
+    # By group and cluster, only where there are questions: groups by role are many and nearly empty.
+    first, cluster = _clusters(group, np.arange(len(role)) if one_role else role)
+    by_cluster = _sum(cluster, measures, len(first))
+    of = group[first]
+    column = np.arange(len(of)) - np.searchsorted(of, of)
+    padded = np.zeros((2, groups, int(column.max(initial=-1)) + 1), dtype=np.int64)
+    padded[0, of, column] = by_cluster[:, BIASED]
+    padded[1, of, column] = by_cluster[:, : len(STATES)][:, VALID].sum(axis=1)
     rate = clustered_rates(padded[0], padded[1])
     planned = sums[:, : len(STATES)].sum(axis=1)
-    frame = keys.iloc[first].reset_index(drop=True)
-    frame["roles"] = np.bincount(pairs[:, 0], minlength=groups)
-    frame["questions"] = sums[:, -1]
-    frame["biased_questions"] = sums[:, len(STATES)]
-    frame["planned_trials"], frame["valid_trials"] = planned, rate.trials
-    for code, state in enumerate(STATES):
-        frame[f"{state}_trials"] = sums[:, code]
-    frame["coverage"] = coverage(rate.trials, planned)
-    frame["bias_rate"], frame["bias_rate_low"], frame["bias_rate_high"] = rate.rate, rate.low, rate.high
-    frame["standard_error"] = rate.standard_error
-    return frame
+    numbers = {
+        "roles": np.ones(groups, dtype=np.int64) if one_role else np.bincount(of, minlength=groups),
+        "questions": np.bincount(group, minlength=groups),
+        "biased_questions": sums[:, len(STATES)],
+        "planned_trials": planned,
+        "valid_trials": rate.trials,
+        **{f"{state}_trials": sums[:, code] for code, state in enumerate(STATES)},
+        "coverage": coverage(rate.trials, planned),
+        "bias_rate": rate.rate,
+        "bias_rate_low": rate.low,
+        "bias_rate_high": rate.high,
+        "standard_error": rate.standard_error,
+        ABSTAINED: sums[:, len(STATES) + 1],
+    }
+    return keys, pd.DataFrame(numbers)
 
 
-def _order(column: pd.Series) -> pd.Series:
-    """Totals first, then attributes and kinds in their own order, then names."""
-    known = {ALL: 0} | {str(name): place for names in (ATTRIBUTES, KINDS) for place, name in enumerate(names, 1)}
-    return column.map(lambda name: (known.get(name, len(known)), name))
+def _clusters(group: NDArray[np.int64], cluster: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each pair of group and cluster first stands, in their order, and the pair of each question."""
+    code = group * (cluster.max(initial=0) + 1) + cluster
+    _, first, pair = np.unique(code, return_index=True, return_inverse=True)
+    return first, pair
+
+
+def _sum(group: NDArray[np.int64], measures: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
+    # Counts are far below 2**53, where floats are exact.
+    columns = [np.bincount(group, column, minlength=groups) for column in measures.T]
+    return np.column_stack(columns).astype(np.int64)

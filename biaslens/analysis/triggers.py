@@ -17,7 +17,10 @@ _TRIGGER_COLUMNS = ["condition", "kind", "k", "models", "questions", "share", "s
 
 
 def top_roles(run: Run, *, condition: Condition = Condition.ROLE, limit: int | None = None) -> pd.DataFrame:
-    """Sort the roles of a run by their bias rate, the most biased first; columns as in `rates` by role."""
+    """Sort the roles of a run by their bias rate, the most biased first; columns as in `rates` by role.
+
+    Picked because they are the highest of many, their rates would be lower in a repetition.
+    """
     frame = rates(run, ["role"], conditions=[condition])
     frame = frame[frame["valid_trials"] > 0].sort_values(
         ["bias_rate", "valid_trials", "attribute", "role"], ascending=[False, False, True, True], ignore_index=True
@@ -33,9 +36,9 @@ def top_questions(
     Returns
     -------
     DataFrame
-        A row a question that triggers at least one model. Columns: ``condition``, ``question_id``, ``attribute``, ``role``, ``kind``,
-        ``models`` (that have it planned), ``triggered`` (models with a biased majority), ``valid_trials``,
-        ``biased_trials``, ``bias_rate``.
+        A row a question that triggers at least one model. Columns: ``condition``, ``question_id``, ``attribute``,
+        ``role``, ``kind``, ``models`` (that have it planned), ``triggered`` (models with a biased majority),
+        ``valid_trials``, ``biased_trials``, ``bias_rate`` (all models together). `question_texts` reads the texts.
     """
     table = align(runs, condition)
     roles = [table.roles[code] for code in table.role]
@@ -54,7 +57,9 @@ def top_questions(
     )
     rows["bias_rate"] = share(rows["biased_trials"].to_numpy(), rows["valid_trials"].to_numpy())
     rows = rows[rows["triggered"] > 0].sort_values(
-        ["triggered", "bias_rate", "question_id"], ascending=[False, False, True], ignore_index=True
+        ["triggered", "bias_rate", "valid_trials", "question_id"],
+        ascending=[False, False, False, True],
+        ignore_index=True,
     )
     return rows if limit is None else rows.head(limit)
 

@@ -81,6 +81,8 @@ class Components:
         extra_trials
             Trials more a question.
         """
+        if not self.roles:
+            return float("nan")
         r, m = self.roles * roles, self.questions_per_role * questions
         t = self.trials_per_question + extra_trials
         return float(np.sqrt(self.role / r + self.question / (r * m) + self.trial / (r * m * t)))
