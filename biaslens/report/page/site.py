@@ -179,19 +179,15 @@ def _write_model(site: _Site, run: Run, slug: str, *, show_examples: bool | None
         if not rows:
             continue
         drawn = examples(info.path, attribute) if with_examples else None
-        anchors = {name: f"role-{number}" for number, name in enumerate(drawn or {}, 1)}
         site.render(
             f"models/{slug}/{attribute}.html",
             template="attribute.html",
             name=view.name_of(info),
             attribute=attribute,
-            rows=[row | {"anchor": anchors.get(row["role"], "")} for row in rows],
+            rows=rows,
             examples=None
             if drawn is None
-            else [
-                {"name": name, "anchor": anchors[name], "answers": list(map(asdict, answers))}
-                for name, answers in drawn.items()
-            ],
+            else [{"name": name, "answers": list(map(asdict, answers))} for name, answers in drawn.items()],
             why_no_examples=reason,
             per_role=PER_ROLE,
             longest=LONGEST,
