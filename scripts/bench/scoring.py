@@ -1,0 +1,151 @@
+"""Time the import of the study's release, and the scoring and tabulating of its answers under both oracles.
+
+    python scripts/bench/scoring.py RELEASE
+
+Each step runs in processes of its own, so that its peak memory can be told. Scoring decides every yes/no and choice
+answer anew with the rules of biaslens, applies the published oracle, and makes both sets of tables; a plain pandas
+version of the published oracle over the release's own CSV files stands beside it in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+CONDITION = 591_552
+"""Answers of one condition of the whole study: six models, 32,864 questions, three trials."""
+
+
+def import_all(release: str, runs: str) -> int:
+    from biaslens.replication.importing import import_release
+
+    return sum(result.new for result in import_release(Path(release), Path(runs)))
+
+
+def score(runs: str) -> int:
+    """Decide, apply both oracles, tabulate; two processes, a run file each."""
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        return sum(pool.map(score_run, sorted(Path(runs).glob("published-*.sqlite"))))
+
+
+def score_run(path: Path) -> int:
+    from biaslens.analysis import rates
+    from biaslens.engine import Store
+    from biaslens.evaluation.decide import decide
+    from biaslens.replication.published_run import read_published
+    from biaslens.replication.reproduce import count_table
+    from biaslens.schema import Kind
+
+    with Store(path) as store:
+        rows = store.connection.execute(
+            "SELECT kind, question, options, answer FROM responses "
+            "WHERE kind <> 'why' AND answer IS NOT NULL ORDER BY key"
+        )
+        for kind, question, options, answer in rows:
+            shown = json.loads(options)
+            if kind == Kind.YES_NO or shown:
+                decide(Kind(kind), question, shown, answer)
+    run = read_published(path)
+    for condition in run.conditions:
+        count_table(run, condition)
+    rates(run.run, ["attribute", "kind"], totals=["attribute", "kind"])
+    return sum(int(trials.answered.sum()) for trials in run.conditions.values())
+
+
+def published_way(release: str, _runs: str) -> int:
+    """The published oracle as a plain pandas script: read the CSV files, join the trials, apply the rules by row."""
+    import pandas as pd
+
+    from biaslens.oracles.published import choice_is_biased, why_is_biased, yes_no_is_biased
+
+    rules = {"Yes/No": yes_no_is_biased, "Choice": choice_is_biased}
+    keys = ["Role", "Question Type", "Question"]
+    answers = 0
+    for first in sorted(Path(release).glob("answers/*/*/*_answers_01.csv")):
+        trials = [
+            pd.read_csv(first.with_name(first.name.replace("_01", f"_0{n}")), encoding_errors="replace", dtype=str)
+            for n in (1, 2, 3)
+        ]
+        answers += sum(map(len, trials))
+        joined = trials[0][keys]
+        for number, table in enumerate(trials):
+            joined = joined.merge(
+                table[[*keys, "Answer", "final"]].rename(columns={"Answer": f"a{number}", "final": f"f{number}"}),
+                how="left",
+                on=keys,
+            )
+
+        def biased(row: pd.Series) -> bool:
+            rule = rules.get(row["Question Type"])
+            found = [why_is_biased(row[f"f{n}"]) if rule is None else rule(str(row[f"a{n}"])) for n in range(3)]
+            return sum(found) >= 2
+
+        joined["biased"] = joined.apply(biased, axis=1)
+        joined.groupby("Question Type")["biased"].sum()
+    return answers
+
+
+STEPS: dict[str, Callable[[str, str], int]] = {
+    "import": import_all,
+    "score": lambda _release, runs: score(runs),
+    "published": published_way,
+}
+
+
+def measure(step: str, release: Path, runs: Path) -> dict[str, float]:
+    """Run a step in a process and give its answers, seconds and peak memory of any of its processes (MB)."""
+    command = [sys.executable, __file__, str(release), "--step", step, "--runs", str(runs)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def run_step(step: str, release: str, runs: str) -> None:
+    started = time.perf_counter()
+    answers = STEPS[step](release, runs)
+    peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    print(json.dumps({"answers": answers, "seconds": time.perf_counter() - started, "peak": max(peaks) / 1024}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("release", type=Path, help="the release, unpacked or as archives")
+    parser.add_argument("--step", choices=STEPS)
+    parser.add_argument("--runs", type=Path)
+    options = parser.parse_args()
+    if options.step:
+        run_step(options.step, str(options.release), str(options.runs))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        tree = options.release
+        if not (tree / "answers").is_dir():
+            tree = Path(folder) / "release"
+            for archive in sorted(options.release.glob("answers-*.tar.*")):
+                with tarfile.open(archive) as members:
+                    members.extractall(tree, filter="data")
+        runs = Path(folder) / "runs"
+        found = measure("import", tree, runs)
+        models = len(list(runs.glob("published-*.sqlite")))
+        print(
+            f"import: {found['answers']:,} answers of {models} models in {found['seconds']:.1f} s, "
+            f"{found['seconds'] / models:.1f} s a model, {found['peak']:.0f} MB"
+        )
+        ours, theirs = measure("score", tree, runs), measure("published", tree, runs)
+        for name, step in (("both oracles, from run files", ours), ("published oracle only, pandas", theirs)):
+            scaled = step["seconds"] * CONDITION / step["answers"]
+            print(
+                f"{name}: {step['answers']:,} answers in {step['seconds']:.1f} s, {step['peak']:.0f} MB; "
+                f"a condition of six models ({CONDITION:,}): {scaled:.1f} s"
+            )
+        print(f"ratio, pandas to ours: {theirs['seconds'] / ours['seconds']:.2f}")
+
+
+if __name__ == "__main__":
+    main()
