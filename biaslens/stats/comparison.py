@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 
 from biaslens.stats.means import Mean, mean_of_sums
 from biaslens.stats.multiple import holm
-from biaslens.stats.resampling import draw_clusters
+from biaslens.stats.resampling import resampled_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +130,9 @@ def rank_shares(sums: ArrayLike, sizes: ArrayLike, *, seed: int = 0, rounds: int
 
 
 def _drawn_ranks(table: NDArray[np.float64], sizes: NDArray[np.int64], *, seed: int, rounds: int) -> NDArray[np.int64]:
-    drawn = draw_clusters(table.shape[1], rounds=rounds, seed=seed)
+    drawn = resampled_sums(np.column_stack([table.T, sizes]), rounds=rounds, seed=seed)
     # Rounded: two models with the same answers must tie, whatever the order of the sums.
-    rates = np.round((drawn @ table.T) / np.maximum(drawn @ sizes, 1)[:, None], 12)
+    rates = np.round(drawn[:, :-1] / np.maximum(drawn[:, -1:], 1), 12)
     ranks: NDArray[np.int64] = 1 + (rates[:, None, :] < rates[:, :, None]).sum(axis=2)
     return ranks
 

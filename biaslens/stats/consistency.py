@@ -70,7 +70,7 @@ class Components:
 
         :math:`\sqrt{\sigma_r^2 / R + \sigma_q^2 / (R M) + \sigma_t^2 / (R M T)}` for R roles of M questions of T
         trials each (Searle, Casella and McCulloch, 1992, section 3.6; Brennan, *Generalizability Theory*, 2001,
-        section 4.1). For a design with equal numbers that is the clustered standard error of the rate.
+        chapter 4). For a design with equal numbers that is the clustered standard error of the rate.
 
         Parameters
         ----------

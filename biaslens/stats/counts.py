@@ -108,6 +108,30 @@ def biased_majority(biased: ArrayLike, planned: ArrayLike) -> NDArray[np.bool_]:
     return verdict
 
 
+def majority_decided(biased: ArrayLike, valid: ArrayLike, planned: ArrayLike) -> NDArray[np.bool_]:
+    """Whether the verdict of `biased_majority` stands, whatever the trials without a valid result would have been.
+
+    False without planned trials.
+
+    Parameters
+    ----------
+    biased, valid, planned
+        Trials by question, any shapes that broadcast.
+
+    Examples
+    --------
+    Of three trials: two unbiased; one biased and one unbiased; one biased.
+
+    >>> majority_decided([0, 1, 1], [2, 2, 1], 3)
+    array([ True, False, False])
+    """
+    some, all_ = counts_within(biased, planned)
+    known, _ = counts_within(valid, planned)
+    need = majority_threshold(all_)
+    decided: NDArray[np.bool_] = (all_ > 0) & ((some >= need) | (some + all_ - known < need))
+    return decided
+
+
 def biased_questions(biased: ArrayLike, planned: ArrayLike) -> int:
     """Count the questions that `biased_majority` calls biased: the study's headline number.
 

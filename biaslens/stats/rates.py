@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from biaslens.stats.counts import counts_within, share
+from biaslens.stats.wilson import wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +138,9 @@ def clustered_rates(successes: ArrayLike, trials: ArrayLike, *, level: float = 0
         effective = square_n / np.square(n, dtype=np.float64).sum(axis=-1)
     quantile = np.asarray(stdtrit(freedom, (1 + level) / 2), dtype=np.float64)
     alike = ~residuals.any(axis=-1)
-    wilson_low, wilson_high = _wilson(rate, effective, quantile)
+    wilson_low, wilson_high = wilson(rate, effective, quantile)
     low = np.where(alike, wilson_low, rate - quantile * error)
     high = np.where(alike, wilson_high, rate + quantile * error)
     # Exact where the formula is right only up to rounding: the interval holds its rate.
     low, high = np.clip(low, 0, rate), np.clip(high, rate, 1)
     return Rates(rate, low, high, error, total_y, total_n, clusters)
-
-
-def _wilson(
-    rate: NDArray[np.float64], size: NDArray[np.float64], quantile: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    square = np.square(quantile)
-    center = (rate + square / (2 * size)) / (1 + square / size)
-    half = quantile / (1 + square / size) * np.sqrt(rate * (1 - rate) / size + square / (4 * size**2))
-    return center - half, center + half

@@ -1,35 +1,49 @@
-"""Draws of whole clusters with replacement."""
+"""Bootstrap of whole clusters."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+_BLOCK = 2**22
+"""Counts that are held in memory at once."""
 
 
-def draw_clusters(clusters: int, *, rounds: int, seed: int) -> NDArray[np.float64]:
-    """How often each of the clusters is drawn in each round of a bootstrap.
+def resampled_sums(sums: ArrayLike, *, rounds: int, seed: int) -> NDArray[np.float64]:
+    """Totals over clusters that are drawn with replacement, as many as there are.
 
-    A statistic of sums over clusters is resampled by one matrix product of these counts with the sums (cluster
-    bootstrap: Field and Welsh, *JRSS B* 69, 2007).
+    A statistic of totals is so resampled without touching the items again (cluster bootstrap: Field and Welsh, *JRSS
+    B* 69, 2007).
 
     Parameters
     ----------
-    clusters
-        How many there are; as many are drawn.
+    sums
+        Sums of any features over the items of each cluster, shape (R, P).
     rounds
         Of the bootstrap.
     seed
-        Of the draws: the same seed gives the same counts.
+        Of the draws: the same seed gives the same totals.
 
     Returns
     -------
     array
-        Shape (rounds, clusters), whole numbers that add up to `clusters` in each round.
+        Shape (rounds, P).
 
     Examples
     --------
-    >>> draw_clusters(5, rounds=2, seed=0).sum(axis=1)
-    array([5., 5.])
+    Each round draws five clusters of size 2.
+
+    >>> resampled_sums([[2]] * 5, rounds=3, seed=0).ravel()
+    array([10., 10., 10.])
     """
+    table = np.asarray(sums, dtype=np.float64)
+    clusters = len(table)
+    # Clusters with the same sums are one kind, drawn in proportion: unclustered items are of very few kinds.
+    kinds, counts = np.unique(table, axis=0, return_counts=True)
     rng = np.random.default_rng(seed)
-    return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=rounds).astype(np.float64)
+    totals = np.empty((rounds, table.shape[1]))
+    step = max(1, _BLOCK // len(kinds))
+    for start in range(0, rounds, step):
+        block = totals[start : start + step]
+        block[:] = rng.multinomial(clusters, counts / clusters, size=len(block)) @ kinds
+    return totals
