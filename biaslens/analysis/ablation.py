@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, Trials
 from biaslens.analysis.rates import ALL
 from biaslens.schema import Attribute, Condition, Kind
-from biaslens.stats import biased_majority, clustered_mean, holm, majority_threshold, mcnemar
+from biaslens.stats import biased_majority, clustered_mean, holm, majority_decided, mcnemar
 
 _TESTS = ("p", "p_mcnemar")
 
@@ -99,12 +99,6 @@ def ablation_by_role(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.
     return frame.iloc[np.argsort(-np.abs(moved), kind="stable")].reset_index(drop=True)
 
 
-def decided(trials: Trials) -> NDArray[np.bool_]:
-    """Whether the majority verdict of each question stands, whatever the trials without a valid result had been."""
-    need = majority_threshold(trials.planned)
-    return (trials.planned > 0) & ((trials.biased >= need) | (trials.planned - trials.valid + trials.biased < need))
-
-
 class _Paired:
     """Rates and verdicts of every question under both conditions."""
 
@@ -117,7 +111,7 @@ class _Paired:
             self.other: NDArray[np.float64] = second.biased / second.valid
         self.difference: NDArray[np.float64] = self.rate - self.other
         self._verdict, self._other_verdict = (biased_majority(arm.biased, arm.planned) for arm in (first, second))
-        self._decided = decided(first) & decided(second)
+        self._decided = _decided(first) & _decided(second)
 
     def keys(self, attribute: Attribute | None, kind: Kind | None) -> dict[str, str]:
         return {
@@ -153,3 +147,7 @@ class _Paired:
             "odds_ratio_high": verdicts.odds_ratio_high,
             "p_mcnemar": verdicts.p,
         }
+
+
+def _decided(trials: Trials) -> NDArray[np.bool_]:
+    return majority_decided(trials.biased, trials.valid, trials.planned)

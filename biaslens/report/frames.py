@@ -1,4 +1,4 @@
-"""Write the tables of the analyses: CSV for programs, Markdown and LaTeX for papers."""
+"""Tables of the analyses for programs: CSV files, and records for JSON."""
 
 from __future__ import annotations
 
@@ -20,6 +20,23 @@ def write_csv(frame: pd.DataFrame, path: Path) -> Path:
     with replacing(path) as temporary:
         shown.to_csv(temporary, index=False, lineterminator="\n", encoding="utf-8")
     return path
+
+
+def json_records(frame: pd.DataFrame) -> list[dict[str, object]]:
+    """Give the rows of a table for JSON, which has no NaN and no infinity: both become null.
+
+    Examples
+    --------
+    >>> json_records(pd.DataFrame({"p": [1e-80, math.nan], "k": [1, 2]}))
+    [{'p': 1e-80, 'k': 1}, {'p': None, 'k': 2}]
+    """
+    return [{str(name): _jsonable(value) for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _jsonable(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return None if value is pd.NA else value
 
 
 def _number(value: float, *, exact: bool) -> str:

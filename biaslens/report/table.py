@@ -111,7 +111,7 @@ def _heading(summary: Summary) -> Text:
     text = Text()
     for label, value in lines:
         text.append(f"{label:<12} ", style="bold")
-        text.append(_printable(value) + "\n")
+        text.append(printable(value) + "\n")
     text.rstrip()
     return text
 
@@ -176,6 +176,12 @@ def _percent(value: float) -> str:
     return _EMPTY if math.isnan(value) else f"{100 * value:.1f} %"
 
 
-def _printable(text: str) -> str:
-    """Text of unknown origin without control characters, which could steer the terminal."""
+def printable(text: str) -> str:
+    r"""Replace the control characters in a text of unknown origin: they could steer the terminal.
+
+    Examples
+    --------
+    >>> printable("a\x1b[2Jb")
+    'a�[2Jb'
+    """
     return "".join(character if character.isprintable() else "�" for character in text)

@@ -14,6 +14,7 @@ from biaslens.analysis import (
     abstention,
     compare,
     consistency,
+    distinct_names,
     mirrored,
     option_position,
     rates,
@@ -41,7 +42,7 @@ def tables(runs: Sequence[Run], *, force: bool = False) -> dict[str, pd.DataFram
     Parameters
     ----------
     runs
-        One or more.
+        One or more. Those of one model are told apart by the names of their files.
     force
         Put runs together that asked or judged differently.
 
@@ -52,6 +53,7 @@ def tables(runs: Sequence[Run], *, force: bool = False) -> dict[str, pd.DataFram
     """
     if len(runs) > 1 and not force:
         require_comparable([summarise(run) for run in runs])
+    runs = distinct_names(runs)
     each: dict[str, list[pd.DataFrame]] = {}
     for run in runs:
         for name, frame in _of_run(run):
@@ -61,7 +63,10 @@ def tables(runs: Sequence[Run], *, force: bool = False) -> dict[str, pd.DataFram
         for name, frames in each.items()
         if (filled := [frame for frame in frames if len(frame)])
     }
-    found["top_questions"] = top_questions(runs, limit=QUESTIONS_LISTED)
+    conditions = [condition for condition in Condition if any(condition in run.conditions for run in runs)]
+    if conditions:
+        tops = [top_questions(runs, condition=condition, limit=QUESTIONS_LISTED) for condition in conditions]
+        found["top_questions"] = pd.concat(tops, ignore_index=True)
     if len(runs) > 1:
         found |= _over_runs(runs)
     return {name: frame for name, frame in found.items() if len(frame)}
