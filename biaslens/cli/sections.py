@@ -103,10 +103,10 @@ def _print_questions(runs: Sequence[Run], frame: pd.DataFrame) -> None:
 
 
 def _rates(rows: pd.DataFrame) -> Columns:
-    counts = zip(rows["biased_questions"], rows["questions"], strict=True)
+    counts = zip(rows["biased_questions"], rows["questions"], rows["valid_trials"], strict=True)
     return {
         "kind": list(rows["kind"]),
-        "biased questions": [f"{biased:,} of {questions:,}" for biased, questions in counts],
+        "biased questions": [f"{biased:,} of {all_:,}" if valid else f"– of {all_:,}" for biased, all_, valid in counts],
         "bias rate": intervals(rows, "bias_rate"),
         "coverage": [percent(value) for value in rows["coverage"]],
     }
