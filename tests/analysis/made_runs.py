@@ -14,9 +14,16 @@ BIASED, UNBIASED, INVALID = (STATES.index(name) for name in ("biased", "unbiased
 
 
 def made_run(
-    seed: int, *, roles: int = 22, per_kind: int = 4, trials: int = 3, invalid: float = 0.1, model: str = "made/model"
+    seed: int,
+    *,
+    roles: int = 22,
+    per_kind: int = 4,
+    trials: int = 3,
+    invalid: float = 0.1,
+    more: float = 0.15,
+    model: str = "made/model",
 ) -> Run:
-    """A run of the role and of no role; roles differ in how biased they are, and the role adds to it."""
+    """A run of the role and of no role; roles differ in how biased they are, and the role adds `more` to the chance."""
     rng = np.random.default_rng(seed)
     count = roles * per_kind * len(KINDS)
     role = np.repeat(np.arange(roles), per_kind * len(KINDS))
@@ -36,8 +43,8 @@ def made_run(
     )
     chance = rng.beta(1, 2, roles)[role] * rng.uniform(0, 1, count)
     conditions = {
-        condition: _trials(rng, np.minimum(1, chance + more), trials, invalid)
-        for condition, more in ((Condition.ROLE, 0.15), (Condition.NO_ROLE, 0.0))
+        condition: _trials(rng, np.minimum(1, chance + added), trials, invalid)
+        for condition, added in ((Condition.ROLE, more), (Condition.NO_ROLE, 0.0))
     }
     return Run(RunInfo.of(Path(f"{seed}.sqlite"), {"model": model}), questions, conditions)
 
