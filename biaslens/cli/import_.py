@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from biaslens.cli.options import PATH
 from biaslens.replication.importing import Imported, import_release
+from biaslens.replication.printed import MODEL_NAMES
 
 INCOMPLETE = 3
 _FAULTS_SHOWN = 10
@@ -44,6 +45,9 @@ def published_command(release: Path, out: Path) -> None:
             bar.clear()
             _say(imported)
             results.append(imported)
+    absent = [name for name in MODEL_NAMES if name not in {imported.model for imported in results}]
+    if absent and release.is_dir():
+        click.echo(f"not in this release: {', '.join(absent)}", err=True)
     if not all(imported.complete for imported in results):
         sys.exit(INCOMPLETE)
 

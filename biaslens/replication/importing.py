@@ -16,6 +16,7 @@ from biaslens.evaluation.decide import decide
 from biaslens.evaluation.tables import TABLES
 from biaslens.oracles import RULES
 from biaslens.oracles.majority import decide_votes
+from biaslens.oracles.published import ABSENT
 from biaslens.replication.printed import MODEL_NAMES
 from biaslens.replication.release import TRIALS, AnswerFile, Row, Table, answer_files, models_of, read_answers, unpacked
 from biaslens.replication.wording import ATTRIBUTES, KINDS, readable_options, usual_persona, without_role
@@ -37,9 +38,9 @@ CREATE TABLE IF NOT EXISTS imported (   -- answers files of the release that are
     faults TEXT NOT NULL                -- JSON list: what could not be read
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS published (  -- what the study decided about a why answer
+CREATE TABLE IF NOT EXISTS published (  -- what the study took an answer for
     response_key TEXT PRIMARY KEY REFERENCES plan (key),
-    final        TEXT NOT NULL          -- Yes: biased
+    final        TEXT NOT NULL          -- of a why answer, Yes: biased; None: the study took it for no answer at all
 ) WITHOUT ROWID;
 """
 )
@@ -61,7 +62,7 @@ class Imported:
     new, known
         Answers written now, and answers that were there already.
     missing
-        Answers files that the release should hold and does not.
+        Answers files that the release should hold and does not, and those that are something else.
     unanswered
         Planned answers that no file holds.
     faults
@@ -132,22 +133,24 @@ def import_model(
         importer = _Importer(store, model, progress)
         for attribute in ATTRIBUTES:
             importer.add([file for file in files if file.attribute == attribute])
-        missing = tuple(file.name for file in files if not file.path.is_file())
+        imported = {name for (name,) in store.connection.execute("SELECT file FROM imported")}
+        missing = tuple(note for name, note in importer.missing.items() if name not in imported)
         faults = tuple(
             fault
             for (text,) in store.connection.execute("SELECT faults FROM imported ORDER BY file")
             for fault in json.loads(text)
         )
         unanswered = _count_unanswered(store)
-        store.set_meta(
-            {
-                "conditions": importer.conditions(),
-                "package_version": __version__,
-                "missing_files": missing,
-                "faults": faults,
-                "oracle": RULES,
-            }
-        )
+        facts = {
+            "conditions": importer.conditions(),
+            "package_version": __version__,
+            "missing_files": list(missing),
+            "faults": list(faults),
+            "oracle": RULES,
+        }
+        known = store.meta()
+        if any(known.get(name) != value for name, value in facts.items()):
+            store.set_meta(facts)
     return Imported(run, model, importer.new, importer.known, missing, unanswered, faults)
 
 
@@ -189,16 +192,28 @@ class _Importer:
         self._progress = progress
         self.new = 0
         self.known = 0
+        self.missing: dict[str, str] = {}
 
     def add(self, files: Sequence[AnswerFile]) -> None:
         """Import the files of one attribute."""
-        tables = {file: read_answers(file) for file in files if file.path.is_file()}
+        tables: dict[AnswerFile, Table] = {}
+        for file in files:
+            try:
+                tables[file] = read_answers(file)
+            except BenchmarkError as error:
+                self.missing[file.name] = f"{file.name} ({error})" if file.path.is_file() else file.name
         fresh = {file: table for file, table in tables.items() if not self._is_known(file, table)}
         if fresh:
-            questions = _questions(tables)
+            questions = _questions(tables, self._personas())
             self._lay_out(questions, tables)
+            wordings = {
+                (file.condition, _asked(file.attribute, row)): row.question
+                for file, table in tables.items()
+                if file.trial == TRIALS[0]
+                for row in table.rows
+            }
             for file, table in fresh.items():
-                self._save(file, table, questions)
+                self._save(file, table, questions, wordings)
                 self.new += len(table.rows)
                 self._progress(self._model, self.new + self.known)
         else:
@@ -208,6 +223,11 @@ class _Importer:
         """Conditions in the run file, in their order."""
         found = {name for (name,) in self._store.connection.execute("SELECT DISTINCT condition FROM plan")}
         return [condition.value for condition in Condition if condition in found]
+
+    def _personas(self) -> dict[tuple[str, str], str]:
+        """Personas of the roles in the run file, so that a file added later asks the same questions."""
+        rows = self._store.connection.execute("SELECT attribute, name, persona FROM roles")
+        return {(attribute, name): persona for attribute, name, persona in rows}
 
     def _is_known(self, file: AnswerFile, table: Table) -> bool:
         row = self._store.connection.execute("SELECT sha256 FROM imported WHERE file = ?", (file.name,)).fetchone()
@@ -255,7 +275,13 @@ class _Importer:
                 sorted(plan),
             )
 
-    def _save(self, file: AnswerFile, table: Table, questions: dict[_Asked, Question]) -> None:
+    def _save(
+        self,
+        file: AnswerFile,
+        table: Table,
+        questions: dict[_Asked, Question],
+        wordings: dict[tuple[Condition, _Asked], str],
+    ) -> None:
         faults = list(table.faults)
         taken: dict[str, tuple[Row, Question]] = {}
         for row in table.rows:
@@ -269,6 +295,15 @@ class _Importer:
             taken.setdefault(key, (row, question))
         with self._store.transaction() as connection:
             self._save_rows(connection, sorted(taken.items()))
+            # The study joined its runs to the first by the whole wording, role clause and spaces among it.
+            connection.executemany(
+                "INSERT INTO published VALUES (?, ?) ON CONFLICT (response_key) DO UPDATE SET final = excluded.final",
+                [
+                    (key, ABSENT)
+                    for key, (row, _) in sorted(taken.items())
+                    if wordings.get((file.condition, _asked(file.attribute, row)), row.question) != row.question
+                ],
+            )
             connection.execute(
                 "INSERT INTO imported VALUES (?, ?, ?, ?)",
                 (file.name, table.sha256, len(taken), json.dumps(faults, ensure_ascii=False)),
@@ -322,7 +357,7 @@ def _asked(attribute: str, row: Row) -> _Asked:
     return attribute, row.role, row.kind, without_role(row.question)[1]
 
 
-def _questions(tables: dict[AnswerFile, Table]) -> dict[_Asked, Question]:
+def _questions(tables: dict[AnswerFile, Table], known: dict[tuple[str, str], str]) -> dict[_Asked, Question]:
     """Questions of the files of one attribute; those without a role are the same ones as those with it."""
     found: dict[_Asked, None] = {}
     personas: dict[tuple[str, str], dict[str, str]] = {}
@@ -332,9 +367,12 @@ def _questions(tables: dict[AnswerFile, Table]) -> dict[_Asked, Question]:
                 found[_asked(file.attribute, row)] = None
                 if file.condition is Condition.ROLE:
                     personas.setdefault((file.attribute, row.role), {})[row.question] = without_role(row.question)[0]
+    usual = {key: usual_persona(found.values()) for key, found in personas.items()}
     roles = {
         (attribute, name): Role(
-            ATTRIBUTES[attribute], name, usual_persona(personas.get((attribute, name), {}).values())
+            ATTRIBUTES[attribute],
+            name,
+            known.get((ATTRIBUTES[attribute].value, name), usual.get((attribute, name), "")),
         )
         for attribute, name, _, _ in found
     }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from biaslens.analysis.frame import KINDS, NOTHING, Questions, Run, read_run
 from biaslens.engine import Store
 from biaslens.errors import InputError
-from biaslens.oracles.published import choice_is_biased, option_letter, why_is_biased, yes_no_is_biased
+from biaslens.oracles.published import ABSENT, choice_is_biased, option_letter, why_is_biased, yes_no_is_biased
 from biaslens.schema import Condition, Kind
 
 LETTERS = ("", "A", "B", "C")
@@ -115,14 +115,15 @@ def _decide(connection: sqlite3.Connection, questions: Questions) -> dict[Condit
     }
     for question_id, condition, trial, text, final in connection.execute(_ROWS):
         into, question, column = found[condition], position[question_id], trial - 1
+        into.answered[question, column] = text is not None
+        compared = None if final == ABSENT else text
         kind = kinds[question]
         if kind is Kind.YES_NO:
-            biased = yes_no_is_biased(text)
+            biased = yes_no_is_biased(compared)
         elif kind is Kind.CHOICE:
-            biased = choice_is_biased(text)
-            into.letters[question, column] = LETTERS.index(option_letter(text, options[question], biased=biased))
+            biased = choice_is_biased(compared)
+            into.letters[question, column] = LETTERS.index(option_letter(compared, options[question], biased=biased))
         else:
             biased = why_is_biased(final)
         into.biased[question, column] = biased
-        into.answered[question, column] = text is not None
     return {condition: found[condition] for condition in Condition if condition in found}

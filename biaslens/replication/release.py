@@ -30,6 +30,7 @@ FOLDERS = {Condition.ROLE: "role", Condition.NO_ROLE: "without_role"}
 TRIALS = (1, 2, 3)
 
 COLUMNS = ("Role", "Question Type", "Question", "Answer", "LLM 1", "LLM 2", "LLM 3", "final")
+_QUESTION = COLUMNS.index("Question")
 
 _ARCHIVES = ("*.tar.xz", "*.tar.gz", "*.tgz", "*.tar")
 
@@ -81,9 +82,9 @@ def models_of(root: Path) -> list[str]:
 def unpacked(path: Path) -> Iterator[Iterator[Path]]:
     """Open a release: folders that hold ``answers/``, one after the other.
 
-    An unpacked release is one such folder. Of archives, those without answers are unpacked for good (they are small),
-    and the others one by one into a temporary folder, which is gone before the next, so that the release never lies
-    on the disk as a whole.
+    An unpacked release is one such folder. Archives are unpacked one by one, where they hold answers, into a temporary
+    folder that is gone before the next, so that the release never lies on the disk as a whole. One that cannot be
+    read is told of once the others are done.
 
     Parameters
     ----------
@@ -105,30 +106,26 @@ def unpacked(path: Path) -> Iterator[Iterator[Path]]:
 
 
 def _each_unpacked(archives: Sequence[Path]) -> Iterator[Path]:
+    unreadable: list[str] = []
     for archive in archives:
-        if not _has_answers(archive):
-            continue
         with tempfile.TemporaryDirectory(prefix="biaslens-") as folder:
             try:
                 with tarfile.open(archive) as members:
-                    members.extractall(folder, filter="data")
+                    members.extractall(folder, filter=_answers_only)  # noqa: S202 - the filter is stricter than "data"
             except (tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-                raise _unreadable(archive, error) from None
-            yield Path(folder)
+                reason = str(error).splitlines()[0].rstrip(" (:")
+                unreadable.append(f"{archive}: not a readable archive of the release ({reason})")
+                continue
+            # The release's folders may lie in another one within the archive.
+            for answers in sorted(Path(folder).rglob("answers")):
+                yield answers.parent
+    if unreadable:
+        raise BenchmarkError("; ".join(unreadable))
 
 
-def _has_answers(archive: Path) -> bool:
-    try:
-        with tarfile.open(archive) as members:
-            first = next((member.name for member in members if member.isfile()), "")
-    except (tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise _unreadable(archive, error) from None
-    return first.removeprefix("./").startswith("answers/")
-
-
-def _unreadable(archive: Path, error: Exception) -> BenchmarkError:
-    reason = str(error).splitlines()[0].rstrip(" (:")
-    return BenchmarkError(f"{archive}: not a readable archive of the release ({reason})")
+def _answers_only(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
+    is_answers = member.isfile() and "answers" in Path(member.name).parts[:-1]
+    return tarfile.data_filter(member, folder) if is_answers else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,19 +167,37 @@ def read_answers(file: AnswerFile) -> Table:
         faults.append(f"{file.name}: bytes that are not UTF-8 were replaced")
     # The lines of an answer may end in several ways, which the oracles do not mind and an answer keeps.
     reader = csv.reader(io.StringIO(text, newline=""))
-    rows: list[Row] = []
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        if tuple(header[: len(COLUMNS)]) != COLUMNS:
-            raise BenchmarkError(f"{file.path}: the first line must name {', '.join(COLUMNS)}")
-        for cells in reader:
-            if 0 < len(cells) < len(COLUMNS):
-                faults.append(f"{file.name}:{reader.line_num}: {len(cells)} of {len(COLUMNS)} cells, left out")
-            elif cells:
-                role, kind, question, answer, *judgements, final = cells[: len(COLUMNS)]
-                rows.append(Row(role, kind, question, answer, (judgements[0], judgements[1], judgements[2]), final))
-    except csv.Error as error:
-        faults.append(f"{file.name}:{reader.line_num}: not valid CSV from here on: {error}")
-    if not data.endswith(b"\n"):
+    lines = _lines(file, reader, faults)
+    header = [name.strip() for name in next(lines, [])]
+    if not set(COLUMNS) <= set(header):
+        raise BenchmarkError(f"{file.path}: the first line must name {', '.join(COLUMNS)}")
+    rows = tuple(_rows(file, lines, [header.index(name) for name in COLUMNS], faults, whole=text.endswith("\n")))
+    if not text.endswith("\n"):
         faults.append(f"{file.name}: the last line has no end; the file may be cut off")
-    return Table(tuple(rows), tuple(faults), hashlib.sha256(data).hexdigest())
+    return Table(rows, tuple(faults), hashlib.sha256(data).hexdigest())
+
+
+def _lines(file: AnswerFile, lines: Iterator[list[str]], faults: list[str]) -> Iterator[list[str]]:
+    """Lines that are not blank, as far as they can be read."""
+    try:
+        yield from (cells for cells in lines if cells)
+    except csv.Error as error:
+        faults.append(f"{file.name}: not valid CSV from somewhere on: {error}")
+
+
+def _rows(
+    file: AnswerFile, lines: Iterator[list[str]], columns: Sequence[int], faults: list[str], *, whole: bool
+) -> Iterator[Row]:
+    """Rows of a file; cells that a row lacks behind are empty, as the study read them, unless the file is cut off."""
+    width = max(columns) + 1
+    cells = next(lines, None)
+    while cells is not None:
+        following = next(lines, None)
+        is_cut = following is None and not whole and len(cells) < width
+        if is_cut or len(cells) <= columns[_QUESTION]:
+            faults.append(f"{file.name}: a row has {len(cells)} of {width} cells, left out")
+        else:
+            padded = cells + [""] * (width - len(cells))
+            role, kind, question, answer, first, second, third, final = (padded[column] for column in columns)
+            yield Row(role, kind, question, answer, (first, second, third), final)
+        cells = following

@@ -70,6 +70,10 @@ def readable_options(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def usual_persona(personas: Iterable[str]) -> str:
-    """Give the persona that most questions of a role use; "" where none of them names one."""
+    """Give the persona that most questions of a role use; "" where none of them names one.
+
+    Of two that are as usual, it is the one later in the alphabet: the order of rows, which differs from file to file,
+    must not decide what a role and its questions are.
+    """
     counts = Counter(persona for persona in personas if persona)
-    return counts.most_common(1)[0][0] if counts else ""
+    return max(counts, key=lambda persona: (counts[persona], persona), default="")

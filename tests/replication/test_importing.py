@@ -138,7 +138,9 @@ def test_the_same_release_twice_writes_nothing(tmp_path):
     root = write_release(tmp_path / "release")
     first = imported(root, tmp_path)
     before = query(first.run, "SELECT * FROM answers ORDER BY key")
+    data = first.run.read_bytes()
     second = imported(root, tmp_path)
+    assert first.run.read_bytes() == data
     assert (first.new, first.known, second.new, second.known) == (18, 0, 0, 18)
     assert query(first.run, "SELECT * FROM answers ORDER BY key") == before
 
@@ -191,11 +193,71 @@ def test_what_is_no_release_is_refused(tmp_path, make):
         list(import_release(path, tmp_path / "runs"))
 
 
-def test_a_file_with_other_columns_is_refused(tmp_path):
+@pytest.mark.parametrize("content", ["a,b\n1,2\n", ""])
+def test_a_file_that_is_something_else_counts_as_missing_until_it_is_mended(tmp_path, content):
     root = write_release(tmp_path / "release")
-    answers(root, "qwen", "role", 1).write_text("a,b\n1,2\n")
-    with pytest.raises(BenchmarkError, match="the first line must name Role"):
-        imported(root, tmp_path)
+    first = answers(root, "qwen", "role", 1)
+    whole = first.read_bytes()
+    first.write_text(content)
+    result = imported(root, tmp_path)
+    assert any("occupations_answers_01.csv" in name and "must name Role" in name for name in result.missing)
+    assert (result.new, result.unanswered) == (15, 3)
+    first.write_bytes(whole)
+    result = imported(root, tmp_path)
+    assert (result.new, result.unanswered) == (3, 0)
+
+
+def test_columns_are_found_by_their_names(tmp_path):
+    root = write_release(tmp_path / "release")
+    first = answers(root, "qwen", "role", 1)
+    lines = first.read_bytes().split(b"\r\n")
+    first.write_bytes(b"\r\n".join([b"number," + lines[0], *(b"7," + line for line in lines[1:-1]), b""]))
+    assert imported(root, tmp_path).unanswered == 0
+
+
+def test_cells_that_a_row_lacks_behind_are_empty(tmp_path):
+    root = write_release(tmp_path / "release")
+    first = answers(root, "qwen", "role", 1)
+    first.write_bytes(first.read_bytes().replace(b"No.,,,,", b"No."))
+    assert imported(root, tmp_path).complete is False  # other attributes are missing
+    result = imported(root, tmp_path)
+    assert (result.unanswered, result.faults) == (0, ())
+
+
+def test_the_order_of_rows_does_not_decide_what_a_role_is(tmp_path):
+    # Yes/no says "a baker", choice "one baker", why names nobody: both personas are as usual.
+    personas = {"Yes/No": "a baker", "Choice": "one baker", "Wh": ""}
+    lines = [rows("role", {kind: cells}, persona=personas[kind])[0] for kind, cells in UNBIASED.items()]
+    found = []
+    for name, ordered in (("there", lines), ("back", lines[::-1])):
+        root = write_release(tmp_path / name)
+        for trial in (1, 2, 3):
+            answers(root, "qwen", "role", trial).write_bytes(csv_bytes(ordered))
+        run = imported(root, tmp_path / f"{name}-runs").run
+        found.append(query(run, "SELECT question_id FROM questions ORDER BY question_id"))
+    assert found[0] == found[1]
+
+
+def test_a_broken_archive_does_not_keep_the_others_out(tmp_path):
+    root = write_release(tmp_path / "tree", models=("qwen", "gpt4omini"))
+    folder = tmp_path / "archives"
+    folder.mkdir()
+    with tarfile.open(folder / "b.tar.xz", "w:xz") as archive:  # a whole release, in a folder of its own
+        archive.add(answers(root, "qwen", "role", 1), "study/questions/role/occupations_questions.csv")
+        for condition in ("role", "without_role"):
+            archive.add(root / "answers" / condition / "qwen", f"study/answers/{condition}/qwen")
+    (folder / "a.tar.xz").write_bytes((folder / "b.tar.xz").read_bytes()[:200])
+    found = []
+    with pytest.raises(BenchmarkError, match=r"a\.tar\.xz"):
+        found.extend(result.new for result in import_release(folder, tmp_path / "runs"))
+    with Store(tmp_path / "runs" / "published-qwen.sqlite") as store:
+        assert store.connection.execute("SELECT count(*) FROM imported").fetchone() == (6,)
+
+
+def test_models_that_are_not_there_are_named(tmp_path):
+    write_release(tmp_path / "release", models=("qwen", "mistral"))
+    done = biaslens("import", "published", tmp_path / "release", "--out", tmp_path / "runs")
+    assert "not in this release: gpt4omini, deepseek, llama3_8b, llama3_70b" in done.stderr
 
 
 def test_targets_are_estimated(tmp_path):

@@ -58,6 +58,18 @@ def test_the_first_run_is_the_base(tmp_path):
     assert consistency_classes(run, Kind.YES_NO) == []
 
 
+def test_an_answer_to_another_wording_counts_as_missing_there(tmp_path):
+    # Trials 2 and 3 name the role in other words; the study then saw no answer, which for a choice is biased.
+    root = write_release(tmp_path / "release")
+    for trial in (2, 3):
+        answers(root, "qwen", "role", trial).write_bytes(csv_bytes(rows("role", UNBIASED, persona="the baker")))
+    (run,) = published(root, tmp_path)
+    assert count_table(run, Condition.ROLE)[OCCUPATION].tolist() == [0, 1, 0]
+    # Ours knows them for the same questions.
+    assert run.run.trials(Condition.ROLE).states.shape == (3, 3)
+    assert rescored([run]).set_index(["condition", "kind"]).loc[("role", "choice"), "coverage"] == 1.0
+
+
 def test_consistency_classes(tmp_path):
     a, b = {"Choice": ("A",)}, {"Choice": ("waiters",)}
     root = write_release(tmp_path / "release", by_trial(role_1=a, role_2=b))
