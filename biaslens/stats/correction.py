@@ -166,7 +166,7 @@ def prediction_powered(
     if tuning is None:
         y, f = data.by_cluster(base.influence), data.by_cluster(gap.influence)
         tuning = float(np.clip(-(y @ f) / (f @ f), 0, 1)) if f.any() else 0.0
-    unseen = data.unseen_in_strata(data.label - tuning * data.verdict)
+    unseen = data.unseen_in_strata()
     found = Linear(base.value + tuning * gap.value, base.influence + tuning * gap.influence, unseen)
     error, quantile = data.standard_error(found), _quantile(data, level)
     if 0 < found.value < 1:

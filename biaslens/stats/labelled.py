@@ -64,15 +64,14 @@ class Labelled:
         return np.asarray(np.bincount(self.cluster, influence), dtype=np.float64)
 
     def unseen(self, among: NDArray[np.bool_]) -> float:
-        """Variance of a share of labelled items of which none was found otherwise."""
-        size = self.effective(among)
+        """Variance of a share of labelled items of which none was found otherwise.
+
+        By item, not by cluster: how a judge errs is a matter of the answer more than of the role.
+        """
+        weights = self.weight[among]
+        size = float(weights.sum() ** 2 / np.square(weights).sum())
         share = 1 / (size + 2)
         return share * (1 - share) / size
-
-    def effective(self, among: NDArray[np.bool_]) -> float:
-        """Kish's effective number of labels, by cluster."""
-        weights = self.by_cluster(self.weight * among)
-        return float(weights.sum() ** 2 / np.square(weights).sum())
 
     def added_up(self, estimate: Callable[[NDArray[np.bool_]], Linear]) -> Linear:
         """A rate over the strata, each by its share of the items; that share varies with the clusters drawn."""
@@ -89,14 +88,15 @@ class Labelled:
             influence += part * found.influence + among * found.value / items
         return Linear(value, influence - value / items, unseen)
 
-    def unseen_in_strata(self, left: NDArray[np.float64]) -> float:
-        """Variance that a rate from these values of the labelled items may hide where they are all alike."""
+    def unseen_in_strata(self) -> float:
+        """Variance hidden in strata whose labels are all of one class or all agree with the verdicts."""
         hidden = 0.0
         for stratum in range(self.strata):
-            among = self.known & (self.stratum == stratum)
-            if left[among].min() == left[among].max():
-                hidden += np.mean(self.stratum == stratum) ** 2 * self.unseen(among)
-        return float(hidden)
+            members = self.stratum == stratum
+            labels, verdicts = self.label[members & self.known], self.verdict[members & self.known]
+            if labels.min() == labels.max() or (labels == verdicts).all():
+                hidden += float(members.mean()) ** 2 * self.unseen(members & self.known)
+        return hidden
 
     def freedom(self) -> int:
         """Clusters with a label, less one."""
@@ -105,7 +105,7 @@ class Labelled:
     def standard_error(self, found: Linear) -> float:
         """Root of the clustered variance and of what it cannot show; NaN with labels of one cluster.
 
-        Where all clusters agree exactly it is that of a share of the effective number of labels.
+        Where all clusters agree exactly it is that of a share of as many items as there are clusters.
         """
         clusters = self.freedom() + 1
         if clusters < 2:
@@ -113,7 +113,7 @@ class Labelled:
         square = clusters / (clusters - 1) * np.square(self.by_cluster(found.influence)).sum() + found.unseen
         if square <= _ROUNDING:
             share = float(np.clip(found.value, 0, 1))
-            square = share * (1 - share) / self.effective(self.known)
+            square = share * (1 - share) / clusters
         return float(np.sqrt(square))
 
 
