@@ -16,10 +16,11 @@ from biaslens.cli.options import PATH
 from biaslens.errors import InputError
 from biaslens.replication.finding import finding
 from biaslens.replication.published_run import PublishedRun, read_published
-from biaslens.replication.reproduce import Reproduction, reproduce
+from biaslens.replication.reproduce import Reproduction, reproduce, triggers
 from biaslens.replication.rescoring import changes, rescored
 from biaslens.report.files import replacing
 from biaslens.report.frames import write_csv
+from biaslens.schema import Condition
 
 DIFFERENT = 1
 
@@ -41,6 +42,7 @@ def reproduce_command(runs: tuple[Path, ...], out: Path) -> None:
     table = rescored(imported)
     figures = [asdict(figure) | {"equal": figure.equal} for figure in reproduction.figures]
     write_csv(pd.DataFrame(figures), out / "reproduction.csv")
+    write_csv(_triggers(imported), out / "triggers.csv")
     write_csv(table, out / "rescored.csv")
     write_csv(changed, out / "changes.csv")
     with replacing(out / "FINDING.md") as temporary:
@@ -65,6 +67,15 @@ def run_files(paths: Sequence[Path]) -> list[Path]:
             raise InputError(f"{path}: no imported run files here; `biaslens import published` makes them")
         found += files
     return list({file.resolve(): file for file in found}.values())
+
+
+def _triggers(runs: Sequence[PublishedRun]) -> pd.DataFrame:
+    models = sum(Condition.ROLE in run.conditions for run in runs)
+    rows = [
+        {"models": models, "kind": kind or "all", "k": k, "questions": questions, "share_of_triggered": share}
+        for kind, k, questions, share in triggers(runs)
+    ]
+    return pd.DataFrame(rows, columns=["models", "kind", "k", "questions", "share_of_triggered"])
 
 
 def _comparison(runs: Sequence[PublishedRun]) -> Comparison | None:

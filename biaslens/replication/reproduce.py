@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,15 +167,37 @@ def _over_models(runs: Sequence[PublishedRun]) -> Iterator[Figure]:
     tables = [[count_table(run, condition) for condition in _TABLES] for run in runs]
     lower = sum(int((without < with_role).sum()) for with_role, without in tables)
     yield Figure("RQ3", "all", "all", "all", "cells lower", str(printed().cells_lower), str(lower))
-    triggered = trigger_counts(runs)
-    kinds = [None, *KIND_ORDER]
-    for k, kind in product(range(1, len(runs) + 1), kinds):
-        chosen = triggered if kind is None else triggered[runs[0].questions.select(kind=kind)]
+    for kind, k, _, share in triggers(runs):
         expected = printed().triggered[k, kind]
-        share = 100 * int((chosen == k).sum()) / max(1, int((chosen > 0).sum()))
         yield Figure(
-            "RQ1 triggers", "all", "all", kind or "all", f"percent trigger {k}", f"{expected:.2f}", f"{share:.2f}"
+            "RQ1 triggers", "all", "all", kind or "all", f"percent trigger {k}", f"{expected:.2f}", f"{100 * share:.2f}"
         )
+
+
+class Triggered(NamedTuple):
+    """Questions of a kind (None: all) that trigger exactly k models, and their share of those that trigger any."""
+
+    kind: Kind | None
+    k: int
+    questions: int
+    share: float
+
+
+def triggers(runs: Sequence[PublishedRun]) -> list[Triggered]:
+    """Count the questions that trigger exactly k of these models under their roles, as the study did for its six.
+
+    Runs without the role are left out. A share is NaN where no question triggers a model.
+    """
+    with_role = [run for run in runs if Condition.ROLE in run.conditions]
+    if not with_role:
+        return []
+    counts, questions = trigger_counts(with_role), with_role[0].questions
+    found = []
+    for k, kind in product(range(1, len(with_role) + 1), (None, *KIND_ORDER)):
+        chosen = counts if kind is None else counts[questions.select(kind=kind)]
+        exactly, any_model = int((chosen == k).sum()), int((chosen > 0).sum())
+        found.append(Triggered(kind, k, exactly, exactly / any_model if any_model else float("nan")))
+    return found
 
 
 def trigger_counts(runs: Sequence[PublishedRun]) -> NDArray[np.int64]:

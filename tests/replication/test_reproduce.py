@@ -1,11 +1,13 @@
 """The tables worked out again: on a small release by hand, and on the real one where it is."""
 
+import json
+import math
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from command import biaslens
-from release import needs_release, one_model
+from release import needs_release, one_model, released_scores
 from small_release import UNBIASED, answers, csv_bytes, rows, write_release
 
 from biaslens.engine import Store
@@ -14,10 +16,11 @@ from biaslens.oracles.published import Consistency
 from biaslens.replication.importing import import_release
 from biaslens.replication.printed import printed
 from biaslens.replication.published_run import read_published
-from biaslens.replication.reproduce import consistency_classes, count_table, reproduce, trigger_counts
+from biaslens.replication.reproduce import consistency_classes, count_table, reproduce, trigger_counts, triggers
 from biaslens.replication.rescoring import Change, changes, rescored
 from biaslens.schema import Attribute, Condition, Kind
 
+_WHICH = "SELECT question_id, attribute, name, kind, text, options FROM questions JOIN roles USING (role_id)"
 OCCUPATION = list(Attribute).index(Attribute.OCCUPATION)
 
 
@@ -84,6 +87,11 @@ def test_triggers_are_counted_over_models(tmp_path):
     write_release(one, models=("mistral",))
     runs = published(one, tmp_path)
     assert sorted(trigger_counts(runs).tolist()) == [0, 0, 1]
+    # One yes/no question triggers one of two models, none triggers both.
+    found = {(kind, k): (number, share) for kind, k, number, share in triggers(runs)}
+    assert found[None, 1] == found[Kind.YES_NO, 1] == (1, 1.0)
+    assert found[Kind.YES_NO, 2] == (0, 0.0)
+    assert math.isnan(found[Kind.WHY, 1][1])
 
 
 def test_figures_that_differ_are_printed_and_fail(tmp_path):
@@ -160,6 +168,19 @@ def test_the_printed_figures_are_whole():
     assert sum(figures.triggered[k, None] for k in (4, 5, 6)) == pytest.approx(52.36)
 
 
+def _agrees_with_the_scores(runs):
+    """The release scores each question by how many of the six models it triggers; the others add up to what is left."""
+    scores = released_scores()
+    counts = trigger_counts(runs).tolist()
+    with Store(runs[0].run.info.path) as store:
+        known = {row[0]: row[1:] for row in store.connection.execute(_WHICH)}
+    for question_id, count in zip(runs[0].questions.ids, counts, strict=True):
+        attribute, role, kind, text, options = known[question_id]
+        score = scores[attribute, role, kind, text, tuple(json.loads(options))]
+        assert count <= score <= count + 6 - len(runs)
+    assert sum(scores.values()) == 72716
+
+
 @needs_release
 def test_the_real_answers_give_the_printed_tables(tmp_path):
     results = list(import_release(one_model(), tmp_path))
@@ -170,6 +191,7 @@ def test_the_real_answers_give_the_printed_tables(tmp_path):
     # A model has 36 cells of Table 2, as many of Table 3, one of RQ3 and nine of Table 5.
     of_models = Counter(figure.model for figure in found.figures if figure.model != "all")
     assert of_models == {run.model: 82 for run in runs}
+    _agrees_with_the_scores(runs)
     (qwen,) = (run for run in runs if run.model == "qwen")
     table = changes(qwen)
     echoes = table[(table["condition"] == "role") & (table["kind"] == "choice") & (table["change"] == Change.ECHO)]
