@@ -38,13 +38,15 @@ def analyze_command(runs: tuple[Path, ...], *, out: Path | None, force: bool, as
 
 @click.command("compare")
 @click.argument("runs", type=PATH, nargs=-1, required=True)
-@click.option("--condition", type=click.Choice([*Condition]), default=Condition.ROLE, show_default=True)
-@click.option("--kind", type=click.Choice([*Kind]), help="Only questions of this kind.  [default: all, and each kind]")
+@click.option("--condition", type=click.Choice([str(name) for name in Condition]), default="role", show_default=True)
+@click.option(
+    "--kind",
+    type=click.Choice([str(name) for name in Kind]),
+    help="Only questions of this kind.  [default: all of them, and each kind]",
+)
 @click.option("--force", is_flag=True, help="Compare runs that asked or judged differently, on what they share.")
 @json_option
-def compare_command(
-    runs: tuple[Path, ...], *, condition: Condition, kind: Kind | None, force: bool, as_json: bool
-) -> None:
+def compare_command(runs: tuple[Path, ...], *, condition: str, kind: str | None, force: bool, as_json: bool) -> None:
     """Compare models on the questions that all of them answered, and say whether one is really more biased."""
     read = read_runs(runs)
     kinds: Sequence[Kind | None] = [Kind(kind)] if kind else [None, *Kind]
@@ -100,7 +102,7 @@ def _p(value: float) -> str:
     return "< 0.0001" if value < 1e-4 else f"= {value:.4f}"
 
 
-def _print_comparison(name: str, both: Comparison, condition: Condition) -> None:
+def _print_comparison(name: str, both: Comparison, condition: str) -> None:
     first = both.models.iloc[0]
     questions, planned, roles = (int(first[column]) for column in ("questions", "planned_questions", "roles"))
     if not planned:

@@ -106,7 +106,7 @@ def _rates(rows: pd.DataFrame) -> Columns:
     counts = zip(rows["biased_questions"], rows["questions"], rows["valid_trials"], strict=True)
     return {
         "kind": list(rows["kind"]),
-        "biased questions": [f"{biased:,} of {all_:,}" if valid else f"– of {all_:,}" for biased, all_, valid in counts],
+        "biased questions": [f"{f'{biased:,}' if valid else '–'} of {whole:,}" for biased, whole, valid in counts],
         "bias rate": intervals(rows, "bias_rate"),
         "coverage": [percent(value) for value in rows["coverage"]],
     }
