@@ -37,6 +37,10 @@ def agreement(
     **Where no two ratings disagree** neither says anything. The interval then reaches from 1 down to
     :math:`1 - h / D_e`, h being the upper limit of `weighted_share` for the disagreements, none of which was seen.
 
+    Simulated coverage of the 95 % interval of kappa, alpha, AC1 and raw agreement, two raters who err in 2 or 10 % of
+    items of which 10 or 50 % are biased: 93 to 97 % with 372 items, and with 100 clusters of 10 (intraclass correlation
+    0.3); 89 to 100 % with 50 and 100 items, where few disagreements make it jump.
+
     Parameters
     ----------
     ratings

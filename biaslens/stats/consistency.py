@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import roots_jacobi
-from scipy.stats import binom
+from scipy.special import comb
+from scipy.stats import betabinom, binom
 
 from biaslens.stats.counts import majority_threshold
 from biaslens.stats.means import Mean, clustered_mean
@@ -118,7 +118,8 @@ def patterns(results: ArrayLike) -> Patterns:
 def flip_rate(results: ArrayLike, clusters: ArrayLike, *, level: float = 0.95) -> Mean:
     """Chance that two trials of a question come out differently: mean of 2 y (n - y) / (n (n - 1)) over questions.
 
-    Unbiased for questions with two or more valid trials; the others are left out. The interval is clustered.
+    Unbiased for questions with two or more valid trials; the others are left out. The interval is that of
+    `clustered_mean`; simulated with a true rate of 0.1 it covers in 92 to 95 % with 5, 10, 50 and 550 roles.
 
     Examples
     --------
@@ -184,12 +185,15 @@ def components(results: ArrayLike, clusters: ArrayLike) -> Components:
 def verdicts_changed(results: ArrayLike) -> float:
     r"""Share of the majority verdicts that another set of as many trials would be expected to change.
 
-    Were a question biased with probability p in each trial, its verdict would be biased with probability M(p), and two
-    sets of trials would disagree with probability 2 M (1 - M). The p of the questions are taken to follow a beta
-    distribution with the mean of the results and the variance that `flip_rate` leaves: the assumption of this number
-    (three trials cannot tell the shape). Simulated where it holds, it is right to the third decimal; with p normal on
-    the logit scale it says 0.136 and 0.076 of true 0.130 and 0.073; with 30 % coin tosses and the rest never biased,
-    far from any beta distribution, 0.10 of 0.15. NaN without a question of two valid trials.
+    The probabilities by which questions are biased in a trial are taken to follow a beta distribution with the mean of
+    the results and the variance that `flip_rate` leaves. The number k of biased ones among two sets of T trials is then
+    beta-binomial. They fall on the sets as i and k - i with probability
+    :math:`\binom{T}{i} \binom{T}{k-i} / \binom{2T}{k}`, summed up over those of which one is a majority.
+
+    The beta distribution is an assumption: three trials cannot tell the shape. Simulated where it holds, the number is
+    right to the third decimal; with probabilities normal on the logit scale it says 0.136 and 0.076 of true 0.130 and
+    0.073; with 30 % coin tosses and the rest never biased, far from any beta distribution, 0.10 of 0.15. NaN without a
+    question of two valid trials.
 
     Examples
     --------
@@ -204,15 +208,15 @@ def verdicts_changed(results: ArrayLike) -> float:
     within = float((biased * (valid - biased) / (valid * (valid - 1))).mean())
     if not within:
         return 0.0
-    spread = mean * (1 - mean)
-    need = int(majority_threshold(trials))
-    alike = 1 - within / spread
-    if alike <= 1e-9:
-        chance = np.array([binom.sf(need - 1, trials, mean)])
-        weights = np.ones(1)
+    alike = 1 - within / (mean * (1 - mean))
+    # Biased trials among two sets of them: binomial where the questions do not differ.
+    both = np.arange(2 * trials + 1)
+    if alike <= 1e-6:
+        chances = binom.pmf(both, 2 * trials, mean)
     else:
         size = 1 / alike - 1
-        # Gauss-Jacobi quadrature of the beta density, exact for polynomials such as M (1 - M).
-        nodes, weights = roots_jacobi(2 * trials + 1, (1 - mean) * size - 1, mean * size - 1)
-        chance = np.asarray(binom.sf(need - 1, trials, (nodes + 1) / 2))
-    return float((weights * 2 * chance * (1 - chance)).sum() / weights.sum())
+        chances = betabinom.pmf(both, 2 * trials, mean * size, (1 - mean) * size)
+    need = int(majority_threshold(trials))
+    first, second = np.arange(need, trials + 1)[:, None], np.arange(need)
+    split = comb(trials, first) * comb(trials, second) / comb(2 * trials, first + second)
+    return float(2 * (split * chances[first + second]).sum())

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from biaslens.stats.estimate import Estimate
-from biaslens.stats.labelled import Labelled, Linear, UndefinedError, weighted_mean
+from biaslens.stats.labelled import ROUNDING, Labelled, Linear, UndefinedError, weighted_mean
 from biaslens.stats.wilson import wilson
 
 
@@ -35,6 +35,11 @@ def rogan_gladen(
     freedom, and clipped to [0, 1], as the rate is. **Where se or sp is 1** its residuals say nothing; its variance is
     then that of a share of 1 / (n + 2) of an effective n labels (the pseudo-counts of Lang and Reiczigel, *Preventive
     Veterinary Medicine* 113, 2014).
+
+    Simulated coverage of the 95 % interval, with rates of 0.02, 0.1 and 0.3, judges of sensitivity 0.9 to 0.99 and
+    specificity 0.65 to 0.995, 60, 300 and 1500 labels that favour the flagged items two to one, 550 roles of 20 items
+    and 50 of 60 (intraclass correlation 0.05 and 0.1): 92 to 100 %, the high ones with 60 labels. With a rate of 0.02,
+    a specificity of 0.65 and 60 labels the rate is 0.02 to 0.03 too high, because it is clipped at 0.
 
     Parameters
     ----------
@@ -122,10 +127,15 @@ def prediction_powered(
     their shares of the items, with one :math:`\lambda`.
 
     The standard error is linearised and summed by cluster. The interval is Wilson's with t on (labelled clusters - 1)
-    degrees of freedom and the effective size :math:`\theta (1 - \theta)` over the variance, as in `weighted_share`;
-    where the estimate is not between 0 and 1 it is symmetric, and both are clipped. **Where no label of a stratum
-    differs from its verdict**, or all are of one class, they show no variance, and that of a share of 1 / (n + 2) of an
+    degrees of freedom and the effective size :math:`\theta (1 - \theta)` over the variance, as in `weighted_share`. For
+    that size a :math:`\theta` nearer to 0 or 1 than t standard errors is taken to be that far away, so that at 0 and 1
+    the interval is as long as the symmetric one. The rate is clipped to [0, 1]. **Where no label of a stratum differs
+    from its verdict**, or all are of one class, they show no variance, and that of a share of 1 / (n + 2) of an
     effective n labels is taken.
+
+    Simulated as for `rogan_gladen`, the 95 % interval covers 90 to 100 %, mostly 93 to 96 %, with verdicts as strata as
+    well as without. It is as wide as that of `rogan_gladen` for a good judge with many labels, and for a poor one less
+    than half as wide: prefer it wherever the labels are a sample of the items themselves.
 
     Parameters
     ----------
@@ -165,14 +175,14 @@ def prediction_powered(
         return Estimate.undefined(str(undefined), data.labels)
     if tuning is None:
         y, f = data.by_cluster(base.influence), data.by_cluster(gap.influence)
-        tuning = float(np.clip(-(y @ f) / (f @ f), 0, 1)) if f.any() else 0.0
+        # Nothing to tune by where the gap does not vary: all items labelled, or one cluster.
+        tuning = float(np.clip(-(y @ f) / (f @ f), 0, 1)) if f @ f > ROUNDING else 0.0
     unseen = data.unseen_in_strata()
     found = Linear(base.value + tuning * gap.value, base.influence + tuning * gap.influence, unseen)
     error, quantile = data.standard_error(found), _quantile(data, level)
-    if 0 < found.value < 1:
-        low, high = wilson(found.value, found.value * (1 - found.value) / error**2, quantile)
-    else:
-        low, high = np.clip([found.value - quantile * error, found.value + quantile * error], 0, 1)
+    value, reach = float(np.clip(found.value, 0, 1)), min(quantile * error, 0.5)
+    away = np.clip(value, reach, 1 - reach)
+    low, high = wilson(value, away * (1 - away) / error**2, quantile)
     return _estimate(data, found, error, low, high)
 
 

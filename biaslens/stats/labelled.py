@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biaslens.stats.shares import cluster_codes
 
-_ROUNDING = 1e-24
+ROUNDING = 1e-24
 """A variance under this is rounding."""
 
 
@@ -111,9 +111,9 @@ class Labelled:
         if clusters < 2:
             return float("nan")
         square = clusters / (clusters - 1) * np.square(self.by_cluster(found.influence)).sum() + found.unseen
-        if square <= _ROUNDING:
+        if square <= ROUNDING:
             share = float(np.clip(found.value, 0, 1))
-            square = share * (1 - share) / clusters
+            square = max(share * (1 - share) / clusters, self.unseen(self.known))
         return float(np.sqrt(square))
 
 
