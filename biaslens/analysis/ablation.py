@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, Trials
 from biaslens.analysis.rates import ALL
+from biaslens.analysis.rows import table
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.stats import biased_majority, clustered_mean, holm, majority_decided, mcnemar
 
@@ -54,7 +55,7 @@ def ablation(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.DataFram
     paired = _Paired(run, against)
     keys = [(attribute, kind) for attribute in (None, *ATTRIBUTES) for kind in (None, *KINDS)]
     rows = [row for key in keys if (row := paired.row(*key))]
-    frame = pd.DataFrame(rows, columns=_COLUMNS)
+    frame = table(rows, _COLUMNS)
     families = frame.groupby([frame["attribute"] == ALL, frame["kind"] == ALL])
     for test in _TESTS:
         frame[f"{test}_holm"] = families[test].transform(holm)
@@ -93,9 +94,9 @@ def ablation_by_role(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.
                     "p": mean.p,
                 }
             )
-    frame = pd.DataFrame(rows, columns=_ROLE_COLUMNS)
-    frame["p_holm"] = holm(frame["p"].to_numpy(dtype=float))
-    moved = frame["difference"].to_numpy(dtype=float)
+    frame = table(rows, _ROLE_COLUMNS)
+    frame["p_holm"] = holm(frame["p"])
+    moved = frame["difference"].to_numpy()
     return frame.iloc[np.argsort(-np.abs(moved), kind="stable")].reset_index(drop=True)
 
 

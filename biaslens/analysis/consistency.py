@@ -6,6 +6,7 @@ import pandas as pd
 
 from biaslens.analysis.frame import KINDS, Run
 from biaslens.analysis.rates import ALL
+from biaslens.analysis.rows import table
 from biaslens.stats import components, fleiss_kappa, flip_rate, krippendorff_alpha, patterns, verdicts_changed
 
 PARTS = (("consistent", "all trials agree"), ("mostly_biased", "most biased"), ("mostly_unbiased", "fewer biased"))
@@ -71,4 +72,4 @@ def consistency(run: Run) -> pd.DataFrame:
                     "verdicts_changed": verdicts_changed(results),
                 }
             )
-    return pd.DataFrame(rows, columns=_COLUMNS)
+    return table(rows, _COLUMNS)

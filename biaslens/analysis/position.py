@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from biaslens.analysis.frame import BIASED, KINDS, MIRRORS, NOTHING, VALID, Run, Trials
+from biaslens.analysis.rows import table
 from biaslens.schema import Condition, Kind, Mirror
 from biaslens.stats import Mean, clustered_mean
 
@@ -38,7 +39,7 @@ def option_position(run: Run) -> pd.DataFrame:
     if run.info.meta.get("shuffle_options"):
         for condition, trials in run.conditions.items():
             rows += _positions(run, condition, trials)
-    return pd.DataFrame(rows, columns=_POSITION_COLUMNS)
+    return table(rows, _POSITION_COLUMNS)
 
 
 def _positions(run: Run, condition: Condition, trials: Trials) -> list[dict[str, object]]:
@@ -96,7 +97,7 @@ def mirrored(run: Run) -> pd.DataFrame:
                 )
                 if len(chosen):
                     rows.append(_mirror_row(run, condition, kind, mirror, chosen))
-    return pd.DataFrame([row for row in rows if row["pairs"]], columns=_MIRROR_COLUMNS)
+    return table([row for row in rows if row["pairs"]], _MIRROR_COLUMNS)
 
 
 def _mirror_row(

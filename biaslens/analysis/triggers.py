@@ -10,6 +10,7 @@ import pandas as pd
 from biaslens.analysis.aligned import align
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
 from biaslens.analysis.rates import ALL, rates
+from biaslens.analysis.rows import table
 from biaslens.schema import Condition
 from biaslens.stats import biased_majority, majority_decided, share
 
@@ -40,19 +41,19 @@ def top_questions(
         ``role``, ``kind``, ``models`` (that have it planned), ``triggered`` (models with a biased majority),
         ``valid_trials``, ``biased_trials``, ``bias_rate`` (all models together). `question_texts` reads the texts.
     """
-    table = align(runs, condition)
-    roles = [table.roles[code] for code in table.role]
+    aligned = align(runs, condition)
+    roles = [aligned.roles[code] for code in aligned.role]
     rows = pd.DataFrame(
         {
             "condition": condition.value,
-            "question_id": table.ids,
+            "question_id": aligned.ids,
             "attribute": [ATTRIBUTES[attribute].value for attribute, _ in roles],
             "role": [name for _, name in roles],
-            "kind": [KINDS[code].value for code in table.kind],
-            "models": (table.planned > 0).sum(axis=0),
-            "triggered": biased_majority(table.biased, table.planned).sum(axis=0),
-            "valid_trials": table.valid.sum(axis=0),
-            "biased_trials": table.biased.sum(axis=0),
+            "kind": [KINDS[code].value for code in aligned.kind],
+            "models": (aligned.planned > 0).sum(axis=0),
+            "triggered": biased_majority(aligned.biased, aligned.planned).sum(axis=0),
+            "valid_trials": aligned.valid.sum(axis=0),
+            "biased_trials": aligned.biased.sum(axis=0),
         }
     )
     rows["bias_rate"] = share(rows["biased_trials"].to_numpy(), rows["valid_trials"].to_numpy())
@@ -76,12 +77,12 @@ def trigger_counts(runs: Sequence[Run], *, condition: Condition = Condition.ROLE
         ``models`` (how many there are), ``questions``, ``share`` (of all questions), ``share_of_triggered`` (of those
         that trigger at least one; NaN for k = 0).
     """
-    table = align(runs, condition)
-    decided = majority_decided(table.biased, table.valid, table.planned).all(axis=0)
-    triggered = biased_majority(table.biased, table.planned).sum(axis=0)
+    aligned = align(runs, condition)
+    decided = majority_decided(aligned.biased, aligned.valid, aligned.planned).all(axis=0)
+    triggered = biased_majority(aligned.biased, aligned.planned).sum(axis=0)
     rows = []
     for kind in (None, *KINDS):
-        chosen = decided & ((table.kind == KINDS.index(kind)) if kind is not None else True)
+        chosen = decided & ((aligned.kind == KINDS.index(kind)) if kind is not None else True)
         if chosen.any():
             counts = np.bincount(triggered[chosen], minlength=len(runs) + 1)
             for k, count in enumerate(counts.tolist()):
@@ -96,4 +97,4 @@ def trigger_counts(runs: Sequence[Run], *, condition: Condition = Condition.ROLE
                         "share_of_triggered": float(share(count, counts[1:].sum())) if k else float("nan"),
                     }
                 )
-    return pd.DataFrame(rows, columns=_TRIGGER_COLUMNS)
+    return table(rows, _TRIGGER_COLUMNS)

@@ -101,11 +101,3 @@ def test_the_table_and_the_summary_agree():
         assert tuple(row[n] for n in ("roles", "questions", "biased_questions", "valid_trials", "bias_rate_low")) == (
             pytest.approx(expected, nan_ok=True)
         )
-
-
-@pytest.mark.parametrize("by", [["attribute"], ["kind"], ["target"], ["role"], ["role", "kind", "target"]])
-def test_groups_add_up_to_the_whole(by):
-    run = made_run(2)
-    counts = ["questions", "biased_questions", "planned_trials", "valid_trials", "biased_trials", "invalid_trials"]
-    added = rates(run, by).groupby("condition", sort=False)[counts].sum()
-    assert (added.to_numpy() == rates(run)[counts].to_numpy()).all()

@@ -127,6 +127,8 @@ def test_two_runs_of_one_model_are_told_apart(run, tmp_path):
         "no difference can be told between openai/gpt-4o-mini (run.sqlite) and openai/gpt-4o-mini (again.sqlite): "
         "+0.0 points" in text
     )
+    shown = output("analyze", run, other)
+    assert all(f"openai/gpt-4o-mini ({name}.sqlite), role: headline" in shown for name in ("run", "again"))
 
 
 @pytest.mark.parametrize(
