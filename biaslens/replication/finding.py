@@ -12,6 +12,15 @@ from biaslens.schema import Attribute, Condition
 
 COMMAND = "biaslens reproduce runs/ --out results/published/"
 
+_FILES = """\
+- `reproduction.csv`: a row a printed figure; `equal` says whether `computed` is the same to the last printed digit.
+- `triggers.csv`: by kind, how many questions trigger exactly `k` of the `models` here under the published oracle, in
+  the role; `share_of_triggered` is of those that trigger any. The study printed these shares for all six models only.
+- `rescored.csv`: both oracles by model, condition and kind. `rate_published` is of all planned trials; `bias_rate` is
+  of the valid ones, with a 95 % interval clustered by role; rank 1 is the lowest rate of the models here.
+- `changes.csv`: yes/no and choice trials that our oracles decide differently, and why; `share` is of the planned
+  trials of the kind."""
+
 
 def finding(
     reproduction: Reproduction, table: pd.DataFrame, changed: pd.DataFrame, comparison: Comparison | None
@@ -38,6 +47,8 @@ def finding(
         *_why_it_changes(changed),
         *_ranking(table, comparison),
         *_limits(),
+        "## Files",
+        _FILES,
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from biaslens.benchmark.quality.targets import estimate
 from biaslens.engine import Store
 from biaslens.engine.store import Answer
 from biaslens.errors import BenchmarkError, RunMismatchError
@@ -17,10 +16,11 @@ from biaslens.evaluation.tables import TABLES
 from biaslens.oracles import RULES
 from biaslens.oracles.majority import decide_votes
 from biaslens.oracles.published import ABSENT
+from biaslens.replication.asked import Asked, asked_of, questions_of
 from biaslens.replication.printed import MODEL_NAMES
 from biaslens.replication.release import TRIALS, AnswerFile, Row, Table, answer_files, models_of, read_answers, unpacked
-from biaslens.replication.wording import ATTRIBUTES, KINDS, readable_options, usual_persona, without_role
-from biaslens.schema import Condition, Kind, Outcome, Question, Role, Verdict, Vote, content_hash
+from biaslens.replication.wording import ATTRIBUTES
+from biaslens.schema import Condition, Kind, Outcome, Question, Verdict, Vote, content_hash
 from biaslens.version import __version__
 
 JUDGE = "published/gpt-4o-mini"
@@ -204,10 +204,10 @@ class _Importer:
                 self.missing[file.name] = f"{file.name} ({error})" if file.path.is_file() else file.name
         fresh = {file: table for file, table in tables.items() if not self._is_known(file, table)}
         if fresh:
-            questions = _questions(tables, self._personas())
+            questions = questions_of(tables, self._personas())
             self._lay_out(questions, tables)
             wordings = {
-                (file.condition, _asked(file.attribute, row)): row.question
+                (file.condition, asked_of(file.attribute, row)): row.question
                 for file, table in tables.items()
                 if file.trial == TRIALS[0]
                 for row in table.rows
@@ -241,9 +241,9 @@ class _Importer:
         self.known += len(table.rows)
         return True
 
-    def _lay_out(self, questions: dict[_Asked, Question], tables: dict[AnswerFile, Table]) -> None:
+    def _lay_out(self, questions: dict[Asked, Question], tables: dict[AnswerFile, Table]) -> None:
         asked = dict.fromkeys(
-            (file.condition, _asked(file.attribute, row)) for file, table in tables.items() for row in table.rows
+            (file.condition, asked_of(file.attribute, row)) for file, table in tables.items() for row in table.rows
         )
         plan = [
             (response_key(self._model, questions[key].id, condition, trial), questions[key].id, condition, trial)
@@ -279,13 +279,13 @@ class _Importer:
         self,
         file: AnswerFile,
         table: Table,
-        questions: dict[_Asked, Question],
-        wordings: dict[tuple[Condition, _Asked], str],
+        questions: dict[Asked, Question],
+        wordings: dict[tuple[Condition, Asked], str],
     ) -> None:
         faults = list(table.faults)
         taken: dict[str, tuple[Row, Question]] = {}
         for row in table.rows:
-            question = questions.get(_asked(file.attribute, row))
+            question = questions.get(asked_of(file.attribute, row))
             if question is None:
                 faults.append(f"{file.name}: question type {row.kind!r} is unknown, left out")
                 continue
@@ -301,7 +301,7 @@ class _Importer:
                 [
                     (key, ABSENT)
                     for key, (row, _) in sorted(taken.items())
-                    if wordings.get((file.condition, _asked(file.attribute, row)), row.question) != row.question
+                    if wordings.get((file.condition, asked_of(file.attribute, row)), row.question) != row.question
                 ],
             )
             connection.execute(
@@ -347,43 +347,6 @@ class _Importer:
             attempts=1,
             answered_at="",
         )
-
-
-_Asked = tuple[str, str, str, str]
-"""What says which question a row is about: attribute, role, question type, question without its role clause."""
-
-
-def _asked(attribute: str, row: Row) -> _Asked:
-    return attribute, row.role, row.kind, without_role(row.question)[1]
-
-
-def _questions(tables: dict[AnswerFile, Table], known: dict[tuple[str, str], str]) -> dict[_Asked, Question]:
-    """Questions of the files of one attribute; those without a role are the same ones as those with it."""
-    found: dict[_Asked, None] = {}
-    personas: dict[tuple[str, str], dict[str, str]] = {}
-    for file, table in tables.items():
-        for row in table.rows:
-            if row.kind in KINDS:
-                found[_asked(file.attribute, row)] = None
-                if file.condition is Condition.ROLE:
-                    personas.setdefault((file.attribute, row.role), {})[row.question] = without_role(row.question)[0]
-    usual = {key: usual_persona(found.values()) for key, found in personas.items()}
-    roles = {
-        (attribute, name): Role(
-            ATTRIBUTES[attribute],
-            name,
-            known.get((ATTRIBUTES[attribute].value, name), usual.get((attribute, name), "")),
-        )
-        for attribute, name, _, _ in found
-    }
-    return {asked: _question(roles[asked[0], asked[1]], KINDS[asked[2]], asked[3]) for asked in found}
-
-
-def _question(role: Role, kind: Kind, text: str) -> Question:
-    stem, options = readable_options(text) if kind is Kind.CHOICE else (text, ())
-    question = Question(role, kind, stem, options)
-    seen = estimate(question)
-    return replace(question, target=seen.target, groups=seen.groups)
 
 
 def read_vote(reply: str) -> Vote:

@@ -102,7 +102,9 @@ def test_figures_that_differ_are_printed_and_fail(tmp_path):
     assert "not checked: mistral (Mistral-7B-v0.3): no imported run" in done.stdout
     table = (tmp_path / "out" / "reproduction.csv").read_text(encoding="utf-8").splitlines()
     assert "Table 2,qwen,occupation,yes_no,biased questions,41,0,False" in table
-    assert (tmp_path / "out" / "FINDING.md").read_text(encoding="utf-8").startswith("# The published study")
+    finding = (tmp_path / "out" / "FINDING.md").read_text(encoding="utf-8")
+    assert finding.startswith("# The published study")
+    assert all(f"`{path.name}`" in finding for path in (tmp_path / "out").glob("*.csv"))
 
 
 def test_models_of_nobodys_study_and_two_runs_of_one_are_refused(tmp_path):
