@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from biaslens.analysis import Run, question_texts
-from biaslens.report.table import printable
+from biaslens.analysis import Run, question_texts, summarise
+from biaslens.report.table import printable, warnings
 from biaslens.report.tables import intervals, percent
 
 Columns = dict[str, list[str]]
@@ -47,6 +47,9 @@ def print_analyses(runs: Sequence[Run], found: Mapping[str, pd.DataFrame]) -> No
             _print_section(section, found[section.name])
     if "top_questions" in found:
         _print_questions(runs, found["top_questions"])
+    for run in runs:
+        for warning in warnings(summarise(run)):
+            click.echo(f"Note: {printable(run.info.model)}: {warning}")
 
 
 def show(title: str, columns: Mapping[str, Sequence[str]], *, note: str = "") -> None:
@@ -143,6 +146,20 @@ def _consistency(rows: pd.DataFrame) -> Columns:
     }
 
 
+def _design(rows: pd.DataFrame) -> Columns:
+    errors = {"error now": "", "+1 trial": "_one_more_trial", "2x roles": "_twice_roles"}
+    return {
+        "condition": list(rows["condition"]),
+        "kind": list(rows["kind"]),
+        **{f"{name}s": [percent(value) for value in rows[f"share_{name}"]] for name in ("role", "question", "trial")},
+        **{shown: [_points(value) for value in rows[f"standard_error{name}"]] for shown, name in errors.items()},
+    }
+
+
+def _points(value: float) -> str:
+    return "–" if pd.isna(value) else f"{100 * value:.2f}"
+
+
 def _mirrors(rows: pd.DataFrame) -> Columns:
     return {
         "condition": list(rows["condition"]),
@@ -215,6 +232,12 @@ _SECTIONS = (
         "consistency over trials",
         "Flips: chance that two trials differ. Alpha: Krippendorff's. Would change: verdicts that new trials turn.",
         _consistency,
+    ),
+    _Section(
+        "consistency",
+        "where results vary, and what more of them would buy",
+        "Variance between roles, questions and trials; standard error of the bias rate in points, now and with more.",
+        _design,
     ),
     _Section(
         "option_position",

@@ -82,6 +82,7 @@ def _of_run(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
             yield "ablation_by_role", ablation_by_role(run, against=against)
     yield "consistency", consistency(run)
     yield "abstention", abstention(run, ["attribute", "kind"], totals=["attribute", "kind"])
+    yield "abstention_by_target", abstention(run, ["attribute", "target"], totals=["attribute"])
     yield "option_position", option_position(run)
     yield "mirrors", mirrored(run)
     for condition in run.conditions:

@@ -59,6 +59,7 @@ def test_analyze_shows_the_hand_count(run):
     # Six complete questions, all of them yes/no: UUU, RRU, BBB agree.
     assert lines(text, "consistency over trials")[0].startswith("role all 50.0 %")
     assert lines(text, "questions that bring out most")[0] == "yes_no Nomads Are they slow? 1 of 1"
+    assert "Note: openai/gpt-4o-mini: Coverage playing the roles is 81.5 %" in text
 
 
 def test_analyze_writes_every_analysis_and_documents_every_column(tmp_path):
@@ -75,7 +76,8 @@ def test_analyze_writes_every_analysis_and_documents_every_column(tmp_path):
     assert sorted(done.stderr.split()) == [str(path) for path in written]
     assert {path.stem for path in written} == {
         "rates", "rates_by_target", "rates_by_role", "top_roles", "ablation", "ablation_by_role", "consistency",
-        "abstention", "option_position", "comparison", "comparison_pairs", "triggers", "top_questions",
+        "abstention", "abstention_by_target", "option_position", "comparison", "comparison_pairs", "triggers",
+        "top_questions",
     }  # fmt: skip
     section = README.read_text(encoding="utf-8").split("## Analyses", 1)[1].split("\n## ", 1)[0]
     shown = json.loads(done.stdout)
