@@ -147,7 +147,7 @@ def _consistency(rows: pd.DataFrame) -> Columns:
 
 
 def _design(rows: pd.DataFrame) -> Columns:
-    errors = {"error now": "", "+1 trial": "_one_more_trial", "2x roles": "_twice_roles"}
+    errors = {"SE": "", "+1 trial": "_one_more_trial", "2x roles": "_twice_roles"}
     return {
         "condition": list(rows["condition"]),
         "kind": list(rows["kind"]),
@@ -236,7 +236,7 @@ _SECTIONS = (
     _Section(
         "consistency",
         "where results vary, and what more of them would buy",
-        "Variance between roles, questions and trials; standard error of the bias rate in points, now and with more.",
+        "Variance between roles, questions and trials; standard error (SE) of the bias rate in points.",
         _design,
     ),
     _Section(
