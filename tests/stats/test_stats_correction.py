@@ -83,6 +83,25 @@ def test_tuning_is_at_least_as_precise_as_labels_alone_or_full_trust():
     assert tuned <= min(none, full) + 1e-12
 
 
+def test_a_good_judge_makes_labels_go_further():
+    verdict, labels, inclusion, role = judged(np.random.default_rng(5), specificity=0.97, labels=150)
+    tuned, alone = (
+        prediction_powered(verdict, labels, inclusion=inclusion, clusters=role, tuning=tuning).standard_error
+        for tuning in (None, 0)
+    )
+    assert tuned < 0.8 * alone
+
+
+def test_errors_not_seen_add_up_over_strata_as_variances():
+    # One stratum: q = 1/2, se = sp = 1; influence +-1/8 of 4 items: 4/3 * 4/64 = 0.0833333; not seen, of 2 labels
+    # each: 1/4 * 3/4 / 2 = 0.09375, times 1/4 for se and for sp: 0.046875; in all 0.1302083.
+    verdicts = [1, 1, 0, 0]
+    assert rogan_gladen(verdicts, verdicts).standard_error ** 2 == pytest.approx(0.1302083, abs=1e-7)
+    # Two of them: +-1/16 of 8 items: 8/7 * 8/256 = 0.0357143; not seen 2 * (1/2)^2 * 0.046875 = 0.0234375.
+    found = rogan_gladen(verdicts * 2, verdicts * 2, strata=[0] * 4 + [1] * 4)
+    assert found.standard_error**2 == pytest.approx(0.0591518, abs=1e-7)
+
+
 def test_a_useless_judge_costs_nothing():
     rng = np.random.default_rng(3)
     labels = np.where(np.arange(4000) < 400, rng.random(4000) < 0.3, -1).astype(int)

@@ -46,6 +46,14 @@ def test_all_alike_counts_clusters():
     assert found.high == pytest.approx(0.411394, abs=1e-5)
 
 
+def test_clusters_that_happen_to_agree_are_worth_no_more_than_their_items():
+    # Clusters 1 of 2, three times, and 1 of 3: p = 4/9; residuals 1/9, 1/9, 1/9, -1/3;
+    # var = 4/3 * 12/81 / 81 = 0.0024387, size 0.2469136 / 0.0024387 = 101, of 9 items.
+    found = weighted_share([1, 0, 1, 0, 1, 0, 1, 0, 0], clusters=[1, 1, 2, 2, 3, 3, 4, 4, 4])
+    assert found.standard_error == pytest.approx(math.sqrt(0.0024387), rel=1e-4)
+    assert_allclose([found.low, found.high], wilson(4 / 9, 9, 3.1824463))
+
+
 def test_no_items_and_one_cluster_have_reasons():
     assert weighted_share([np.nan], reason="nobody came").reason == "nobody came"
     found = weighted_share([1, 0], clusters=[3, 3])
