@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import comb
-from scipy.stats import betabinom, binom
 
 from biaslens.stats.counts import majority_threshold
 from biaslens.stats.means import Mean, clustered_mean
@@ -200,6 +199,8 @@ def verdicts_changed(results: ArrayLike) -> float:
     >>> verdicts_changed([[1, 1, 1], [0, 0, 0]])
     0.0
     """
+    from scipy.stats import betabinom, binom  # only here: it loads longer than all else of this package
+
     biased, valid, trials = _valid(results)
     biased, valid = biased[valid > 1], valid[valid > 1]
     if not len(valid):

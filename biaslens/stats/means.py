@@ -58,8 +58,8 @@ def clustered_mean(
     over clusters, :math:`2^{1-R}`.
 
     Simulated coverage of the 95 % interval of a paired difference of two rates, 20 questions a role, intraclass
-    correlation 0.3 within roles: 94 to 96 % with 550, 50 and 10 roles for rates from 0.02 to 0.5; with 5 roles 95 to
-    99 %.
+    correlation 0.3 within roles: 94 to 97 % with 50 and 550 roles for rates from 0.02 to 0.5; with 5 and 10 roles 95 to
+    100 %.
 
     Parameters
     ----------

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
-from scipy.stats import binomtest
 
 from biaslens.stats.means import clustered_mean
 from biaslens.stats.rates import clustered_rate
@@ -81,6 +80,8 @@ def mcnemar(first: ArrayLike, second: ArrayLike, clusters: ArrayLike, *, level: 
     >>> result.only_first, result.only_second, result.odds_ratio
     (2, 1, 2.0)
     """
+    from scipy.stats import binomtest  # only here: it loads longer than all else of this package
+
     one, two = np.asarray(first, dtype=np.bool_), np.asarray(second, dtype=np.bool_)
     _, codes = np.unique(np.asarray(clusters), return_inverse=True)
     count = int(codes.max()) + 1 if codes.size else 0
