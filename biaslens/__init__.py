@@ -15,7 +15,17 @@ An evaluation in a few lines:
     print_table(summarise(spec.run))
 """
 
-from biaslens.analysis import Summary, summarise
+from biaslens.analysis import (
+    Comparison,
+    Run,
+    Summary,
+    ablation,
+    compare,
+    consistency,
+    rates,
+    read_run,
+    summarise,
+)
 from biaslens.benchmark import Benchmark, expand, load_bank, read, select, shipped, write
 from biaslens.benchmark.llm import Generation, GenerationSpec, generate, generate_async
 from biaslens.engine import Pace, RetryPolicy
@@ -35,6 +45,7 @@ __all__ = [
     "Benchmark",
     "BiasLensError",
     "ChatModel",
+    "Comparison",
     "Completion",
     "Condition",
     "Evaluation",
@@ -51,6 +62,7 @@ __all__ = [
     "Rate",
     "RetryPolicy",
     "Role",
+    "Run",
     "Settings",
     "Slice",
     "Spec",
@@ -59,7 +71,10 @@ __all__ = [
     "Verdict",
     "Vote",
     "__version__",
+    "ablation",
     "clustered_rate",
+    "compare",
+    "consistency",
     "decide",
     "default_run",
     "estimate",
@@ -74,7 +89,9 @@ __all__ = [
     "load_settings",
     "open_model",
     "print_table",
+    "rates",
     "read",
+    "read_run",
     "read_study",
     "select",
     "shipped",

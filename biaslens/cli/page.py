@@ -9,9 +9,7 @@ import click
 from biaslens.analysis import summarise
 from biaslens.cli.analyze import read_runs
 from biaslens.cli.options import PATH
-from biaslens.report.drawing import draw
 from biaslens.report.leaderboard import write_leaderboard
-from biaslens.report.page.site import write_page
 from biaslens.report.tables import tables, write_for_papers, write_tables
 
 
@@ -24,6 +22,9 @@ from biaslens.report.tables import tables, write_for_papers, write_tables
 @click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
 def page_command(runs: tuple[Path, ...], out: Path, *, examples: bool | None, force: bool) -> None:
     """Write a static page: the leaderboard, a page for each model, attributes and roles, method and limits."""
+    # Only here: a plotting library takes long to load, and other commands need none.
+    from biaslens.report.page.site import write_page
+
     files = write_page(read_runs(runs), out, show_examples=examples, force=force)
     click.echo(f"{out / 'index.html'} ({len(files)} files)")
 
@@ -37,6 +38,9 @@ def page_command(runs: tuple[Path, ...], out: Path, *, examples: bool | None, fo
 @click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
 def publish_command(runs: tuple[Path, ...], out: Path, *, examples: bool | None, force: bool) -> None:
     """Write all there is to publish of some runs: leaderboard, analyses, tables for papers, figures and the page."""
+    from biaslens.report.drawing import draw
+    from biaslens.report.page.site import write_page
+
     read = read_runs(runs)
     found = tables(read, force=force)
     written = [
