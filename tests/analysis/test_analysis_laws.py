@@ -35,7 +35,7 @@ RUNS = st.builds(
 BY: st.SearchStrategy[list[By]] = st.lists(st.sampled_from(["attribute", "kind", "target", "role"]), unique=True)
 COUNTS = ["questions", "biased_questions", "planned_trials", "valid_trials", "biased_trials", "invalid_trials"]
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=40)
 
 
 def between_0_and_1(values: pd.DataFrame) -> bool:

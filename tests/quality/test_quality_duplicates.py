@@ -53,7 +53,7 @@ def test_texts_of_less_than_three_words_are_compared_whole():
 texts = st.lists(st.sampled_from("abcd"), min_size=3, max_size=14).map(" ".join)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(texts, min_size=1, max_size=12))
 def test_as_many_as_a_count_of_all_pairs(sample):
     sets = [shingles(text) for text in sample]

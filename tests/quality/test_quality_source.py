@@ -102,7 +102,7 @@ def test_what_cannot_be_measured_is_one_line(folder, name, text, says):
 cells = st.text(st.sampled_from("ab A?|[]\x00\u200b,"), max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     text=cells,
     options=st.one_of(cells, st.just("A | B | Neither")),

@@ -80,7 +80,7 @@ def test_parquet_reads_back_exactly(hostile, tmp_path):
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_answer_survives_csv(tmp_path, text):
     path = tmp_path / "any.sqlite"
     path.unlink(missing_ok=True)
