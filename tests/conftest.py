@@ -9,7 +9,6 @@ import pytest
 from hypothesis import settings
 from run_files import ASKED, write_run
 
-
 # No test is timed: a slow machine is no failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
