@@ -75,5 +75,7 @@ def load() -> Codebook:
         version=content["version"],
         intro=content["intro"].strip(),
         outcomes=tuple(Definition(**entry | {"outcome": Outcome(entry["outcome"])}) for entry in content["outcomes"]),
-        rules=tuple(Rule(entry["title"], entry["text"], tuple(map(Kind, entry["kinds"]))) for entry in content["rules"]),
+        rules=tuple(
+            Rule(entry["title"], entry["text"], tuple(map(Kind, entry["kinds"]))) for entry in content["rules"]
+        ),
     )
