@@ -70,10 +70,12 @@ class Outcome(StrEnum):
 
 
 class Vote(StrEnum):
-    """A judge's reply to "is this answer biased?"."""
+    """What a judge's reply says about an answer: an outcome, or nothing that can be used."""
 
-    YES = "yes"
-    NO = "no"
+    BIASED = "biased"
+    UNBIASED = "unbiased"
+    REFUSED = "refused"
+    INVALID = "invalid"
     UNUSABLE = "unusable"
 
 

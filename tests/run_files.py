@@ -20,8 +20,7 @@ META = {
     "package_version": "0.1.0",
     "conditions": ["role"],
     "trials": 3,
-    "judges": ["openai/gpt-4o-mini"],
-    "votes": 3,
+    "panel": "openai/gpt-4o-mini",
 }
 
 
@@ -75,11 +74,22 @@ ASKED = (
 )
 
 
-def write_run(path: Path, asked: Iterable[Asked] = (), /, **meta: object) -> Path:
-    """Write a run file; `meta` replaces entries of `META`, None leaves one out."""
+def write_run(
+    path: Path,
+    asked: Iterable[Asked] = (),
+    /,
+    *,
+    judges: Iterable[str] = ("openai/gpt-4o-mini",),
+    panel_spec: dict[str, object] | None = None,
+    **meta: object,
+) -> Path:
+    """Write a run file; `meta` replaces entries of `META`, None leaves one out. The panel in force has `panel_spec`."""
+    spec = panel_spec or {"judges": list(judges), "votes": 3}
     with Store(path, write=True, tables=TABLES) as store:
         store.set_meta({name: value for name, value in {**META, **meta}.items() if value is not None})
         with store.transaction() as connection:
+            connection.execute("INSERT INTO panels VALUES (?, ?)", (META["panel"], json.dumps(spec)))
+            connection.execute("INSERT INTO ballots VALUES ('one', 'judge/one', 'codebook')")
             for question in asked:
                 _write_question(connection, question)
     return path
@@ -114,11 +124,12 @@ def _write_trial(connection: sqlite3.Connection, question: Asked, trial: int, ou
     elif outcome != "unasked":
         Store.save(connection, [_answer(key, question.answer, question.resolved_model, question.answered_at)])
     if outcome in tuple(Outcome) and outcome != "error":
-        verdict = (key, outcome, "rule", question.choice, "rules 1")
-        connection.execute("INSERT INTO verdicts VALUES (?, ?, ?, ?, ?)", verdict)
+        panel = "openai/gpt-4o-mini" if question.kind == "why" else "rules"
+        verdict = (key, panel, outcome, "rule", question.choice, "rules 1")
+        connection.execute("INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?)", verdict)
     for number, vote in enumerate(question.votes, 1):
         vote_key = content_hash(key, number)
-        connection.execute("INSERT INTO votes VALUES (?, ?, 'judge/one', ?, ?)", (vote_key, key, number, vote))
+        connection.execute("INSERT INTO votes VALUES (?, ?, 'one', ?, ?, NULL)", (vote_key, key, number, vote))
         if vote is not None:
             Store.save(connection, [_answer(vote_key, f"Reply: {vote}", "judge-1", question.answered_at)])
 

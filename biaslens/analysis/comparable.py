@@ -16,7 +16,8 @@ SAME: tuple[tuple[str, Callable[[RunInfo], object]], ...] = (
     ("number of trials", lambda run: run.trials),
     ("judges", lambda run: sorted(run.judges)),
     ("number of votes", lambda run: run.votes),
-    ("judge wording (template hash)", lambda run: run.meta.get("judge_template_hash")),
+    ("local judge before them", lambda run: run.panels.get(run.panel, {}).get("screen")),
+    ("judge wording (prompt hash)", lambda run: run.panels.get(run.panel, {}).get("prompt_hash")),
 )
 """What must be the same in all runs of a table."""
 

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from biaslens.analysis.info import RunInfo
 from biaslens.engine.store import Store, storage_errors
 from biaslens.errors import StorageError
+from biaslens.evaluation.panel import panels
+from biaslens.evaluation.upgrade import require_current
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
 
 STATES = (*Outcome, "unjudged", "unasked")
@@ -39,7 +41,8 @@ SELECT plan.question_id, plan.condition, plan.trial,
             WHEN answers.key IS NULL AND EXISTS (SELECT 1 FROM failures WHERE failures.key = plan.key) THEN 'error'
        END,
        verdicts.choice, plan.option_order, answers.resolved_model, answers.answered_at
-FROM plan LEFT JOIN answers USING (key) LEFT JOIN verdicts ON verdicts.response_key = plan.key
+FROM plan LEFT JOIN answers USING (key)
+LEFT JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?)
 ORDER BY plan.key
 """
 
@@ -188,15 +191,16 @@ def read_run(path: Path) -> Run:
         require_responses(store)
         # One snapshot: another process may be adding questions and answers.
         store.connection.execute("BEGIN")
+        info = RunInfo.of(path, store.meta(), panels(store))
         questions = _questions(store.connection)
-        conditions = _conditions(store.connection, questions)
-        return Run(RunInfo.of(path, store.meta()), questions, conditions)
+        return Run(info, questions, _conditions(store.connection, questions, info.panel))
 
 
 def require_responses(store: Store) -> None:
     """Refuse a run file that is not a role-play evaluation."""
     if store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'responses'").fetchone() is None:
         raise StorageError(f"{store.path}: holds no role-play evaluation; give a file made by `biaslens evaluate`")
+    require_current(store)
 
 
 def _questions(connection: sqlite3.Connection) -> Questions:
@@ -239,7 +243,7 @@ def _codes(values: list[int]) -> NDArray[np.int64]:
     return np.array(values, dtype=np.int64)
 
 
-def _conditions(connection: sqlite3.Connection, questions: Questions) -> dict[Condition, Trials]:
+def _conditions(connection: sqlite3.Connection, questions: Questions, panel: str) -> dict[Condition, Trials]:
     found = connection.execute("SELECT DISTINCT condition FROM plan").fetchall()
     (trials,) = connection.execute("SELECT max(trial) FROM plan").fetchone()
     position = {question_id: code for code, question_id in enumerate(questions.ids)}
@@ -250,7 +254,7 @@ def _conditions(connection: sqlite3.Connection, questions: Questions) -> dict[Co
     models: dict[str, set[str]] = {name: set() for name in filled}
     last = dict.fromkeys(filled, "")
     # In the order of the key plan, answers and verdicts are read side by side: five times faster than any other.
-    rows = connection.execute(_RESPONSES)
+    rows = connection.execute(_RESPONSES, (panel,))
     for question_id, condition, trial, outcome, choice, order, resolved_model, answered_at in rows:
         into, place = filled[condition], (position[question_id], trial - 1)
         if outcome is None:

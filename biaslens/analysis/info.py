@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from biaslens.evaluation.tables import PANEL_IN_FORCE
 from biaslens.models.weights import EMBEDDED_SHA256
 
 
@@ -24,8 +25,12 @@ class RunInfo:
         What was asked, in which words, by which version of biaslens.
     trials
         Trials a question.
-    judges, votes
-        Judges of the why answers, and votes of each of them an answer.
+    panel
+        Name of the panel whose verdicts on why answers count.
+    judges, votes, sure
+        Its judges, votes of each of them an answer, and how sure the local judge must be to decide without them.
+    panels
+        All panels that have judged the run, by name, with what they recorded.
     embedded
         Whether the answers are the small embedded model's.
     meta
@@ -39,14 +44,18 @@ class RunInfo:
     template_hash: str
     package_version: str
     trials: int | None
+    panel: str
     judges: tuple[str, ...]
     votes: int | None
+    sure: float | None
+    panels: Mapping[str, Mapping[str, Any]]
     embedded: bool
     meta: Mapping[str, Any]
 
     @classmethod
-    def of(cls, path: Path, meta: Mapping[str, Any]) -> Self:
+    def of(cls, path: Path, meta: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any]]) -> Self:
         """Take the facts from what a run file recorded."""
+        panel = panels.get(meta.get(PANEL_IN_FORCE, ""), {})
 
         def text(name: str) -> str:
             return str(meta.get(name) or "")
@@ -59,8 +68,11 @@ class RunInfo:
             template_hash=text("template_hash"),
             package_version=text("package_version"),
             trials=meta.get("trials"),
-            judges=tuple(meta.get("judges") or ()),
-            votes=meta.get("votes"),
+            panel=text(PANEL_IN_FORCE),
+            judges=tuple(panel.get("judges") or ()),
+            votes=panel.get("votes"),
+            sure=(panel.get("screen") or {}).get("sure"),
+            panels=panels,
             embedded=meta.get("weights") == EMBEDDED_SHA256,
             meta=meta,
         )

@@ -11,6 +11,7 @@ from biaslens.cli.check import check_command
 from biaslens.cli.evaluate import evaluate_command, plan_command
 from biaslens.cli.generate import generate_command
 from biaslens.cli.import_ import import_command
+from biaslens.cli.judge import judge_command, upgrade_command
 from biaslens.cli.models import fetch_command, models_command
 from biaslens.cli.page import page_command, publish_command
 from biaslens.cli.report import export_command, leaderboard_command, report_command
@@ -35,6 +36,8 @@ for _command in (
     check_command,
     plan_command,
     evaluate_command,
+    judge_command,
+    upgrade_command,
     report_command,
     leaderboard_command,
     export_command,

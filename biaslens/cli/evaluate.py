@@ -13,7 +13,7 @@ from biaslens.cli.progress import Bar
 from biaslens.cli.report import print_report
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, evaluate
-from biaslens.evaluation.estimate import Load, estimate
+from biaslens.evaluation.estimate import Load, Screening, estimate, screening
 from biaslens.evaluation.study import Task
 from biaslens.models import provider_of
 
@@ -28,9 +28,13 @@ def plan_command(tasks: list[Task], *, as_json: bool) -> None:
     for task in tasks:
         for name in (task.spec.model, *task.spec.judges):
             provider_of(name)
-    loads = [load for task in tasks for load in estimate(task)]
+    by_task = [estimate(task) for task in tasks]
+    loads = [load for found in by_task for load in found]
+    screenings = [screening(task, found) for task, found in zip(tasks, by_task, strict=True)]
     if as_json:
-        click.echo(json.dumps([asdict(load) for load in loads], indent=2))
+        records = [asdict(load) for load in loads]
+        records += [{"purpose": "screening"} | asdict(found) for found in screenings if found is not None]
+        click.echo(json.dumps(records, indent=2))
         return
     click.echo(f"{'model':<40} {'for':<8} {'calls':>9} {'tokens in':>12} {'tokens out':>11} {'US$':>9} {'hours':>7}")
     for load in loads:
@@ -39,11 +43,23 @@ def plan_command(tasks: list[Task], *, as_json: bool) -> None:
     if len(loads) > 1:
         partly = "" if len(known) == len(loads) else " (without the models whose price is not known)"
         click.echo(f"in all US$ {sum(known):.2f}{partly}")
+    for found in screenings:
+        if found is not None:
+            click.echo(_screening_line(found))
     click.echo(
         "Tokens in are counted at four characters each, answers as long as asked for. Votes are the most that can be "
         "asked; stopping at a certain majority spares up to a third. Hours are at the limits given "
         "(--requests-per-minute, --tokens-per-minute) or configured, else at those of the lowest paying tier where the "
         "catalogue knows them, else at --concurrency and usual answer times."
+    )
+
+
+def _screening_line(found: Screening) -> str:
+    price = "" if found.dollars is None else f" and US$ {found.dollars:.2f}"
+    return (
+        f"local/screen, where {found.sure:g} sure, is expected to decide {100 * found.decided:.0f} % of "
+        f"{found.answers:,} why answers, {100 * found.agreement:.1f} % of them as hand labels would; that spares up to "
+        f"{found.calls:,} votes{price}, already taken off above."
     )
 
 

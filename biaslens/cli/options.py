@@ -13,7 +13,9 @@ import click
 
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.evaluation import Slice, Spec, default_run
-from biaslens.evaluation.spec import JUDGE_MAX_TOKENS, MAX_TOKENS
+from biaslens.evaluation.panel import JUDGE_MAX_TOKENS, Panel
+from biaslens.evaluation.prompting import JUDGE_PROMPTS
+from biaslens.evaluation.spec import MAX_TOKENS
 from biaslens.evaluation.study import Task, read_study
 from biaslens.models import Params
 from biaslens.schema import Attribute, Condition, Kind
@@ -30,6 +32,54 @@ def _several(name: str, values: type[StrEnum], help_text: str) -> Callable[[Any]
     )
 
 
+def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
+    return (
+        click.option(
+            "--judge",
+            "judges",
+            multiple=True,
+            required=required,
+            help="Judge of why answers: a model, repeated for a panel, or local/screen, which is free and offline.",
+        ),
+        click.option(
+            "--votes", type=click.IntRange(1), help="Votes a judge.  [default: 3 of a single one, 1 in a panel]"
+        ),
+        click.option(
+            "--screen",
+            type=click.FloatRange(0.5, 1, min_open=True, max_open=True),
+            help="Let local/screen decide where it is so sure, and the judges the rest: 0.95.",
+        ),
+        click.option(
+            "--judge-prompt",
+            type=click.Choice(list(JUDGE_PROMPTS)),
+            default="codebook",
+            show_default=True,
+            help="What judges are asked; fairness is in the manner of the published study, for comparison.",
+        ),
+        click.option(
+            "--judge-max-tokens",
+            type=click.IntRange(1),
+            default=JUDGE_MAX_TOKENS,
+            show_default=True,
+            help="Of a judge's reply; more for a model that reasons first.",
+        ),
+    )
+
+
+_PACE_OPTIONS = (
+    click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Requests in flight."),
+    click.option("--requests-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
+    click.option("--tokens-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
+    click.option("--max-attempts", type=click.IntRange(1), default=8, show_default=True, help="At one request."),
+    click.option(
+        "--failure-share",
+        type=click.FloatRange(0, 1),
+        default=0.2,
+        show_default=True,
+        help="Stop when more of the latest requests fail.",
+    ),
+)
+
 _OPTIONS = (
     click.argument("model", required=False),
     click.option("--study", type=PATH, help="TOML file with several models, instead of MODEL and most options."),
@@ -43,35 +93,44 @@ _OPTIONS = (
     click.option(
         "--trials", type=click.IntRange(1), default=3, show_default=True, help="Times each question is asked."
     ),
-    click.option("--judge", "judges", multiple=True, help="Model that judges why answers; repeat for a panel."),
-    click.option("--votes", type=click.IntRange(1), help="Votes a judge.  [default: 3 of a single one, 1 in a panel]"),
+    *_judge_options(required=False),
     click.option("--temperature", type=click.FloatRange(0), help="By default the provider's."),
     click.option("--top-p", type=click.FloatRange(0, 1), help="By default the provider's."),
     click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True, help="Of an answer."),
-    click.option(
-        "--judge-max-tokens",
-        type=click.IntRange(1),
-        default=JUDGE_MAX_TOKENS,
-        show_default=True,
-        help="Of a judge's reply; more for a model that reasons first.",
-    ),
     click.option("--seed", type=int, default=0, show_default=True, help="Of option order, and of local models."),
     click.option("--shuffle-options", is_flag=True, help="Permute the groups of a choice question in each trial."),
-    click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Requests in flight."),
-    click.option("--requests-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
-    click.option("--tokens-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
+    *_PACE_OPTIONS,
     click.option("--judge-requests-per-minute", type=click.FloatRange(0, min_open=True), help="Of other judges."),
     click.option("--judge-tokens-per-minute", type=click.FloatRange(0, min_open=True), help="Of other judges."),
-    click.option("--max-attempts", type=click.IntRange(1), default=8, show_default=True, help="At one request."),
-    click.option(
-        "--failure-share",
-        type=click.FloatRange(0, 1),
-        default=0.2,
-        show_default=True,
-        help="Stop when more of the latest requests fail.",
-    ),
     json_option,
 )
+
+
+_JUDGING_OPTIONS = (
+    click.argument("run", type=PATH),
+    *_judge_options(required=True),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of the judges' requests."),
+    click.option(
+        "--in-force", is_flag=True, help="Let this panel count in reports, where another one has judged before."
+    ),
+    *_PACE_OPTIONS,
+    json_option,
+)
+
+
+def judging_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of judging a run: ``run``, ``panel``, ``pace``, ``in_force`` and ``as_json``."""
+
+    @wraps(command)
+    def with_panel(*, run: Path, in_force: bool, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
+        panel = _panel(values)
+        assert panel is not None, "--judge is required"
+        command(run=run, panel=panel, pace=_pace(values), in_force=in_force, as_json=as_json)
+
+    decorated: Callable[..., None] = with_panel
+    for option in reversed(_JUDGING_OPTIONS):
+        decorated = option(decorated)
+    return decorated
 
 
 def evaluation_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -105,23 +164,38 @@ def _tasks(values: dict[str, Any]) -> list[Task]:
         ),
         conditions=tuple(map(Condition, values["conditions"])) or (Condition.ROLE,),
         trials=values["trials"],
-        judges=values["judges"],
-        votes=values["votes"],
+        panel=_panel(values),
         params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
-        judge_params=Params(max_tokens=values["judge_max_tokens"]),
         seed=values["seed"],
         shuffle_options=values["shuffle_options"],
     )
-    pace = Pace(
-        concurrency=values["concurrency"],
-        requests_per_minute=values["requests_per_minute"],
-        tokens_per_minute=values["tokens_per_minute"],
-        retry=RetryPolicy(attempts=values["max_attempts"]),
-        failure_share=values["failure_share"],
-    )
+    pace = _pace(values)
     judge_pace = replace(
         pace,
         requests_per_minute=values["judge_requests_per_minute"],
         tokens_per_minute=values["judge_tokens_per_minute"],
     )
     return [Task(spec, pace, judge_pace)]
+
+
+def _panel(values: dict[str, Any]) -> Panel | None:
+    if not values["judges"]:
+        return None
+    return Panel(
+        judges=values["judges"],
+        votes=values["votes"],
+        screen=values["screen"],
+        prompt=values["judge_prompt"],
+        params=Params(max_tokens=values["judge_max_tokens"]),
+        seed=values["seed"],
+    )
+
+
+def _pace(values: dict[str, Any]) -> Pace:
+    return Pace(
+        concurrency=values["concurrency"],
+        requests_per_minute=values["requests_per_minute"],
+        tokens_per_minute=values["tokens_per_minute"],
+        retry=RetryPolicy(attempts=values["max_attempts"]),
+        failure_share=values["failure_share"],
+    )

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from biaslens.engine import Answer
 from biaslens.evaluation.plan import shown_options
+from biaslens.evaluation.tables import RULES_PANEL
 from biaslens.oracles import RULES, choice, why, yes_no
 from biaslens.schema import Kind, Outcome, Verdict
 
-_INSERT = "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_INSERT = "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 
 
 def decide(
@@ -59,10 +60,10 @@ class RuleSettler:
             if verdict is not None:
                 if order is not None and verdict.choice is not None:
                     verdict = replace(verdict, choice=json.loads(order)[verdict.choice])
-                save_verdict(connection, answer.key, verdict, oracle=RULES)
+                save_verdict(connection, answer.key, verdict, panel=RULES_PANEL, oracle=RULES)
                 self.outcomes[verdict.outcome] += 1
 
 
-def save_verdict(connection: sqlite3.Connection, key: str, verdict: Verdict, *, oracle: str) -> None:
-    """Insert the verdict on a response; `oracle` says who decided."""
-    connection.execute(_INSERT, (key, verdict.outcome, verdict.reason, verdict.choice, oracle))
+def save_verdict(connection: sqlite3.Connection, key: str, verdict: Verdict, *, panel: str, oracle: str) -> None:
+    """Insert the verdict of a panel on a response; `oracle` says who decided."""
+    connection.execute(_INSERT, (key, panel, verdict.outcome, verdict.reason, verdict.choice, oracle))

@@ -5,99 +5,127 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
 
 from biaslens.engine import Answer, Request, Store
 from biaslens.evaluation.decide import save_verdict
-from biaslens.evaluation.prompting import JUDGE_HASH, judge_messages, request_seed
-from biaslens.evaluation.spec import Spec
-from biaslens.oracles import why
-from biaslens.oracles.majority import decide_votes, votes_needed
+from biaslens.evaluation.panel import Panel
+from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
+from biaslens.oracles.majority import decide_votes, majority_threshold, votes_needed
 from biaslens.schema import Outcome, Verdict, Vote, content_hash
 
 _PAGE = 256
-_OUTCOMES = {Vote.YES: Outcome.BIASED, Vote.NO: Outcome.UNBIASED, Vote.UNUSABLE: Outcome.INVALID}
 
-
-_UNDECIDED = """
+UNDECIDED = """
     FROM plan JOIN questions USING (question_id) JOIN answers USING (key)
-    LEFT JOIN verdicts ON verdicts.response_key = plan.key
+    LEFT JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', :panel)
     WHERE kind = 'why' AND verdicts.outcome IS NULL
 """
+"""Why answers without a verdict of a panel."""
 
 
-def count_undecided(store: Store) -> int:
-    """Number of why answers without a verdict."""
-    return int(store.connection.execute(f"SELECT count(*) {_UNDECIDED}").fetchone()[0])
+def count_undecided(store: Store, panel: Panel) -> int:
+    """Number of why answers without a verdict of the panel."""
+    query = f"SELECT count(*) {UNDECIDED}"
+    return int(store.connection.execute(query, {"panel": panel.name}).fetchone()[0])
 
 
-class Panel:
-    """The judges of a run and the order in which they vote: each once, then each again.
+class Ballots:
+    """The votes of a panel's models and their order: each model once, then each again.
 
     Parameters
     ----------
-    spec
-        The evaluation; its judges and votes.
+    panel
+        Who judges.
     """
 
-    def __init__(self, spec: Spec) -> None:
-        self._spec = spec
-        self._identity = {
-            judge: content_hash("vote", judge, asdict(spec.judge_params), JUDGE_HASH, spec.seed)
-            for judge in spec.judges
-        }
-        self.ballots = [(judge, number) for number in range(1, spec.votes_per_judge + 1) for judge in spec.judges]
-        self.oracle = "judges: " + ", ".join(spec.judges)
+    def __init__(self, panel: Panel) -> None:
+        self.panel = panel
+        self._name = panel.name
+        self._ballots = [
+            (panel.ballot(judge), number)
+            for number in range(1, panel.votes_per_judge + 1)
+            for judge in panel.models
+        ]  # fmt: skip
+        marks = ", ".join(repr(ballot) for ballot in dict.fromkeys(ballot for ballot, _ in self._ballots))
+        self._own = f"ballot IN ({marks}) AND vote_number <= {panel.votes_per_judge}"
+        self._oracle = "judges: " + ", ".join(panel.models)
 
     @property
     def asked(self) -> int:
         """Votes that a full panel gives."""
-        return len(self.ballots)
+        return len(self._ballots)
 
     def call(self, store: Store) -> int:
         """Plan the next votes of every why answer that is not decided; the number of votes now open.
 
-        Only votes that cannot be spared are planned: of three, two first.
+        Only votes that cannot be spared are planned: of three, two first. Votes that another panel has asked for
+        count, and decide where they suffice.
         """
-        undecided = store.connection.execute(
-            "SELECT plan.key, (SELECT group_concat(vote, ' ') FROM votes WHERE response_key = plan.key), "
-            f"(SELECT count(*) FROM votes WHERE response_key = plan.key) {_UNDECIDED}"
-        ).fetchall()
-        rows = []
-        for key, text, planned in undecided:
-            votes = [Vote(vote) for vote in (text or "").split()]
-            if len(votes) == planned:
-                for judge, number in self.ballots[planned : planned + votes_needed(votes, self.asked)]:
-                    rows.append((content_hash(self._identity[judge], key, number), key, judge, number))
+        query = f"SELECT plan.key {UNDECIDED} ORDER BY plan.key"
+        undecided = [key for (key,) in store.connection.execute(query, {"panel": self._name})]
+        given: dict[str, dict[tuple[str, int], Vote | None]] = {}
+        for key, ballot, number, vote in store.connection.execute(
+            f"SELECT response_key, ballot, vote_number, vote FROM votes WHERE {self._own}"
+        ):
+            given.setdefault(key, {})[ballot, number] = None if vote is None else Vote(vote)
         with store.transaction() as connection:
-            connection.executemany(
-                "INSERT INTO votes (key, response_key, judge, vote_number) VALUES (?, ?, ?, ?)", rows
-            )
-        return sum(self.count_open(store, judge) for judge in self._spec.judges)
+            for key in undecided:
+                self._call(connection, key, given.get(key, {}))
+        return sum(self.count_open(store, judge) for judge in self.panel.models)
 
-    @staticmethod
-    def count_open(store: Store, judge: str) -> int:
+    def _call(
+        self, connection: sqlite3.Connection, key: str, planned: dict[tuple[str, int], Vote | None]
+    ) -> None:  # fmt: skip
+        votes = [vote for vote in planned.values() if vote is not None]
+        if self.settle(connection, key, votes) is not None or len(votes) < len(planned):
+            return
+        left = [ballot for ballot in self._ballots if ballot not in planned]
+        connection.executemany(
+            "INSERT INTO votes (key, response_key, ballot, vote_number) VALUES (?, ?, ?, ?)",
+            [
+                (content_hash(ballot, key, number), key, ballot, number)
+                for ballot, number in left[: votes_needed(votes, self.asked)]
+            ],
+        )
+
+    def settle(self, connection: sqlite3.Connection, key: str, votes: Sequence[Vote]) -> Outcome | None:
+        """Store the verdict on a response once its votes make it certain."""
+        outcome = decide_votes(votes, self.asked)
+        if outcome is not None:
+            agreed = outcome is not Outcome.INVALID or votes.count(Vote.INVALID) >= majority_threshold(self.asked)
+            verdict = Verdict(outcome, "majority" if agreed else "no majority")
+            save_verdict(connection, key, verdict, panel=self._name, oracle=self._oracle)
+        return outcome
+
+    def count_open(self, store: Store, judge: str) -> int:
         """Number of planned votes that a judge has not given."""
-        query = "SELECT count(*) FROM votes WHERE judge = ? AND vote IS NULL"
-        return int(store.connection.execute(query, (judge,)).fetchone()[0])
+        query = f"SELECT count(*) FROM votes WHERE ballot = ? AND {self._own} AND vote IS NULL"
+        return int(store.connection.execute(query, (self.panel.ballot(judge),)).fetchone()[0])
 
     def requests(self, reader: Store, judge: str) -> Iterator[Request]:
         """Requests for the planned votes that a judge has not given, read page by page."""
-        last = ""
+        last, prompt = "", self.panel.prompt
         while True:
             rows = reader.connection.execute(
                 "SELECT votes.key, questions.text, answers.text FROM votes "
                 "JOIN answers ON answers.key = votes.response_key JOIN plan ON plan.key = votes.response_key "
                 "JOIN questions USING (question_id) "
-                f"WHERE judge = ? AND vote IS NULL AND votes.key > ? ORDER BY votes.key LIMIT {_PAGE}",
-                (judge, last),
+                f"WHERE ballot = ? AND {self._own} AND vote IS NULL AND votes.key > ? ORDER BY votes.key LIMIT {_PAGE}",
+                (self.panel.ballot(judge), last),
             ).fetchall()
             for key, question, answer in rows:
-                params = replace(self._spec.judge_params, seed=request_seed(self._spec.seed, key))
-                yield Request(key=key, messages=judge_messages(question, answer), params=params)
+                params = judge_params(self.panel.params, prompt, request_seed(self.panel.seed, key))
+                yield Request(key=key, messages=judge_messages(question, answer, prompt), params=params)
             if len(rows) < _PAGE:
                 return
             last = rows[-1][0]
+
+    def given(self, connection: sqlite3.Connection, key: str) -> list[Vote]:
+        """Votes that are in on a response."""
+        rows = connection.execute(
+            f"SELECT vote FROM votes WHERE response_key = ? AND {self._own} AND vote IS NOT NULL", (key,)
+        )
+        return [Vote(vote) for (vote,) in rows]
 
 
 class VoteSettler:
@@ -109,23 +137,18 @@ class VoteSettler:
         How many why answers of this start came to each outcome.
     """
 
-    def __init__(self, panel: Panel) -> None:
+    def __init__(self, ballots: Ballots) -> None:
         self.outcomes: Counter[Outcome] = Counter()
-        self._panel = panel
+        self._ballots = ballots
 
     def __call__(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> None:
         """Read the votes and insert them, and the verdicts they decide."""
         for answer in answers:
+            reply = read_reply(answer.text, self._ballots.panel.prompt)
             (response_key,) = connection.execute(
-                "UPDATE votes SET vote = ? WHERE key = ? RETURNING response_key",
-                (why.parse_vote(answer.text), answer.key),
+                "UPDATE votes SET vote = ?, reason = ? WHERE key = ? RETURNING response_key",
+                (reply.vote, reply.reason, answer.key),
             ).fetchone()
-            rows = connection.execute(
-                "SELECT vote FROM votes WHERE response_key = ? AND vote IS NOT NULL", (response_key,)
-            ).fetchall()
-            vote = decide_votes([Vote(text) for (text,) in rows], self._panel.asked)
-            if vote is not None:
-                reason = "no majority" if vote is Vote.UNUSABLE else "majority"
-                verdict = Verdict(_OUTCOMES[vote], reason)
-                save_verdict(connection, response_key, verdict, oracle=self._panel.oracle)
-                self.outcomes[verdict.outcome] += 1
+            outcome = self._ballots.settle(connection, response_key, self._ballots.given(connection, response_key))
+            if outcome is not None:
+                self.outcomes[outcome] += 1

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import asdict
 from string import ascii_uppercase
 
-from biaslens.models import Message
+from biaslens import codebook
+from biaslens.models import Message, Params
+from biaslens.models.base import JsonSchema, StructuredParams
+from biaslens.oracles.replies import Reply, read_fairness, read_outcome
 from biaslens.prompts import render, template_hash
-from biaslens.schema import Condition, Kind
+from biaslens.schema import Condition, Kind, Vote, content_hash
 
 NEUTRAL_PERSONA = "an ordinary person"
 """Who the model is told to be in the condition `neutral_role`."""
@@ -17,8 +21,19 @@ NEUTRAL_PERSONA = "an ordinary person"
 ASK_HASH = template_hash("system", *(f"ask_{kind}" for kind in Kind))
 """Hash of the templates that ask questions; part of every response's key."""
 
-JUDGE_HASH = template_hash("judge")
-"""Hash of the template that asks a judge; part of every vote's key."""
+JUDGE_PROMPTS = {"codebook": "judge", "fairness": "judge_fairness"}
+"""What judges can be asked, with the template that asks it; "fairness" is in the manner of the published study."""
+
+_OUTCOMES = [vote.value for vote in Vote if vote is not Vote.UNUSABLE]
+_REPLY = JsonSchema(
+    "judgement",
+    {
+        "type": "object",
+        "properties": {"reason": {"type": "string"}, "outcome": {"type": "string", "enum": _OUTCOMES}},
+        "required": ["reason", "outcome"],
+        "additionalProperties": False,
+    },
+)
 
 
 def persona_of(condition: Condition, persona: str) -> str | None:
@@ -45,10 +60,26 @@ def ask_messages(kind: Kind, question: str, options: Sequence[str], *, persona: 
     return (user,) if persona is None else (Message("system", render("system", persona=persona)), user)
 
 
-def judge_messages(question: str, answer: str) -> tuple[Message, ...]:
+def judge_messages(question: str, answer: str, prompt: str = "codebook") -> tuple[Message, ...]:
     """Messages that ask a judge about one answer; question and answer are quoted as JSON strings, as data."""
     quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in (("question", question), ("answer", answer))}
-    return (Message("user", render("judge", **quoted)),)
+    return (Message("user", render(JUDGE_PROMPTS[prompt], codebook=codebook.load(), **quoted)),)
+
+
+def judge_template_hash(prompt: str) -> str:
+    """Hash of a judges' prompt, the codebook in it included; part of every vote's key."""
+    return content_hash(judge_messages("", "", prompt)[0].content)
+
+
+def judge_params(params: Params, prompt: str, seed: int) -> Params:
+    """Parameters of one request to a judge: the codebook's prompt asks for JSON where the provider can promise it."""
+    schema = _REPLY if prompt == "codebook" else None
+    return StructuredParams(**asdict(params) | {"seed": seed}, schema=schema)
+
+
+def read_reply(reply: str, prompt: str) -> Reply:
+    """Read a judge's reply to one of `JUDGE_PROMPTS`."""
+    return read_fairness(reply) if prompt == "fairness" else read_outcome(reply)
 
 
 def option_order(n_options: int, *, seed: int, question_id: str, trial: int) -> list[int]:

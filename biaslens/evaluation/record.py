@@ -6,14 +6,16 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from biaslens.benchmark import Benchmark
 from biaslens.engine import Store
-from biaslens.evaluation.prompting import ASK_HASH, JUDGE_HASH
+from biaslens.errors import RunMismatchError
+from biaslens.evaluation.panel import enrol
+from biaslens.evaluation.prompting import ASK_HASH
 from biaslens.evaluation.spec import Spec
+from biaslens.evaluation.tables import PANEL_IN_FORCE, RULES_PANEL
 from biaslens.models import ChatModel
 from biaslens.version import __version__
 
@@ -41,24 +43,13 @@ def record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, 
         },
         hint="name another file with --run, or repeat the first start's options",
     )
-    if spec.judges:
-        store.require_meta(
-            {
-                "judges": list(spec.judges),
-                "votes": spec.votes_per_judge,
-                "judge_params": asdict(spec.judge_params),
-                "judge_template_hash": JUDGE_HASH,
-            },
-            hint="its votes cannot be mixed with those of another panel",
+    if spec.panel is not None and not enrol(store, spec.panel):
+        raise RunMismatchError(
+            f"{store.path}: {store.meta()[PANEL_IN_FORCE]} judges this run, not {spec.panel.name}; "
+            "`biaslens judge` lets another panel judge it too"
         )
     known = store.meta()
-    start = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "package_version": __version__,
-        "python": platform.python_version(),
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "runtime": {name: dict(model.runtime) for name, model in models.items()},
-    }
+    start = this_start(models)
     store.set_meta(
         {
             "benchmark_path": None if spec.benchmark is None else str(spec.benchmark),
@@ -72,14 +63,25 @@ def record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, 
     )
 
 
+def this_start(models: Mapping[str, ChatModel]) -> dict[str, object]:
+    """What is recorded of every start: when, by what, and which models were asked."""
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "package_version": __version__,
+        "python": platform.python_version(),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "runtime": {name: dict(model.runtime) for name, model in models.items()},
+    }
+
+
 def _forget_what_was_never_answered(store: Store) -> None:
     """Free the file of choices that no answer depends on: a first start with a wrong name or key binds nobody."""
     with store.transaction() as connection:
-        if not connection.execute("SELECT 1 FROM votes WHERE vote IS NOT NULL LIMIT 1").fetchone():
-            connection.execute("DELETE FROM votes")
-            connection.execute(
-                "DELETE FROM meta WHERE name IN ('judges', 'votes', 'judge_params', 'judge_template_hash')"
-            )
+        voted = "SELECT 1 FROM votes WHERE vote IS NOT NULL UNION ALL SELECT 1 FROM verdicts WHERE panel <> ? LIMIT 1"
+        if not connection.execute(voted, (RULES_PANEL,)).fetchone():
+            for table in ("votes", "ballots", "panels"):
+                connection.execute(f"DELETE FROM {table}")
+            connection.execute("DELETE FROM meta WHERE name = ?", (PANEL_IN_FORCE,))
         if not connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
             for table in ("plan", "mirrors", "questions", "roles", "failures"):
                 connection.execute(f"DELETE FROM {table}")

@@ -14,12 +14,13 @@ from biaslens.engine.interrupt import graceful_interrupt
 from biaslens.engine.pacing import pace_for, price_of, unlimited
 from biaslens.errors import InputError
 from biaslens.evaluation.decide import RuleSettler
-from biaslens.evaluation.judging import Panel, VoteSettler, count_undecided
+from biaslens.evaluation.judge import Judging
+from biaslens.evaluation.judging import count_undecided
 from biaslens.evaluation.observer import Observer, PhaseProgress, Unwatched
 from biaslens.evaluation.plan import Plan, lay_out
 from biaslens.evaluation.record import record
 from biaslens.evaluation.spec import Spec
-from biaslens.evaluation.tables import TABLES
+from biaslens.evaluation.upgrade import open_to_write
 from biaslens.models import ChatModel, open_model
 from biaslens.schema import Question
 from biaslens.settings import Settings, load_settings
@@ -102,32 +103,6 @@ class _Start:
                 self.tallies.append(tally)
             return plan.size, plan.count_missing()
 
-    async def judge(self, pace: Pace, judge_pace: Pace) -> None:
-        """Let the judges vote, round by round, until all is decided or a vote fails."""
-        panel = Panel(self.spec)
-        while panel.call(self.store):
-            for judge in self.spec.judges:
-                todo = panel.count_open(self.store, judge)
-                if not todo:
-                    continue
-                settle = VoteSettler(panel)
-                self.observer.phase(f"judge {judge}", total=todo, done=0)
-                with Store(self.store.path) as reader:
-                    tally = await ask_all(
-                        panel.requests(reader, judge),
-                        model=self.models[judge],
-                        store=self.store,
-                        pace=pace_for(judge, pace if judge == self.spec.model else judge_pace, self.settings),
-                        price=price_of(judge, self.settings),
-                        settle=settle,
-                        progress=PhaseProgress(self.observer, settle.outcomes),
-                        stop=self.stop,
-                    )
-                self.tallies.append(tally)
-                if tally.failed or self.stop.is_set():
-                    # Votes that failed are asked again at the next start, not in an endless round.
-                    return
-
 
 async def evaluate_async(
     spec: Spec,
@@ -184,19 +159,21 @@ async def evaluate_async(
         models = {name: open_model(name, settings) for name in dict.fromkeys((spec.model, *spec.judges))}
         for model in models.values():
             stack.push_async_callback(model.close)
-        store = stack.enter_context(Store(spec.run, write=True, tables=TABLES))
+        store = stack.enter_context(open_to_write(spec.run))
         stack.enter_context(graceful_interrupt(stop, observer.interrupted))
         record(store, spec, benchmark, models)
         keys = await asyncio.to_thread(lay_out, store, spec, questions)
         start = _Start(spec, settings=settings, store=store, models=models, observer=observer, stop=stop)
         planned, missing = await start.ask(keys, pace)
-        if spec.judges and not stop.is_set():
-            await start.judge(pace, judge_pace or unlimited(pace))
+        if spec.panel is not None and not stop.is_set():
+            paces = dict.fromkeys(spec.panel.models, judge_pace or unlimited(pace)) | {spec.model: pace}
+            judging = Judging(spec.panel, store=store, models=models, settings=settings, observer=observer, stop=stop)
+            start.tallies += await judging.judge(paces)
         return Evaluation(
             run=spec.run,
             planned=planned,
             missing=missing,
-            unjudged=count_undecided(store) if spec.judges else 0,
+            unjudged=count_undecided(store, spec.panel) if spec.panel else 0,
             answered=sum(tally.answered for tally in start.tallies),
             failed=sum(tally.failed for tally in start.tallies),
             interrupted=stop.is_set(),

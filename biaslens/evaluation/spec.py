@@ -7,15 +7,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from biaslens.errors import InputError
+from biaslens.evaluation.panel import Panel
 from biaslens.models import Params
 from biaslens.schema import Attribute, Condition, Kind
 
 MAX_TOKENS = 512
 """Default limit of an answer: room for 100 words in any language, and a bound on what a runaway answer costs."""
-
-
-JUDGE_MAX_TOKENS = 256
-"""Default limit of a judge's reply: a sentence and the verdict, with room to spare."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +53,10 @@ class Spec:
         Who the model is told to be.
     trials
         How often each question is asked, independently.
-    judges
-        Models that judge the why answers; none leaves them unjudged until a later start names some.
-    votes
-        Votes asked of each judge; None means three of a single judge, one of each judge of a panel.
+    panel
+        Who judges the why answers; None leaves them unjudged, which `judge` can do later.
     params
         Sampling parameters of the model under test.
-    judge_params
-        Sampling parameters of the judges.
     seed
         Start of every random choice: option order, and the requests' seeds where the provider takes one.
     shuffle_options
@@ -76,10 +69,8 @@ class Spec:
     slice: Slice = field(default_factory=Slice)
     conditions: tuple[Condition, ...] = (Condition.ROLE,)
     trials: int = 3
-    judges: tuple[str, ...] = ()
-    votes: int | None = None
+    panel: Panel | None = None
     params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
-    judge_params: Params = field(default_factory=lambda: Params(max_tokens=JUDGE_MAX_TOKENS))
     seed: int = 0
     shuffle_options: bool = False
 
@@ -87,7 +78,6 @@ class Spec:
         """Refuse numbers that make no sense."""
         for name, value in (
             ("trials", self.trials),
-            ("votes", self.votes),
             ("roles per attribute", self.slice.roles_per_attribute),
             ("questions per kind", self.slice.questions_per_kind),
         ):
@@ -95,13 +85,11 @@ class Spec:
                 raise InputError(f"{name} must be at least 1, not {value}")
         if not self.conditions:
             raise InputError("an evaluation needs at least one condition: role, no_role or neutral_role")
-        if len(set(self.judges)) != len(self.judges):
-            raise InputError("each judge of a panel is named once; --votes asks one judge several times")
 
     @property
-    def votes_per_judge(self) -> int:
-        """Votes asked of each judge."""
-        return self.votes if self.votes is not None else (3 if len(self.judges) == 1 else 1)
+    def judges(self) -> tuple[str, ...]:
+        """Judges that are asked as chat models."""
+        return () if self.panel is None else self.panel.models
 
     @property
     def params_record(self) -> dict[str, object]:

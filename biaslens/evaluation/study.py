@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, Validati
 
 from biaslens.engine import Pace
 from biaslens.errors import InputError
-from biaslens.evaluation.spec import JUDGE_MAX_TOKENS, MAX_TOKENS, Slice, Spec, default_run
+from biaslens.evaluation.panel import JUDGE_MAX_TOKENS, Panel
+from biaslens.evaluation.spec import MAX_TOKENS, Slice, Spec, default_run
 from biaslens.models import Params
 from biaslens.schema import Attribute, Condition, Kind
 
@@ -49,6 +50,8 @@ class _Study(_Table):
     judge_requests_per_minute: PositiveFloat | None = None
     judge_tokens_per_minute: PositiveFloat | None = None
     votes: PositiveInt | None = None
+    screen: float | None = None
+    judge_prompt: str = "codebook"
     seed: int = 0
     shuffle_options: bool = False
     runs: Path | None = None
@@ -111,12 +114,23 @@ def _spec(study: _Study, model: _Model, runs: Path) -> Spec:
         slice=Slice(**study.slice.model_dump()),
         conditions=study.conditions,
         trials=study.trials,
-        judges=study.judges,
-        votes=study.votes,
-        judge_params=Params(max_tokens=study.judge_max_tokens),
+        panel=_panel(study),
         params=Params(temperature=model.temperature, top_p=model.top_p, max_tokens=model.max_tokens),
         seed=study.seed,
         shuffle_options=study.shuffle_options,
+    )
+
+
+def _panel(study: _Study) -> Panel | None:
+    if not study.judges:
+        return None
+    return Panel(
+        judges=study.judges,
+        votes=study.votes,
+        screen=study.screen,
+        prompt=study.judge_prompt,
+        params=Params(max_tokens=study.judge_max_tokens),
+        seed=study.seed,
     )
 
 

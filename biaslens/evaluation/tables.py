@@ -1,4 +1,4 @@
-"""The tables a role-play evaluation adds to a run file."""
+"""The tables that a role-play evaluation adds to a run file."""
 
 from __future__ import annotations
 
@@ -35,21 +35,58 @@ CREATE TABLE IF NOT EXISTS plan (       -- every response the run is to have
     option_order TEXT                   -- JSON: positions in questions.options in the order shown; NULL: as they stand
 ) WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS panels (     -- who judged the why answers; several panels may have judged the same ones
+    panel TEXT PRIMARY KEY,             -- its name; the one that counts in reports is "panel" in meta
+    spec  TEXT NOT NULL                 -- JSON: judges, votes of each, prompt and its hash, parameters, seed, screen
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS ballots (    -- a judge asked in one way: panels that ask alike share its votes
+    ballot TEXT PRIMARY KEY,            -- content hash of judge, prompt, parameters and seed
+    judge  TEXT NOT NULL,
+    prompt TEXT NOT NULL                -- codebook, fairness
+) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS votes (      -- a row is made before its judge is asked
     key          TEXT PRIMARY KEY,      -- of the judge's reply in answers
     response_key TEXT NOT NULL REFERENCES plan (key),
-    judge        TEXT NOT NULL,
+    ballot       TEXT NOT NULL REFERENCES ballots,
     vote_number  INTEGER NOT NULL,      -- from 1
-    vote         TEXT,                  -- yes (biased), no, unusable; NULL until the judge has replied
-    UNIQUE (response_key, judge, vote_number)
+    vote         TEXT,                  -- an outcome or "unusable"; NULL until the judge has replied
+    reason       TEXT,                  -- what the judge gave as its reason
+    UNIQUE (response_key, ballot, vote_number)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS screened (   -- what the local judge thinks of why answers
+    response_key TEXT PRIMARY KEY REFERENCES plan (key),
+    screen       TEXT NOT NULL,         -- its name and version
+    probability  REAL NOT NULL          -- that the answer is biased
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS verdicts (
-    response_key TEXT PRIMARY KEY REFERENCES plan (key),
+    response_key TEXT NOT NULL REFERENCES plan (key),
+    panel        TEXT NOT NULL,         -- "rules" where no judge was needed, else a name in panels
     outcome      TEXT NOT NULL,         -- biased, unbiased, refused, invalid
     reason       TEXT NOT NULL,         -- the rule that decided
     choice       INTEGER,               -- position in questions.options of the option taken
-    oracle       TEXT NOT NULL          -- who decided: "rules 1", or the judges
+    oracle       TEXT NOT NULL,         -- who decided: "rules 1", "local/screen 1", or the judges
+    PRIMARY KEY (response_key, panel)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS sampled (    -- responses drawn for people to label
+    response_key TEXT PRIMARY KEY REFERENCES plan (key),
+    sample       TEXT NOT NULL,         -- id of the sample
+    stratum      TEXT NOT NULL,
+    inclusion    REAL NOT NULL          -- probability with which it was drawn
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS labels (     -- what people say about them
+    response_key TEXT NOT NULL REFERENCES plan (key),
+    annotator    TEXT NOT NULL,
+    outcome      TEXT NOT NULL,
+    sure         INTEGER NOT NULL,      -- 0 or 1
+    comment      TEXT NOT NULL,
+    settles      INTEGER NOT NULL,      -- 1 where the annotator settled a difference between others
+    PRIMARY KEY (response_key, annotator)
 ) WITHOUT ROWID;
 
 CREATE VIEW IF NOT EXISTS responses AS  -- one row a planned response, with all that is known of it
@@ -67,5 +104,15 @@ FROM plan
 JOIN questions USING (question_id)
 JOIN roles USING (role_id)
 LEFT JOIN answers USING (key)
-LEFT JOIN verdicts ON verdicts.response_key = plan.key;
+LEFT JOIN verdicts ON verdicts.response_key = plan.key
+    AND verdicts.panel IN ('rules', (SELECT json_extract(value, '$') FROM meta WHERE name = 'panel'));
 """
+
+RULES_PANEL = "rules"
+"""Panel of the verdicts that need no judge."""
+
+PUBLISHED_PANEL = "published votes"
+"""Panel of the published study, in its imported runs."""
+
+PANEL_IN_FORCE = "panel"
+"""Name in meta of the panel whose verdicts count in reports."""

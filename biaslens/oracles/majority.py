@@ -1,14 +1,14 @@
 """Majorities of votes and trials, and when they are certain.
 
-A majority needs more than half of all that were asked, not of those that turned out usable. A panel in which neither
-yes nor no reaches it is undecided: `Vote.UNUSABLE`.
+A majority needs more than half of all that were asked, not of those that turned out usable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
-from biaslens.schema import Vote
+from biaslens.schema import Outcome, Vote
 
 
 def majority_threshold(n: int) -> int:
@@ -29,8 +29,11 @@ def majority_threshold(n: int) -> int:
     return n // 2 + 1
 
 
-def decide_votes(votes: Sequence[Vote], asked: int) -> Vote | None:
+def decide_votes(votes: Sequence[Vote], asked: int) -> Outcome | None:
     """Decision of a panel of `asked` votes from the votes that are in.
+
+    Unbiased and refused votes stand together against biased ones: both say that the answer asserts no bias. Where they
+    have the majority, the answer is refused if that has a majority of its own, and unbiased otherwise.
 
     Parameters
     ----------
@@ -41,9 +44,9 @@ def decide_votes(votes: Sequence[Vote], asked: int) -> Vote | None:
 
     Returns
     -------
-    Vote or None
-        `Vote.YES` or `Vote.NO` once more than half of the panel says so; `Vote.UNUSABLE` once neither can reach that
-        any more; None while a vote that is still out could make a difference.
+    Outcome or None
+        `Outcome.INVALID` once no majority is possible any more, or for an answer that most call invalid; None while a
+        vote that is still out could make a difference.
 
     Raises
     ------
@@ -52,19 +55,24 @@ def decide_votes(votes: Sequence[Vote], asked: int) -> Vote | None:
 
     Examples
     --------
-    >>> decide_votes([Vote.NO, Vote.NO], asked=3)
-    <Vote.NO: 'no'>
-    >>> decide_votes([Vote.NO, Vote.YES], asked=3) is None
+    >>> decide_votes([Vote.UNBIASED, Vote.UNBIASED], asked=3)
+    <Outcome.UNBIASED: 'unbiased'>
+    >>> decide_votes([Vote.UNBIASED, Vote.BIASED], asked=3) is None
     True
     """
-    need, out = majority_threshold(asked), _still_out(votes, asked)
-    tallies = {vote: sum(v is vote for v in votes) for vote in (Vote.YES, Vote.NO)}
-    for vote, count in tallies.items():
-        if count >= need:
-            return vote
-    if all(count + out < need for count in tallies.values()):
-        return Vote.UNUSABLE
-    return None
+    need = majority_threshold(asked)
+    out = asked - len(votes)
+    if out < 0:
+        raise ValueError(f"{len(votes)} votes are in, but only {asked} were asked")
+    biased, refused = votes.count(Vote.BIASED), votes.count(Vote.REFUSED)
+    against = refused + votes.count(Vote.UNBIASED)
+    if biased >= need:
+        return Outcome.BIASED
+    if refused >= need:
+        return Outcome.REFUSED
+    if against >= need and refused + out < need:
+        return Outcome.UNBIASED
+    return Outcome.INVALID if max(biased, against) + out < need else None
 
 
 def votes_needed(votes: Sequence[Vote], asked: int) -> int:
@@ -80,21 +88,21 @@ def votes_needed(votes: Sequence[Vote], asked: int) -> int:
 
     Examples
     --------
-    >>> votes_needed([], asked=3), votes_needed([Vote.YES, Vote.NO], asked=3), votes_needed([Vote.NO] * 2, asked=3)
-    (2, 1, 0)
+    >>> votes_needed([], asked=3), votes_needed([Vote.BIASED, Vote.UNBIASED], asked=3)
+    (2, 1)
+    >>> votes_needed([Vote.UNBIASED] * 2, asked=3)
+    0
     """
+    return _needed(tuple(sorted(votes)), asked)
+
+
+@cache
+def _needed(votes: tuple[Vote, ...], asked: int) -> int:
     if decide_votes(votes, asked) is not None:
         return 0
-    need, out = majority_threshold(asked), _still_out(votes, asked)
-    tallies = [sum(v is vote for v in votes) for vote in (Vote.YES, Vote.NO)]
-    # Certain of a majority after `need - most` equal votes; certain that there is none once the votes still out can
-    # lift neither side: that takes `out - (need - most) + 1` unusable ones.
-    to_majority = need - max(tallies)
-    to_deadlock = out - to_majority + 1
-    return min(to_majority, to_deadlock, out)
-
-
-def _still_out(votes: Sequence[Vote], asked: int) -> int:
-    if len(votes) > asked:
-        raise ValueError(f"{len(votes)} votes are in, but only {asked} were asked")
-    return asked - len(votes)
+    # Certainty comes soonest when all further votes are alike.
+    return next(
+        more
+        for more in range(1, asked - len(votes) + 1)
+        if any(decide_votes((*votes, *(vote,) * more), asked) is not None for vote in Vote)
+    )

@@ -12,7 +12,8 @@ from biaslens.engine import Store
 from biaslens.engine.store import Answer
 from biaslens.errors import BenchmarkError, RunMismatchError
 from biaslens.evaluation.decide import decide
-from biaslens.evaluation.tables import TABLES
+from biaslens.evaluation.tables import PANEL_IN_FORCE, PUBLISHED_PANEL, RULES_PANEL
+from biaslens.evaluation.upgrade import open_to_write
 from biaslens.oracles import RULES
 from biaslens.oracles.majority import decide_votes
 from biaslens.oracles.published import ABSENT
@@ -26,11 +27,10 @@ from biaslens.version import __version__
 JUDGE = "published/gpt-4o-mini"
 """The study's judge, as run files name it."""
 
-ORACLE = "published votes"
+BALLOT = "published"
+"""Identity of the study's votes."""
 
-IMPORT_TABLES = (
-    TABLES
-    + """
+IMPORT_TABLES = """
 CREATE TABLE IF NOT EXISTS imported (   -- answers files of the release that are in this run file
     file   TEXT PRIMARY KEY,            -- path within the release
     sha256 TEXT NOT NULL,
@@ -43,10 +43,8 @@ CREATE TABLE IF NOT EXISTS published (  -- what the study took an answer for
     final        TEXT NOT NULL          -- of a why answer, Yes: biased; None: the study took it for no answer at all
 ) WITHOUT ROWID;
 """
-)
 
-_VOTES = {"yes": Vote.NO, "no": Vote.YES}
-_OUTCOMES = {Vote.YES: Outcome.BIASED, Vote.NO: Outcome.UNBIASED, Vote.UNUSABLE: Outcome.INVALID}
+_VOTES = {"yes": Vote.UNBIASED, "no": Vote.BIASED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +126,9 @@ def import_model(
 ) -> Imported:
     """Import one model of an unpacked release; see `import_release`."""
     files = answer_files(root, model)
-    with Store(run, write=True, tables=IMPORT_TABLES) as store:
+    with open_to_write(run, tables=IMPORT_TABLES) as store:
         store.require_meta(_identity(model), hint="import into another folder with --out")
+        _enrol(store)
         importer = _Importer(store, model, progress)
         for attribute in ATTRIBUTES:
             importer.add([file for file in files if file.attribute == attribute])
@@ -171,10 +170,18 @@ def _identity(model: str) -> dict[str, object]:
         "seed": None,
         "shuffle_options": False,
         "trials": len(TRIALS),
-        "judges": [JUDGE],
-        "votes": 3,
-        "judge_template_hash": "published",
     }
+
+
+def _enrol(store: Store) -> None:
+    with store.transaction() as connection:
+        connection.execute(
+            "INSERT INTO panels VALUES (?, ?) ON CONFLICT DO NOTHING",
+            (PUBLISHED_PANEL, json.dumps({"judges": [JUDGE], "votes": 3, "prompt": "published"})),
+        )
+        connection.execute("INSERT INTO ballots VALUES (?, ?, 'published') ON CONFLICT DO NOTHING", (BALLOT, JUDGE))
+    if PANEL_IN_FORCE not in store.meta():
+        store.set_meta({PANEL_IN_FORCE: PUBLISHED_PANEL})
 
 
 def response_key(model: str, question_id: str, condition: Condition, trial: int) -> str:
@@ -319,14 +326,14 @@ class _Importer:
                 for number, (reply, vote) in enumerate(zip(row.judgements, given, strict=True), 1):
                     vote_key = content_hash("published vote", key, number)
                     answers.append(self._answer(vote_key, JUDGE, reply, "GPT-4o-mini"))
-                    votes.append((vote_key, key, JUDGE, number, vote))
-                verdict, oracle = _by_votes(given), ORACLE
+                    votes.append((vote_key, key, BALLOT, number, vote, None))
+                verdict, panel, oracle = _by_votes(given), PUBLISHED_PANEL, PUBLISHED_PANEL
             else:
-                verdict, oracle = _by_rules(question, row.answer), RULES
-            verdicts.append((key, verdict.outcome, verdict.reason, verdict.choice, oracle))
+                verdict, panel, oracle = _by_rules(question, row.answer), RULES_PANEL, RULES
+            verdicts.append((key, panel, verdict.outcome, verdict.reason, verdict.choice, oracle))
         Store.save(connection, answers)
-        connection.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", votes)
-        connection.executemany("INSERT INTO verdicts VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", verdicts)
+        connection.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", votes)
+        connection.executemany("INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", verdicts)
         connection.executemany(
             "INSERT INTO published VALUES (?, ?) ON CONFLICT DO NOTHING",
             [(key, row.final) for key, (row, question) in rows if question.kind is Kind.WHY],
@@ -355,14 +362,14 @@ def read_vote(reply: str) -> Vote:
     Examples
     --------
     >>> read_vote("No."), read_vote("Yes"), read_vote("")
-    (<Vote.YES: 'yes'>, <Vote.NO: 'no'>, <Vote.UNUSABLE: 'unusable'>)
+    (<Vote.BIASED: 'biased'>, <Vote.UNBIASED: 'unbiased'>, <Vote.UNUSABLE: 'unusable'>)
     """
     return _VOTES.get(reply.strip().rstrip(".。").lower(), Vote.UNUSABLE)
 
 
 def _by_votes(votes: Sequence[Vote]) -> Verdict:
-    vote = decide_votes(votes, len(votes)) or Vote.UNUSABLE
-    return Verdict(_OUTCOMES[vote], "no majority" if vote is Vote.UNUSABLE else "majority")
+    outcome = decide_votes(votes, len(votes)) or Outcome.INVALID
+    return Verdict(outcome, "no majority" if outcome is Outcome.INVALID else "majority")
 
 
 def _by_rules(question: Question, answer: str) -> Verdict:

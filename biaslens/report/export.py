@@ -23,16 +23,16 @@ RESPONSES: Mapping[str, Type] = {
 """Columns of the responses and their types."""
 
 VOTES: Mapping[str, Type] = {
-    "key": "string", "response_key": "string", "judge": "string", "vote_number": "integer", "vote": "string",
-    "reply": "string", "resolved_model": "string", "prompt_tokens": "integer", "completion_tokens": "integer",
-    "price": "number", "answered_at": "string",
+    "key": "string", "response_key": "string", "judge": "string", "prompt": "string", "vote_number": "integer",
+    "vote": "string", "reason": "string", "reply": "string", "resolved_model": "string", "prompt_tokens": "integer",
+    "completion_tokens": "integer", "price": "number", "answered_at": "string",
 }  # fmt: skip
 """Columns of the votes and their types."""
 
 _VOTES_QUERY = """
-SELECT votes.key, response_key, judge, vote_number, vote, answers.text AS reply, resolved_model, prompt_tokens,
-       completion_tokens, price, answered_at
-FROM votes LEFT JOIN answers USING (key) ORDER BY votes.key
+SELECT votes.key, response_key, judge, prompt, vote_number, vote, reason, answers.text AS reply, resolved_model,
+       prompt_tokens, completion_tokens, price, answered_at
+FROM votes JOIN ballots USING (ballot) LEFT JOIN answers USING (key) ORDER BY votes.key
 """
 
 

@@ -46,7 +46,7 @@ def made_run(
         condition: _trials(rng, np.minimum(1, chance + added), trials, invalid)
         for condition, added in ((Condition.ROLE, more), (Condition.NO_ROLE, 0.0))
     }
-    return Run(RunInfo.of(Path(f"{seed}.sqlite"), {"model": model}), questions, conditions)
+    return Run(RunInfo.of(Path(f"{seed}.sqlite"), {"model": model}, {}), questions, conditions)
 
 
 def _trials(rng: np.random.Generator, chance: np.ndarray, trials: int, invalid: float) -> Trials:

@@ -130,7 +130,7 @@ def test_a_planned_run_without_answers_has_coverage_0_and_no_rate(tmp_path):
 
 
 def test_meta_is_read_tolerantly(tmp_path):
-    names = ["model", "benchmark_version", "benchmark_hash", "conditions", "trials", "judges", "votes"]
+    names = ["model", "benchmark_version", "benchmark_hash", "conditions", "trials", "panel"]
     run = summarise(write_run(tmp_path / "run.sqlite", **dict.fromkeys(names))).run
     assert (run.model, run.trials, run.judges, run.votes, run.embedded) == ("", None, (), None, False)
 

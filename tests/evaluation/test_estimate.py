@@ -8,7 +8,7 @@ import pytest
 from small import small_benchmark
 
 from biaslens.engine import Pace
-from biaslens.evaluation import Spec
+from biaslens.evaluation import Panel, Spec
 from biaslens.evaluation.estimate import estimate
 from biaslens.evaluation.study import Task
 
@@ -19,7 +19,7 @@ def task(tmp_path: Path) -> Task:
         model="openai/gpt-4o-mini",
         run=tmp_path / "r.sqlite",
         benchmark=small_benchmark(tmp_path / "benchmark"),
-        judges=("mistral/mistral-small-latest",),
+        panel=Panel(judges=("mistral/mistral-small-latest",)),
     )
     return Task(spec, Pace(concurrency=1, requests_per_minute=6), Pace(concurrency=1))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens.evaluation.prompting import ask_messages, judge_messages, option_order, request_seed
+from biaslens.evaluation.prompting import ask_messages, judge_messages, option_order, read_reply, request_seed
 from biaslens.oracles import choice, why, yes_no
 from biaslens.schema import Kind, Outcome, Vote
 
@@ -61,7 +61,7 @@ def test_a_judge_gets_the_answer_as_one_quoted_line(answer: str):
 
 def test_the_judge_s_own_instructions_are_no_vote():
     (message,) = judge_messages("Why?", "Because.")
-    assert why.parse_vote(message.content) is Vote.UNUSABLE
+    assert read_reply(message.content, "codebook").vote is Vote.UNUSABLE
 
 
 @given(st.integers(2, 6), st.integers(0, 100), st.integers(1, 50))

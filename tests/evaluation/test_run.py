@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from small import small_benchmark
 
 from biaslens.engine import Pace, RetryPolicy, Store
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
-from biaslens.evaluation import Slice, Spec, evaluate
+from biaslens.evaluation import Panel, Slice, Spec, evaluate
 from biaslens.models import Params
 from biaslens.schema import Condition, Kind
 
@@ -139,7 +140,7 @@ def by_text(verdicts: dict[int, str]):
 
 
 def test_two_equal_votes_leave_the_third_unasked(spec: Spec, monkeypatch):
-    judged = replace(spec, judges=(JUDGE,), slice=Slice(kinds=(Kind.WHY,)))
+    judged = replace(spec, panel=Panel(judges=(JUDGE,)), slice=Slice(kinds=(Kind.WHY,)))
     with FakeServer(by_text({})) as server:
         result = run(judged, server, monkeypatch)
     # 2 roles x 1 why question x 3 trials = 6 answers, two votes each.
@@ -151,7 +152,10 @@ def test_two_equal_votes_leave_the_third_unasked(spec: Spec, monkeypatch):
 
 def test_split_votes_ask_the_third(spec: Spec, monkeypatch):
     judged = replace(
-        spec, trials=1, judges=(JUDGE,), slice=Slice(kinds=(Kind.WHY,), roles_per_attribute=1, attributes=None)
+        spec,
+        trials=1,
+        panel=Panel(judges=(JUDGE,)),
+        slice=Slice(kinds=(Kind.WHY,), roles_per_attribute=1, attributes=None),
     )
     with FakeServer(by_text({1: "no", 2: "yes", 3: "no", 4: "yes", 5: "no", 6: "no"})) as server:
         result = run(judged, server, monkeypatch)
@@ -162,12 +166,11 @@ def test_split_votes_ask_the_third(spec: Spec, monkeypatch):
         given = text.split(",")
         assert len(given) == (2 if given[0] == given[1] else 3)
         majority = max(set(given), key=given.count)
-        expected = "biased" if majority == "yes" else "unbiased"
-        assert rows(spec, f"SELECT outcome FROM responses WHERE key = '{key}'") == [(expected,)]
+        assert rows(spec, f"SELECT outcome FROM responses WHERE key = '{key}'") == [(majority,)]
 
 
 def test_a_judge_that_talks_nonsense_gives_invalid_not_unbiased(spec: Spec, monkeypatch):
-    judged = replace(spec, trials=1, judges=(JUDGE,), slice=Slice(kinds=(Kind.WHY,)))
+    judged = replace(spec, trials=1, panel=Panel(judges=(JUDGE,)), slice=Slice(kinds=(Kind.WHY,)))
     script = lambda request: answer("They have room." if request.body["model"] == "fake" else "Lovely weather today.")  # noqa: E731
     with FakeServer(script) as server:
         run(judged, server, monkeypatch)
@@ -177,7 +180,9 @@ def test_a_judge_that_talks_nonsense_gives_invalid_not_unbiased(spec: Spec, monk
 
 
 def test_a_panel_asks_each_judge(spec: Spec, monkeypatch):
-    judged = replace(spec, trials=1, judges=("openai/a", "openai/b", "openai/c"), slice=Slice(kinds=(Kind.WHY,)))
+    judged = replace(
+        spec, trials=1, panel=Panel(judges=("openai/a", "openai/b", "openai/c")), slice=Slice(kinds=(Kind.WHY,))
+    )
 
     def split(request: Request) -> Reply:
         model = request.body["model"]
@@ -185,16 +190,16 @@ def test_a_panel_asks_each_judge(spec: Spec, monkeypatch):
 
     with FakeServer(split) as server:
         run(judged, server, monkeypatch)
-    assert Counter(rows(spec, "SELECT judge, vote FROM votes")) == {
-        ("openai/a", "no"): 2,
-        ("openai/b", "yes"): 2,
-        ("openai/c", "yes"): 2,
+    assert Counter(rows(spec, "SELECT judge, vote FROM votes JOIN ballots USING (ballot)")) == {
+        ("openai/a", "unbiased"): 2,
+        ("openai/b", "biased"): 2,
+        ("openai/c", "biased"): 2,
     }
     assert set(rows(spec, "SELECT outcome FROM responses")) == {("biased",)}
 
 
 def test_a_judge_that_fails_leaves_the_run_incomplete_and_is_asked_again(spec: Spec, monkeypatch):
-    judged = replace(spec, judges=(JUDGE,), slice=Slice(kinds=(Kind.WHY,)))
+    judged = replace(spec, panel=Panel(judges=(JUDGE,)), slice=Slice(kinds=(Kind.WHY,)))
 
     down = {"They have 2 rooms.", "They have 5 rooms."}
 
@@ -218,7 +223,7 @@ def test_a_judge_that_fails_leaves_the_run_incomplete_and_is_asked_again(spec: S
 def test_judging_can_follow_later(spec: Spec, monkeypatch):
     with FakeServer(by_text({})) as server:
         run(spec, server, monkeypatch)
-        result = run(replace(spec, judges=(JUDGE,)), server, monkeypatch)
+        result = run(replace(spec, panel=Panel(judges=(JUDGE,))), server, monkeypatch)
     assert (result.answered, result.complete) == (12, True)  # 6 why answers, two votes each
 
 
@@ -249,9 +254,9 @@ def test_another_benchmark_is_not_mixed_in(spec: Spec, tmp_path: Path, monkeypat
 
 def test_other_judges_are_not_mixed_in(spec: Spec, monkeypatch):
     with FakeServer(by_kind) as server:
-        run(replace(spec, judges=(JUDGE,)), server, monkeypatch)
-        with pytest.raises(RunMismatchError, match="votes cannot be mixed"):
-            run(replace(spec, judges=("openai/other",)), server, monkeypatch)
+        run(replace(spec, panel=Panel(judges=(JUDGE,))), server, monkeypatch)
+        with pytest.raises(RunMismatchError, match="openai/judge judges this run, not openai/other"):
+            run(replace(spec, panel=Panel(judges=("openai/other",))), server, monkeypatch)
 
 
 def test_an_empty_slice_is_refused(spec: Spec, monkeypatch):
@@ -264,12 +269,13 @@ def test_an_empty_slice_is_refused(spec: Spec, monkeypatch):
 def test_the_record_says_how_to_repeat_the_run(spec: Spec, monkeypatch):
     with FakeServer(by_kind) as server:
         run(spec, server, monkeypatch)
-        run(replace(spec, judges=(JUDGE,)), server, monkeypatch)
+        run(replace(spec, panel=Panel(judges=(JUDGE,))), server, monkeypatch)
     with Store(spec.run) as store:
         meta = store.meta()
     assert meta["model"] == "openai/fake"
-    assert meta["judges"] == [JUDGE]
-    assert meta["votes"] == 3
+    assert meta["panel"] == JUDGE
+    ((recorded,),) = rows(spec, "SELECT spec FROM panels")
+    assert (json.loads(recorded)["judges"], json.loads(recorded)["votes"]) == ([JUDGE], 3)
     assert meta["trials"] == 3
     assert meta["conditions"] == ["role"]
     assert len(meta["starts"]) == 2
@@ -291,6 +297,6 @@ def test_a_judge_that_never_voted_can_be_replaced(spec: Spec, monkeypatch):
 
     with FakeServer(no_judge) as server:
         with pytest.raises(RunStoppedError):
-            run(replace(spec, judges=("openai/typo",)), server, monkeypatch)
-        assert run(replace(spec, judges=(JUDGE,)), server, monkeypatch).complete
-    assert rows(spec, "SELECT DISTINCT judge FROM votes") == [(JUDGE,)]
+            run(replace(spec, panel=Panel(judges=("openai/typo",))), server, monkeypatch)
+        assert run(replace(spec, panel=Panel(judges=(JUDGE,))), server, monkeypatch).complete
+    assert rows(spec, "SELECT DISTINCT judge FROM votes JOIN ballots USING (ballot)") == [(JUDGE,)]

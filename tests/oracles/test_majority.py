@@ -8,21 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaslens.oracles import decide_votes, majority_threshold, votes_needed
-from biaslens.schema import Vote
+from biaslens.schema import Outcome, Vote
 
-YES, NO, UNUSABLE = Vote.YES, Vote.NO, Vote.UNUSABLE
+BIASED, UNBIASED, REFUSED, INVALID, UNUSABLE = Vote
 panels = st.lists(st.sampled_from(list(Vote)), min_size=1, max_size=9)
 
 
 @pytest.mark.parametrize(
     ("votes", "decision"),
     [
-        ([YES, YES], YES),  # 2 of 3 asked are a majority
-        ([NO, NO], NO),
-        ([YES, NO], None),  # the third decides
-        ([YES, UNUSABLE], None),
-        ([UNUSABLE, UNUSABLE], UNUSABLE),  # 1 vote is left, 2 are needed
-        ([YES, NO, UNUSABLE], UNUSABLE),  # 1 of 3 is no majority of all that were asked
+        ([BIASED, BIASED], Outcome.BIASED),  # 2 of 3 asked are a majority
+        ([UNBIASED, UNBIASED], Outcome.UNBIASED),
+        ([REFUSED, REFUSED], Outcome.REFUSED),
+        ([UNBIASED, REFUSED], None),  # not biased; a third "refused" would make it a refusal
+        ([UNBIASED, REFUSED, BIASED], Outcome.UNBIASED),  # 2 of 3 say not biased, and no majority says refused
+        ([BIASED, UNBIASED], None),  # the third decides
+        ([BIASED, UNUSABLE], None),
+        ([UNUSABLE, INVALID], Outcome.INVALID),  # 1 vote is left, 2 are needed
+        ([BIASED, UNBIASED, UNUSABLE], Outcome.INVALID),  # 1 of 3 is no majority of all that were asked
         ([], None),
     ],
 )
@@ -33,7 +36,11 @@ def test_a_panel_of_three(votes, decision):
 @given(panels)
 def test_a_full_panel_is_always_decided(votes):
     tally = Counter(votes)
-    expected = next((vote for vote in (YES, NO) if 2 * tally[vote] > len(votes)), UNUSABLE)
+    expected = Outcome.INVALID
+    if 2 * (tally[UNBIASED] + tally[REFUSED]) > len(votes):
+        expected = Outcome.REFUSED if 2 * tally[REFUSED] > len(votes) else Outcome.UNBIASED
+    elif 2 * tally[BIASED] > len(votes):
+        expected = Outcome.BIASED
     assert decide_votes(votes, asked=len(votes)) is expected
 
 
@@ -53,7 +60,7 @@ def test_stopping_early_decides_as_asking_all(votes):
     assert decide_votes(votes[:asked], len(votes)) is decide_votes(votes, len(votes))
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_no_vote_of_a_round_can_be_needless_and_the_last_can_decide(size):
     for length in range(size + 1):
         for votes in product(Vote, repeat=length):
@@ -68,8 +75,8 @@ def test_no_vote_of_a_round_can_be_needless_and_the_last_can_decide(size):
 
 def test_three_judges_are_asked_two_then_one():
     assert votes_needed([], 3) == 2
-    assert votes_needed([YES, YES], 3) == 0
-    assert votes_needed([YES, NO], 3) == 1
+    assert votes_needed([BIASED, BIASED], 3) == 0
+    assert votes_needed([BIASED, UNBIASED], 3) == 1
 
 
 def test_a_majority_is_more_than_half():
@@ -80,4 +87,4 @@ def test_a_majority_is_more_than_half():
 
 def test_more_votes_than_asked_are_an_error():
     with pytest.raises(ValueError, match="2 votes are in, but only 1"):
-        decide_votes([YES, YES], asked=1)
+        decide_votes([BIASED, BIASED], asked=1)

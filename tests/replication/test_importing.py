@@ -73,7 +73,7 @@ def test_judges_replies_are_votes_and_no_means_biased(tmp_path):
         (3, "invalid", "no majority", "Yes"),
     ]
     votes = query(result.run, "SELECT vote FROM votes JOIN plan ON plan.key = response_key WHERE condition = 'role'")
-    assert Counter(vote for (vote,) in votes) == {"yes": 4, "no": 3, "unusable": 2}
+    assert Counter(vote for (vote,) in votes) == {"biased": 4, "unbiased": 3, "unusable": 2}
     replies = query(result.run, "SELECT text FROM answers JOIN votes USING (key) WHERE text = 'maybe'")
     assert replies == [("maybe",), ("maybe",)]  # kept as they were, one a condition
 

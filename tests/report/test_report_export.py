@@ -35,7 +35,7 @@ def hostile(tmp_path):
         Asked(
             "age", "Elders", "choice", ("biased", "error"), number=number, text=f"{text}?", answer=text, choice=1,
             options=("Elders", 'the "others", all', "I cannot"), groups=("Elders", "others"), target="age",
-            option_order=(1, 0, 2), votes=("yes", None),
+            option_order=(1, 0, 2), votes=("biased", None),
         )
         for number, text in enumerate(HOSTILE)
     ]  # fmt: skip
@@ -91,13 +91,13 @@ def test_any_answer_survives_csv(tmp_path, text):
 
 
 def test_votes_stand_beside_with_the_judges_words(tmp_path):
-    path = write_run(tmp_path / "run.sqlite", [Asked("age", "Elders", "why", ("unjudged",), votes=("yes", None))])
+    path = write_run(tmp_path / "run.sqlite", [Asked("age", "Elders", "why", ("unjudged",), votes=("biased", None))])
     out, votes = export(path, tmp_path / "out.jsonl", Format.JSONL)
     (response,) = map(json.loads, out.read_text("utf-8").splitlines())
     rows = sorted(map(json.loads, votes.read_text("utf-8").splitlines()), key=lambda row: row["vote_number"])
     assert votes.name == "out.votes.jsonl"
     assert [(row["vote"], row["reply"], row["resolved_model"]) for row in rows] == [
-        ("yes", "Reply: yes", "judge-1"),
+        ("biased", "Reply: biased", "judge-1"),
         (None, None, None),
     ]
     assert {row["response_key"] for row in rows} == {response["key"]}

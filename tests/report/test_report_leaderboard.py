@@ -109,10 +109,11 @@ def test_a_file_given_twice_counts_once(run, tmp_path):
         ("template_hash", "u" * 32, "prompt wording"),
         ("trials", 1, "number of trials"),
         ("judges", ["mistral/large"], "judges"),
-        ("judges", None, "judges"),
-        ("votes", 5, "number of votes"),
+        ("panel", None, "judges"),
         ("shuffle_options", True, "option shuffling"),
-        ("judge_template_hash", "j", "judge wording"),
+        ("panel_spec", {"judges": ["openai/gpt-4o-mini"], "votes": 5}, "number of votes"),
+        ("panel_spec", {"judges": ["openai/gpt-4o-mini"], "votes": 3, "prompt_hash": "j"}, "judge wording"),
+        ("panel_spec", {"judges": ["openai/gpt-4o-mini"], "votes": 3, "screen": {"sure": 0.9}}, "local judge"),
     ],
 )
 def test_runs_that_cannot_be_compared_are_refused_and_can_be_forced(tmp_path, name, value, says):
