@@ -1,0 +1,225 @@
+"""The journal of one annotator: every label and every withdrawal, on disk before anybody is told it is kept.
+
+A text file of JSON lines. The first says whose it is and of which sample; each further one is an event,
+``{"key", "outcome", "sure", "comment", "at"}``, whose outcome is null where a label is withdrawn. The last event of a
+key counts. A line that does not end is what a killed process was writing: it is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from filelock import FileLock, Timeout
+
+from biaslens.annotation.annotators import (
+    FOLDER,
+    FORMAT,
+    Annotator,
+    Journaled,
+    check_header,
+    read_all,
+    read_journal,
+)
+from biaslens.annotation.folder import read_info
+from biaslens.annotation.label import Label, check_name, tidy
+from biaslens.errors import InputError, RunLockedError, StorageError
+
+__all__ = ["Annotator", "Journal", "Label", "read_all"]
+
+
+class Journal:
+    """One annotator's journal, open for writing. No other process can open it meanwhile.
+
+    Parameters
+    ----------
+    folder
+        Folder of the sample.
+    annotator
+        A name, better a pseudonym.
+    settles
+        Whether this person decides where the others differ.
+
+    Attributes
+    ----------
+    labels
+        The labels that stand, by key, in the order in which they were last given.
+
+    Raises
+    ------
+    InputError
+        When the folder or an existing journal cannot be used: of another sample, another person, or one who settles
+        and did not before.
+    RunLockedError
+        When another process writes the journal.
+    StorageError
+        When it cannot be written.
+    """
+
+    def __init__(self, folder: Path, annotator: str, *, settles: bool = False) -> None:
+        self.annotator = check_name(annotator)
+        self.path = folder / FOLDER / f"{annotator}.jsonl"
+        sample = str(read_info(folder)["sample"])
+        self._lock = _lock(self.path)
+        try:
+            self._refuse_doubles()
+            found = read_journal(self.path) if self.path.exists() else Journaled({}, {}, 0)
+            self.labels, self._end = found.labels, found.end
+            header = {"format": FORMAT, "sample": sample, "annotator": annotator, "settles": settles}
+            if found.header:
+                check_header(self.path, found.header, sample=sample, annotator=annotator)
+                self._check_settles(now=settles, before=bool(found.header["settles"]))
+            else:
+                self._begin(header)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let another process write the journal."""
+        self._lock.release()
+
+    def record(self, label: Label) -> Label:
+        """Give a label, in place of an earlier one of the same answer; it is on disk when this returns.
+
+        Returns
+        -------
+        Label
+            As it is kept: the comment tidied, the time filled in.
+
+        Raises
+        ------
+        StorageError
+            When it cannot be written; nothing is changed then.
+        """
+        return self.extend([label])[0]
+
+    def extend(self, labels: Iterable[Label]) -> list[Label]:
+        """Give several labels: all of them are kept, or none, whatever happens meanwhile."""
+        kept = [replace(label, comment=tidy(label.comment), at=label.at or _now()) for label in labels]
+        self._append(*map(asdict, kept))
+        for label in kept:
+            self.labels.pop(label.key, None)
+            self.labels[label.key] = label
+        return kept
+
+    def undo(self) -> Label | None:
+        """Withdraw the label that was given last; None where no label stands."""
+        if not self.labels:
+            return None
+        key = next(reversed(self.labels))
+        self._append({"key": key, "outcome": None, "sure": None, "comment": "", "at": _now()})
+        return self.labels.pop(key)
+
+    def _append(self, *events: Mapping[str, object]) -> None:
+        lines = b"".join(map(_line, events))
+        try:
+            if len(events) > 1:
+                _rewrite(self.path, self._end, lines)
+            else:
+                _write_at(self.path, self._end, lines)
+        except OSError as error:
+            raise StorageError(
+                f"{self.path}: cannot be written: {error.strerror or error}; "
+                "free some space, or check that you may write there"
+            ) from error
+        self._end += len(lines)
+
+    def _begin(self, header: Mapping[str, object]) -> None:
+        # The beginning of a first line is a killed process's; anything else here is somebody's file.
+        if self.path.exists() and not _line(header).startswith(self.path.read_bytes()):
+            raise InputError(f"{self.path}: not a journal of labels; move it elsewhere")
+        self._append(header)
+
+    def _check_settles(self, *, now: bool, before: bool) -> None:
+        if now and not before:
+            raise InputError(f"{self.path}: {self.annotator} has labelled; whoever labels cannot settle")
+        if before and not now:
+            raise InputError(f"{self.path}: {self.annotator} settles; give --settle, or label under another name")
+
+    def _refuse_doubles(self) -> None:
+        for other in self.path.parent.iterdir():
+            name = other.name.partition(".")[0]
+            if other.suffix not in (".jsonl", ".csv") or name.casefold() != self.annotator.casefold():
+                continue
+            if name != self.annotator:
+                raise InputError(f"{other}: there is an annotator of almost this name; use {name}, or another name")
+            if other != self.path:
+                raise InputError(
+                    f"{other}: labels of {name} are in a table already; move it elsewhere and bring it in with --import"
+                )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _line(event: Mapping[str, object]) -> bytes:
+    # ASCII only, so that no comment can hold what the file cannot.
+    return json.dumps(event).encode("ascii") + b"\n"
+
+
+def _lock(path: Path) -> FileLock:
+    lock = FileLock(path.with_name(f".{path.stem}.lock"))
+    try:
+        path.parent.mkdir(exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunLockedError(
+            f"{path}: another process is writing these labels; stop the other `biaslens annotate` of {path.stem}"
+        ) from None
+    except OSError as error:
+        raise StorageError(
+            f"{path}: cannot be written: {error.strerror or error}; check that you may write there"
+        ) from error
+    return lock
+
+
+def _write_at(path: Path, end: int, lines: bytes) -> None:
+    """Write after the whole lines, over whatever a killed process left there."""
+    new = end == 0 and not path.exists()
+    with path.open("xb" if new else "r+b", buffering=0) as file:
+        file.seek(end)
+        file.truncate()
+        if file.write(lines) != len(lines):
+            raise OSError(None, "the disk is full")
+        os.fsync(file.fileno())
+    if new:
+        _sync_folder(path.parent)
+
+
+def _rewrite(path: Path, end: int, lines: bytes) -> None:
+    """The same for many lines: no single write would put all of them there, or none."""
+    temporary = path.with_name(f".{path.stem}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(path.read_bytes()[:end] + lines)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # Windows cannot open a folder, and need not
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
