@@ -7,6 +7,7 @@ import sys
 import click
 
 from biaslens.cli.analyze import analyze_command, compare_command
+from biaslens.cli.annotate import annotate_command
 from biaslens.cli.check import check_command
 from biaslens.cli.evaluate import evaluate_command, plan_command
 from biaslens.cli.generate import generate_command
@@ -38,6 +39,7 @@ for _command in (
     evaluate_command,
     judge_command,
     upgrade_command,
+    annotate_command,
     report_command,
     leaderboard_command,
     export_command,
