@@ -8,6 +8,6 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def resource(name: str) -> Path:
-    """Path of a shipped folder, "prompts" or "benchmark": in the wheel, or in the checkout of an editable install."""
+    """Path of a shipped folder (prompts, benchmark, screen): in the wheel, or in an editable checkout."""
     packaged = _PACKAGE / "data" / name
     return packaged if packaged.exists() else _PACKAGE.parent / name

@@ -17,6 +17,7 @@ from biaslens.cli.models import fetch_command, models_command
 from biaslens.cli.page import page_command, publish_command
 from biaslens.cli.report import export_command, leaderboard_command, report_command
 from biaslens.cli.reproduce import reproduce_command
+from biaslens.cli.sample import sample_command
 from biaslens.errors import BiasLensError
 from biaslens.version import __version__
 
@@ -39,6 +40,7 @@ for _command in (
     evaluate_command,
     judge_command,
     upgrade_command,
+    sample_command,
     annotate_command,
     report_command,
     leaderboard_command,

@@ -100,7 +100,7 @@ def _by_screen(
     )
     for key, value in zip(keys, probabilities, strict=True):
         if max(value, 1 - value) >= sure:
-            outcome = Outcome.BIASED if value >= 0.5 else Outcome.UNBIASED
+            outcome = Outcome.BIASED if value >= judge.cut else Outcome.UNBIASED
             verdict = Verdict(outcome, f"probability {value:.3f}")
             save_verdict(connection, key, verdict, panel=panel.name, oracle=judge.name)
             outcomes[outcome] += 1

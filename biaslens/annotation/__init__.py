@@ -1,0 +1,1 @@
+"""People label answers: samples, the labelling page, labels back into the run."""

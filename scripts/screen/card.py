@@ -1,0 +1,32 @@
+"""Write the model card from the measurements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+
+def write_card(path: Path, card: dict[str, Any], *, size: int) -> None:
+    # Plain text: nothing in it is escaped.
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"d2": "{:.2f}".format, "d3": "{:.3f}".format}
+    text = environment.get_template("card.md.j2").render(
+        card=card,
+        size=size,
+        whole={
+            "Unseen models": card["unseen_models"],
+            "Unseen roles": card["unseen_roles"],
+            "The study's majority": card["published"],
+        },
+        parts={**card["by_model"], **card["by_attribute"], **card["by_condition"]},
+        kappa=_kappa,
+    )
+    path.write_text(text, encoding="utf-8")
+
+
+def _kappa(found: dict[str, float]) -> str:
+    return f"{found['kappa']:.2f} ({found['kappa_low']:.2f} to {found['kappa_high']:.2f})"
