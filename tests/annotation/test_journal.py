@@ -82,6 +82,15 @@ def test_whatever_is_cut_off_the_last_line_only_its_event_is_lost(events, furthe
         assert all(isinstance(json.loads(line), dict) for line in path.read_bytes().split(b"\n")[:-1])
 
 
+def test_nothing_of_a_torn_line_stays_behind_a_shorter_one(folder):
+    play(folder, [Label("a", Outcome.BIASED, comment="long " * 100, at=AT)])
+    path = folder / "annotators" / "ann.jsonl"
+    path.write_bytes(path.read_bytes()[:-1])
+    play(folder, [Label("b", Outcome.BIASED, at=AT)])
+    header, event, rest = path.read_text("ascii").split("\n")
+    assert (json.loads(header)["annotator"], json.loads(event)["key"], rest) == ("ann", "b", "")
+
+
 def test_the_format(folder):
     with Journal(folder, "ann") as journal:
         journal.record(Label("k", Outcome.BIASED, sure=False, comment="\u202e é", at=AT))

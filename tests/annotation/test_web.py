@@ -147,19 +147,19 @@ def test_labels_are_kept_before_the_next_item_and_undone(tmp_path):
         return json.loads(journal.read_text().splitlines()[-1])
 
     with annotating(folder, "ann") as (_, address), visiting(address) as client:
-        fields = {"key": key(1), "outcome": "biased", "unsure": "on", "comment": "=1+1 </textarea>"}
-        reply = client.post("/item/1", data=fields, follow_redirects=False)
-        assert (reply.status_code, reply.headers["location"]) == (303, "/item/2")
+        fields = {"key": key(2), "outcome": "biased", "unsure": "on", "comment": "=1+1 </textarea>"}
+        reply = client.post("/item/2", data=fields, follow_redirects=False)
+        assert (reply.status_code, reply.headers["location"]) == (303, "/item/3")
         assert latest().items() >= {"outcome": "biased", "sure": False, "comment": "=1+1 </textarea>"}.items()
-        again = client.get("/item/1").text
+        again = client.get("/item/2").text
         assert "Your label: <strong>biased</strong>, unsure" in again and "=1+1 &lt;/textarea&gt;" in again
-        assert client.post("/item/3", data={"key": key(3), "outcome": "error"}).url.path == "/item/2"  # goes round
-        assert client.post("/item/2", data={"key": key(2), "outcome": "refused"}).url.path == "/done"
-        assert client.post("/undo").url.path == "/item/2"
+        assert client.post("/item/3", data={"key": key(3), "outcome": "error"}).url.path == "/item/1"  # goes round
+        assert client.post("/item/1", data={"key": key(1), "outcome": "refused"}).url.path == "/done"
+        assert client.post("/undo").url.path == "/item/1"
         assert latest()["outcome"] is None
         assert client.post("/undo").url.path == "/item/3"
-        assert client.get("/done").url.path == "/item/2"
-    assert list(read_all(folder)["ann"].labels) == [key(1)]
+        assert client.get("/done").url.path == "/item/1"
+    assert list(read_all(folder)["ann"].labels) == [key(2)]
 
 
 def test_the_warning_comes_first_and_work_goes_on_at_the_first_open_item(tmp_path):
