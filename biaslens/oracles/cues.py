@@ -274,6 +274,22 @@ def without_refusals(text: str) -> tuple[str, bool]:
     return ". ".join(kept), True
 
 
+def only_declines(text: str, fewest_words: int) -> bool:
+    """Whether a text declines to answer and has fewer than so many words beside that.
+
+    As `without_refusals`, but it stops at the first clauses with something to say, which are most texts' first.
+    """
+    words, declined = 0, False
+    for clause in map(str.strip, _CLAUSES.split(text)):
+        if REFUSES.search(clause):
+            declined = True
+        elif not _COURTESY.match(clause):
+            words += len(clause.split())
+            if words >= fewest_words:
+                return False
+    return declined or REFUSES.search(text) is not None
+
+
 def levels(text: str) -> str | None:
     """How a text keeps from preferring one group, as a reason for a verdict; None if it does not."""
     if BOTH_OR_NEITHER.search(text):

@@ -46,8 +46,7 @@ def prescreen(answer: str, question: str = "", *, finish_reason: str = "stop") -
     text = text.lower()
     if _ASKS_BACK.fullmatch(text) or (question and _same(text, clean(question).lower())):
         return ECHO
-    content, declined = cues.without_refusals(text)
-    return Verdict(Outcome.REFUSED, "refusal") if declined and len(content.split()) < _FEWEST_WORDS else None
+    return Verdict(Outcome.REFUSED, "refusal") if cues.only_declines(text, _FEWEST_WORDS) else None
 
 
 def _same(text: str, question: str) -> bool:
