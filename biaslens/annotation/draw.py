@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from biaslens.analysis.frame import require_responses
-from biaslens.annotation.folder import Item, Placed, Sample
+from biaslens.annotation.folder import Placed, Sample
+from biaslens.annotation.population import Population, read_item, read_population
 from biaslens.annotation.sampling import allocate, margin_of, sample_size
 from biaslens.engine import Store
 from biaslens.engine.store import storage_errors
 from biaslens.errors import InputError
 from biaslens.evaluation.panel import panels
-from biaslens.evaluation.plan import shown_options
 from biaslens.evaluation.tables import PANEL_IN_FORCE
 from biaslens.schema import Condition, Kind, content_hash
 from biaslens.version import __version__
 
-SURE = 0.95
-"""From which probability on the local judge counts as sure."""
 
-_POPULATION = """
-SELECT plan.key, questions.kind, roles.attribute, plan.condition, verdicts.outcome, screened.probability
-FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) JOIN answers USING (key)
-JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?)
-LEFT JOIN screened ON screened.response_key = plan.key
-WHERE answers.text <> '' ORDER BY plan.key
-"""
+class Size(NamedTuple):
+    """Answers of a kind that there are, those drawn, and the margin that these give (see `margin_of`)."""
 
-_ITEM = """
-SELECT questions.kind, roles.attribute, roles.name, roles.persona, plan.condition, questions.text, questions.options,
-       plan.option_order, answers.text
-FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) JOIN answers USING (key) WHERE plan.key = ?
-"""
+    population: int
+    size: int
+    margin: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +38,14 @@ class Drawn:
     sample
         What `write_folder` writes.
     sizes
-        By kind: the answers there are, those drawn, and the margin that a simple random sample of this size has.
+        By kind, where there is something to draw.
     left_out
-        Planned answers that cannot be drawn: not asked yet, empty, or without a verdict.
+        By kind: planned answers that cannot be drawn, because they are "not answered", "empty" or "not judged".
     """
 
     sample: Sample
-    sizes: dict[Kind, tuple[int, int, float]]
-    left_out: int
+    sizes: Mapping[Kind, Size]
+    left_out: Mapping[Kind, Mapping[str, int]]
 
 
 def draw(
@@ -71,10 +61,13 @@ def draw(
 ) -> Drawn:
     """Draw a stratified random sample of a run's answers, so large for each kind that a share is known to a margin.
 
-    Strata are kind, condition, attribute, the outcome by the oracle, and for why answers whether the local judge is
-    sure, where it has read them. Within a stratum every answer has the same chance, drawn without replacement; the
-    chance of each is recorded. The order of draws depends on key and seed only: a larger sample of the same seed holds
-    more of the same answers, and the same run gives the same sample.
+    What is drawn is an answer: one trial of one question in one condition. Strata are kind, condition, attribute of the
+    role, outcome by the oracle, and for why answers that the local judge has read whether it is sure. Within a stratum
+    it is a simple random sample without replacement, so the inclusion probability of an answer is the share of its
+    stratum that is drawn, exactly; `allocate` says how many those are. Several trials of one question may be drawn.
+
+    Which answers are drawn, and the order in which they are shown, hang on their keys and the seed only. The same run
+    gives the same sample, a kind the same alone as among others, and a larger size the smaller one and more.
 
     Parameters
     ----------
@@ -102,75 +95,85 @@ def draw(
         raise InputError(f"size: at least 1, not {size}")
     with Store(run) as store, storage_errors(run):
         require_responses(store)
+        # One snapshot: another process may be adding answers and verdicts.
+        store.connection.execute("BEGIN")
         meta = store.meta()
-        chosen = panel or str(meta.get(PANEL_IN_FORCE, ""))
-        if panel is not None and panel not in panels(store):
-            known = ", ".join(panels(store)) or "none"
-            raise InputError(f"{run}: no panel {panel!r} has judged this run; there is: {known}")
-        strata: dict[Kind, dict[str, list[str]]] = {kind: defaultdict(list) for kind in Kind if kind in kinds}
-        for key, kind, attribute, condition, outcome, probability in store.connection.execute(_POPULATION, (chosen,)):
-            if Kind(kind) in strata and Condition(condition) in conditions:
-                name = "/".join([kind, condition, attribute, outcome, *_confidence(Kind(kind), probability)])
-                strata[Kind(kind)][name].append(key)
-        design, sizes = _design(strata, margin=margin, confidence=confidence, size=size, seed=seed)
+        panel = _known(store, panel) if panel is not None else meta.get(PANEL_IN_FORCE)
+        population = read_population(store, panel or "", kinds=kinds, conditions=conditions)
+        wanted = {
+            kind: size or sample_size(answers, margin=margin, confidence=confidence)
+            for kind, answers in population.sizes.items()
+        }
+        design = tuple(sorted(_design(population, wanted, seed), key=lambda placed: placed.key))
         if not design:
-            raise InputError(f"{run}: no answer with a verdict to draw; `biaslens judge` judges why answers")
-        items = tuple(_items(store, design, seed))
-        planned = int(store.connection.execute("SELECT count(*) FROM plan").fetchone()[0])
-    population = sum(held for held, _, _ in sizes.values())
+            raise InputError(f"{run}: {_nothing(population.left_out)}")
+        shown = sorted((placed.key for placed in design), key=lambda key: content_hash("show", seed, key))
+        items = tuple(read_item(store, key) for key in shown)
+    drawn = Counter(placed.stratum for placed in design)
     info = {
-        "sample": content_hash("sample", [placed.key for placed in design], [placed.stratum for placed in design]),
+        "sample": content_hash("sample", [astuple(placed) for placed in design], [asdict(item) for item in items]),
+        # Keys are of what was asked: another run of the same model has the same ones, and other answers.
+        "answers_hash": content_hash(*sorted((item.key, item.answer) for item in items)),
         "run": run.name,
-        "model": meta.get("model"),
-        "benchmark_hash": meta.get("benchmark_hash"),
-        "conditions": sorted({placed.condition for placed in design}),
-        "kinds": [str(kind) for kind in sizes],
-        "panel": chosen or None,
+        **{name: meta.get(name) for name in ("model", "benchmark_hash")},
+        "panel": panel,
         "seed": seed,
-        "margin": None if size is not None else margin,
+        "margin": None if size else margin,
         "confidence": confidence,
-        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "package_version": __version__,
-        "population": population,
-        "size": len(design),
-        "strata": [
-            {"stratum": name, "population": len(keys), "sampled": sum(placed.stratum == name for placed in design)}
-            for of_kind in strata.values()
-            for name, keys in sorted(of_kind.items())
-        ],
+        **_what(population, drawn),
     }
-    everything = len(kinds) == len(Kind) and len(conditions) == len(Condition)
-    return Drawn(Sample(info, items, design), sizes, planned - population if everything else 0)
+    return Drawn(Sample(info, items, design), _sizes(population, drawn, confidence), population.left_out)
 
 
-def _confidence(kind: Kind, probability: float | None) -> list[str]:
-    if kind is not Kind.WHY or probability is None:
-        return []
-    return ["sure" if max(probability, 1 - probability) >= SURE else "unsure"]
+def _known(store: Store, panel: str) -> str:
+    known = panels(store)
+    if panel not in known:
+        raise InputError(
+            f"{store.path}: no panel {panel!r} has judged this run; there is: {', '.join(known) or 'none'}"
+        )
+    return panel
 
 
-def _design(
-    strata: dict[Kind, dict[str, list[str]]], *, margin: float, confidence: float, size: int | None, seed: int
-) -> tuple[tuple[Placed, ...], dict[Kind, tuple[int, int, float]]]:
-    placed, sizes = [], {}
-    for kind, of_kind in strata.items():
-        held = {name: len(keys) for name, keys in of_kind.items()}
-        population = sum(held.values())
-        if not population:
-            continue
-        wanted = size if size is not None else sample_size(population, margin=margin, confidence=confidence)
-        for name, count in allocate(held, wanted).items():
-            _, condition, attribute, *_ = name.split("/")
-            drawn = sorted(of_kind[name], key=lambda key: content_hash("draw", seed, key))[:count]
-            placed += [Placed(key, kind, attribute, condition, name, count / held[name]) for key in drawn]
-        number = min(wanted, population)
-        sizes[kind] = (population, number, margin_of(number, population, confidence=confidence))
-    return tuple(sorted(placed, key=lambda each: each.key)), sizes
+def _design(population: Population, wanted: Mapping[Kind, int], seed: int) -> Iterator[Placed]:
+    for kind, strata in population.strata.items():
+        counts = allocate({stratum.name: len(stratum.keys) for stratum in strata}, wanted[kind])
+        for stratum in strata:
+            inclusion = counts[stratum.name] / len(stratum.keys)
+            # A random order that hangs on nothing but key and seed.
+            order = sorted(stratum.keys, key=lambda key: content_hash("draw", seed, key))
+            for key in order[: counts[stratum.name]]:
+                yield Placed(key, kind, stratum.attribute, stratum.condition, stratum.name, inclusion)
 
 
-def _items(store: Store, design: Sequence[Placed], seed: int) -> Iterator[Item]:
-    for placed in sorted(design, key=lambda each: content_hash("show", seed, each.key)):
-        row = store.connection.execute(_ITEM, (placed.key,)).fetchone()
-        kind, attribute, role, persona, condition, question, options, order, answer = row
-        shown = tuple(shown_options(options, order)) if json.loads(options) else ()
-        yield Item(placed.key, kind, attribute, role, persona, condition, question, shown, answer)
+def _what(population: Population, drawn: Mapping[str, int]) -> dict[str, Any]:
+    strata = [stratum for of_kind in population.strata.values() for stratum in of_kind]
+    held = {stratum.condition for stratum in strata}
+    return {
+        "conditions": [condition for condition in Condition if condition in held],
+        "kinds": list(population.strata),
+        "population": sum(population.sizes.values()),
+        "size": sum(drawn.values()),
+        "strata": [
+            {"stratum": stratum.name, "population": len(stratum.keys), "sampled": drawn[stratum.name]}
+            for stratum in strata
+        ],
+        "left_out": population.left_out,
+    }
+
+
+def _sizes(population: Population, drawn: Mapping[str, int], confidence: float) -> dict[Kind, Size]:
+    sizes = {}
+    for kind, strata in population.strata.items():
+        held = {stratum.name: len(stratum.keys) for stratum in strata}
+        margin = margin_of(held, drawn, confidence=confidence)
+        sizes[kind] = Size(population.sizes[kind], sum(drawn[name] for name in held), margin)
+    return sizes
+
+
+def _nothing(left_out: Mapping[Kind, Mapping[str, int]]) -> str:
+    why = sum((Counter(counts) for counts in left_out.values()), Counter[str]())
+    if not why:
+        return "nothing is planned of these kinds and conditions; `biaslens evaluate` asks"
+    found = ", ".join(f"{count:,} {fault}" for fault, count in sorted(why.items()))
+    return f"no answer to draw ({found}); `biaslens evaluate` asks what is missing, `biaslens judge` judges why answers"

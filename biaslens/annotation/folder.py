@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from biaslens.errors import InputError, StorageError
+from biaslens.schema import Attribute, Condition, Kind
 
 INFO, ITEMS, DESIGN = "sample.json", "items.jsonl", "design.csv"
+ANNOTATORS = "annotators"
+"""Folder of the labels, within that of the sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +88,71 @@ class Sample:
     design: tuple[Placed, ...]
 
 
-def write_folder(folder: Path, sample: Sample) -> None:
+_COLUMNS = tuple(field.name for field in fields(Placed))
+
+
+def write_folder(folder: Path, sample: Sample) -> bool:
     """Write a sample; nothing of the annotators is touched.
+
+    Where the folder holds this sample already, only files that are missing are written, such as the texts of labels
+    that were published without them.
+
+    Returns
+    -------
+    bool
+        Whether anything was written.
 
     Raises
     ------
+    InputError
+        When the folder holds another sample, or files that a sample would take the place of.
     StorageError
         When the folder cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / INFO).write_text(json.dumps(dict(sample.info), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        with (folder / DESIGN).open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(Placed.__slots__)
-            writer.writerows(
-                (placed.key, placed.kind, placed.attribute, placed.condition, placed.stratum, f"{placed.inclusion:.9g}")
-                for placed in sample.design
-            )
-        with (folder / ITEMS).open("w", encoding="utf-8", newline="\n") as file:
+    if (folder / INFO).exists():
+        if read_info(folder)["sample"] != sample.info["sample"]:
+            raise InputError(f"{folder}: holds another sample; nothing was changed. Name another folder")
+    else:
+        for name in (ITEMS, DESIGN, ANNOTATORS):
+            if (folder / name).exists():
+                raise InputError(f"{folder}: holds {name}, but no sample; nothing was changed. Name another folder")
+    # The description first: without it a folder that was left half written would be taken for somebody else's.
+    missing = {
+        folder / name: content
+        for name, content in (
+            (INFO, json.dumps(dict(sample.info), indent=1, ensure_ascii=False) + "\n"),
+            (DESIGN, _table(sample.design)),
             # One line an item, whatever line ends an answer holds.
-            file.writelines(json.dumps(asdict(item)) + "\n" for item in sample.items)
+            (ITEMS, "".join(json.dumps(asdict(item)) + "\n" for item in sample.items)),
+        )
+        if not (folder / name).exists()
+    }
+    for path, content in missing.items():
+        _write(path, content)
+    return bool(missing)
+
+
+def _table(design: Sequence[Placed]) -> str:
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    writer.writerows(map(astuple, design))
+    return file.getvalue()
+
+
+def _write(path: Path, content: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content.encode())
+        temporary.replace(path)
     except OSError as error:
-        raise StorageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+        raise StorageError(
+            f"{path}: cannot be written: {error.strerror or error}; name a folder where you may write"
+        ) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def read_info(folder: Path) -> dict[str, Any]:
@@ -114,12 +162,13 @@ def read_info(folder: Path) -> dict[str, Any]:
     ------
     InputError
         When the folder holds no sample.
+    StorageError
+        When it cannot be read.
     """
     path = folder / INFO
+    content = _read(path, f"{folder}: holds no sample ({INFO} is missing); `biaslens sample` draws one")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise InputError(f"{folder}: holds no sample ({INFO} is missing); `biaslens sample` draws one") from None
+        found = json.loads(content)
     except ValueError:
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("sample"), str):
@@ -134,23 +183,32 @@ def read_items(folder: Path) -> tuple[Item, ...]:
     ------
     InputError
         When they are missing, as where labels are published without texts, or broken.
+    StorageError
+        When they cannot be read.
     """
     read_info(folder)
     path = folder / ITEMS
-    items: list[Item] = []
-    try:
-        with path.open(encoding="utf-8") as file:
-            for line in file:
-                values = json.loads(line)
-                items.append(Item(**values | {"options": tuple(values["options"])}))
-    except OSError:
-        raise InputError(
-            f"{folder}: {ITEMS} is missing; labels that are published without texts cannot be added to"
-        ) from None
-    except (ValueError, TypeError, KeyError):
-        where = f"{path}, line {len(items) + 1}"
-        raise InputError(f"{where}: not an item; draw the sample again with `biaslens sample`") from None
-    return tuple(items)
+    content = _read(path, f"{folder}: {ITEMS} is missing; labels that are published without texts cannot be added to")
+    items: dict[str, Item] = {}
+    # Not splitlines: a line may hold other characters that it takes for line ends.
+    for number, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else (), start=1):
+        try:
+            item = _item(json.loads(line))
+        except (ValueError, TypeError):
+            raise InputError(
+                f"{path}, line {number}: not an item; draw the sample again with `biaslens sample`"
+            ) from None
+        if item.key in items:
+            raise InputError(f"{path}, line {number}: key {item.key} is there twice; draw the sample again")
+        items[item.key] = item
+    return tuple(items.values())
+
+
+def _item(values: Any) -> Item:  # noqa: ANN401 - whatever the file holds
+    options = values.pop("options") if isinstance(values, dict) and "options" in values else None
+    if not isinstance(options, list) or not all(isinstance(text, str) for text in (*options, *values.values())):
+        raise TypeError
+    return Item(**values, options=tuple(options))
 
 
 def read_design(folder: Path) -> tuple[Placed, ...]:
@@ -160,22 +218,42 @@ def read_design(folder: Path) -> tuple[Placed, ...]:
     ------
     InputError
         When the table is missing or broken.
+    StorageError
+        When it cannot be read.
     """
     read_info(folder)
     path = folder / DESIGN
+    content = _read(path, f"{folder}: {DESIGN} is missing; draw the sample again with `biaslens sample`")
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"{folder}: {DESIGN} is missing or unreadable; draw the sample again") from None
-    placed = []
+        rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+    except (ValueError, csv.Error):
+        raise InputError(f"{path}: not a CSV table in UTF-8; draw the sample again with `biaslens sample`") from None
+    design: dict[str, Placed] = {}
     for number, row in enumerate(rows, start=2):
-        try:
-            inclusion = float(row["inclusion"])
-            names = {name: row[name] for name in ("key", "kind", "attribute", "condition", "stratum")}
-        except (KeyError, TypeError, ValueError):
-            inclusion, names = 0.0, {}
-        if not 0 < inclusion <= 1:
-            raise InputError(f"{path}, row {number}: needs {', '.join(Placed.__slots__)}; the last in (0, 1]")
-        placed.append(Placed(**names, inclusion=inclusion))
-    return tuple(placed)
+        placed = _placed(row)
+        if placed is None:
+            raise InputError(f"{path}, row {number}: needs {', '.join(_COLUMNS)}; the last above 0 and at most 1")
+        if placed.key in design:
+            raise InputError(f"{path}, row {number}: key {placed.key} is there twice; draw the sample again")
+        design[placed.key] = placed
+    return tuple(design.values())
+
+
+def _placed(row: Mapping[str, str | None]) -> Placed | None:
+    try:
+        key, kind, attribute, condition, stratum, inclusion = (row[name] or "" for name in _COLUMNS)
+        placed = Placed(
+            key, Kind(kind), Attribute(attribute), Condition(condition), stratum, inclusion=float(inclusion)
+        )
+    except (KeyError, ValueError):
+        return None
+    return placed if key and stratum and 0 < placed.inclusion <= 1 else None
+
+
+def _read(path: Path, missing: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(missing) from None
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 import click
 
-from biaslens.annotation.draw import draw
-from biaslens.annotation.folder import INFO, read_info, write_folder
+from biaslens.annotation.draw import Drawn, draw
+from biaslens.annotation.folder import write_folder
 from biaslens.cli.options import PATH, json_option
-from biaslens.errors import InputError
 from biaslens.schema import Condition, Kind
 
 
@@ -21,44 +22,73 @@ from biaslens.schema import Condition, Kind
 @click.option("--margin", type=float, default=0.05, show_default=True, help="Of a share, for each kind of question.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="That the share is within the margin.")
 @click.option("--size", type=click.IntRange(1), help="Answers of each kind, instead of what the margin asks for.")
-@click.option("--kind", "kinds", type=click.Choice([str(kind) for kind in Kind]), multiple=True, help="Only this kind.")
 @click.option(
-    "--condition", "conditions", type=click.Choice([str(name) for name in Condition]), multiple=True, help="Only this."
+    "--kind", "kinds", type=click.Choice([str(kind) for kind in Kind]), multiple=True, help="Only this; repeatable."
+)
+@click.option(
+    "--condition",
+    "conditions",
+    type=click.Choice([str(condition) for condition in Condition]),
+    multiple=True,
+    help="Only this; repeatable.",
 )
 @click.option("--panel", help="Whose verdicts on why answers make the strata.  [default: the panel in force]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draw.")
 @json_option
-def sample_command(run: Path, *, out: Path, kinds: tuple[str, ...], conditions: tuple[str, ...], **values: Any) -> None:  # noqa: ANN401 - click's values
-    """Draw a stratified sample of a run's answers for people to label, large enough for a margin."""
-    as_json = values.pop("as_json")
+def sample_command(
+    run: Path,
+    *,
+    out: Path,
+    kinds: tuple[str, ...],
+    conditions: tuple[str, ...],
+    as_json: bool,
+    **values: Any,  # noqa: ANN401 - click's values
+) -> None:
+    """Draw a stratified sample of a run's answers for people to label, large enough for a margin.
+
+    The same command draws the same sample; a larger --size adds to it. Labels are never overwritten: a folder that
+    holds another sample is refused.
+
+    The margin printed is the worst case, a share of one half in every stratum. It is a little above the one asked for,
+    because what is rare is drawn more often; shares that the strata tell apart are known better.
+    """
     drawn = draw(
         run,
         kinds=tuple(map(Kind, kinds)) or tuple(Kind),
         conditions=tuple(map(Condition, conditions)) or tuple(Condition),
         **values,
     )
-    if _is_there(out, str(drawn.sample.info["sample"])):
-        click.echo(f"{out}: holds this sample already; nothing was changed", err=True)
-    else:
-        write_folder(out, drawn.sample)
+    written = write_folder(out, drawn.sample)
     if as_json:
-        sizes = [
-            {"kind": kind, "population": held, "size": size, "margin": margin}
-            for kind, (held, size, margin) in drawn.sizes.items()
-        ]
-        click.echo(json.dumps({"folder": str(out), "sample": drawn.sample.info["sample"], "sizes": sizes}, indent=2))
-        return
-    click.echo(f"{'kind':<8} {'answers':>9} {'to label':>9} {'margin':>8}")
-    for kind, (held, size, margin) in drawn.sizes.items():
-        click.echo(f"{kind:<8} {held:>9,} {size:>9,} {margin:>8.3f}")
-    if drawn.left_out:
-        click.echo(f"{drawn.left_out:,} planned answers are not asked, empty, or have no verdict: left out", err=True)
-    click.echo(f"label them with: biaslens annotate {out} --as NAME", err=True)
+        click.echo(json.dumps(_record(out, drawn, written=written), indent=2))
+    else:
+        _print(drawn, confidence=values["confidence"])
+    for kind, counts in drawn.left_out.items():
+        faults = ", ".join(f"{count:,} {fault}" for fault, count in counts.items())
+        click.echo(f"{kind}: left out, because nobody can label them: {faults}", err=True)
+    if not written:
+        click.echo(f"{out}: holds this sample already; nothing was changed", err=True)
+    click.echo(f"label them: biaslens annotate {out} --as NAME", err=True)
 
 
-def _is_there(out: Path, sample: str) -> bool:
-    if not (out / INFO).exists():
-        return False
-    if read_info(out)["sample"] != sample:
-        raise InputError(f"{out}: holds another sample; nothing was changed. Name another folder with --out")
-    return True
+def _record(out: Path, drawn: Drawn, *, written: bool) -> Mapping[str, Any]:
+    return {
+        "folder": str(out),
+        "sample": drawn.sample.info["sample"],
+        "written": written,
+        "sizes": [
+            {"kind": kind, **size._asdict(), "margin": None if isnan(size.margin) else size.margin}
+            for kind, size in drawn.sizes.items()
+        ],
+        "left_out": drawn.left_out,
+    }
+
+
+def _print(drawn: Drawn, *, confidence: float) -> None:
+    click.echo(f"{'kind':<8} {'answers':>9} {'to label':>9} {f'margin at {confidence:.4g}':>15}")
+    for kind, size in drawn.sizes.items():
+        # Without a margin: some stratum has no answer in so small a sample.
+        margin = "–" if isnan(size.margin) else f"{size.margin:.4f}"
+        click.echo(f"{kind:<8} {size.population:>9,} {size.size:>9,} {margin:>15}")
+    if any(isnan(size.margin) for size in drawn.sizes.values()):
+        click.echo("–: too few to draw from every stratum, so they do not stand for all answers", err=True)
