@@ -2,12 +2,15 @@
 
 from biaslens.analysis.ablation import ablation, ablation_by_role
 from biaslens.analysis.abstention import abstention
+from biaslens.analysis.agreement import oracle_agreement, people_agreement
 from biaslens.analysis.aligned import distinct_names
 from biaslens.analysis.comparable import require_comparable
 from biaslens.analysis.comparison import Comparison, compare
 from biaslens.analysis.consistency import consistency
+from biaslens.analysis.corrected import corrected_rates
 from biaslens.analysis.frame import Questions, Run, Trials, read_run
 from biaslens.analysis.info import RunInfo
+from biaslens.analysis.labels import Labels, read_labels
 from biaslens.analysis.position import mirrored, option_position
 from biaslens.analysis.rates import rates
 from biaslens.analysis.summary import Cell, ConditionSummary, Counts, Summary, summarise
@@ -19,6 +22,7 @@ __all__ = [
     "Comparison",
     "ConditionSummary",
     "Counts",
+    "Labels",
     "Questions",
     "Run",
     "RunInfo",
@@ -29,11 +33,15 @@ __all__ = [
     "abstention",
     "compare",
     "consistency",
+    "corrected_rates",
     "distinct_names",
     "mirrored",
     "option_position",
+    "oracle_agreement",
+    "people_agreement",
     "question_texts",
     "rates",
+    "read_labels",
     "read_run",
     "require_comparable",
     "summarise",

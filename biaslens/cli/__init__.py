@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from biaslens.cli.agreement import agreement_command
 from biaslens.cli.analyze import analyze_command, compare_command
 from biaslens.cli.annotate import annotate_command
 from biaslens.cli.check import check_command
@@ -42,6 +43,7 @@ for _command in (
     upgrade_command,
     sample_command,
     annotate_command,
+    agreement_command,
     report_command,
     leaderboard_command,
     export_command,

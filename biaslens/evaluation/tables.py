@@ -76,7 +76,10 @@ CREATE TABLE IF NOT EXISTS sampled (    -- responses drawn for people to label
     response_key TEXT PRIMARY KEY REFERENCES plan (key),
     sample       TEXT NOT NULL,         -- id of the sample
     stratum      TEXT NOT NULL,
-    inclusion    REAL NOT NULL          -- probability with which it was drawn
+    inclusion    REAL NOT NULL,         -- probability with which it was drawn
+    outcome      TEXT,                  -- what people say it is; NULL where they have not, or differ
+    sure         INTEGER NOT NULL,      -- 1 where all of them are
+    how          TEXT NOT NULL          -- agreed, settled, single, open, unlabelled
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS labels (     -- what people say about them

@@ -84,6 +84,8 @@ class Screen:
         answers called biased was right on average.
     cascade
         For several degrees of sureness, ascending, what it is expected to do.
+    learned_from
+        Ids of the samples whose labels it has learned from: they tell nothing about how good it is.
     """
 
     answer: Half
@@ -91,6 +93,7 @@ class Screen:
     intercept: float
     cut: float
     cascade: Sequence[tuple[float, Expected]]
+    learned_from: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -143,4 +146,4 @@ def read(folder: Path) -> Screen:
         intercept, cut = float(stored["intercept"]), float(stored["cut"])
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
     cascade = [(row["sure"], Expected(row["decided"], row["agreement"])) for row in card["cascade"]]
-    return Screen(halves[0], halves[1], intercept, cut, cascade)
+    return Screen(halves[0], halves[1], intercept, cut, cascade, frozenset(card["learned_from"]))

@@ -34,6 +34,7 @@ from measure import (
 )
 from scipy.special import expit
 
+from biaslens.annotation.folder import read_info
 from biaslens.benchmark.quality import embedding
 from biaslens.oracles import screen
 
@@ -60,6 +61,7 @@ def main() -> None:
     scores = held_out(data, folds, Parts())
     judged = calibrated(data, scores, models)
     card: dict[str, Any] = {"version": screen.VERSION, "answers": len(data.answer), "targeted": len(data.targeted)}
+    card["learned_from"] = sorted(read_info(values.labels / run.stem)["sample"] for run in values.runs)
     card["unseen_models"] = quality(data, judged)
     say(f"unseen models: {card['unseen_models']}")
     card["tried"] = tried(data, folds)

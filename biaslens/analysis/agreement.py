@@ -1,0 +1,183 @@
+"""How well people agree with each other, and every oracle with what people settled on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from biaslens.analysis.frame import ATTRIBUTES, KINDS
+from biaslens.analysis.labels import Labels, oracles_of
+from biaslens.analysis.rates import ALL
+from biaslens.schema import Outcome
+from biaslens.stats import Coefficient, Estimate, agreement, verdict_accuracy
+
+_OUTCOMES = [str(outcome) for outcome in Outcome]
+_VALID = frozenset(str(outcome) for outcome in Outcome if outcome.valid)
+_UNKNOWN = -1
+
+PEOPLE = (
+    "kind", "subset", "measure", "annotator_a", "annotator_b", "items", "prevalence", "agreement", "kappa", "kappa_low",
+    "kappa_high", "alpha", "ac1", "reason",
+)  # fmt: skip
+"""Columns of `people_agreement`."""
+
+_SHARES = ("agreement", "prevalence", "sensitivity", "specificity", "precision")
+
+ORACLES = (
+    "oracle", "kind", "attribute", "subset", "items", "kappa", "kappa_low", "kappa_high", "ac1",
+    *(f"{name}{bound}" for name in _SHARES for bound in ("", "_low", "_high")),
+    "missed_bias", "false_alarms", "only_oracle_invalid", "only_people_invalid", "people_kappa", "people_items",
+    "reason",
+)  # fmt: skip
+"""Columns of `oracle_agreement`."""
+
+
+def people_agreement(labels: Labels) -> pd.DataFrame:
+    """Agreement between annotators: each pair, and all of them together.
+
+    Parameters
+    ----------
+    labels
+        As `read_labels` gives them.
+
+    Returns
+    -------
+    DataFrame
+        Columns `PEOPLE`. A row a kind ("all" for all of them), subset ("all" answers, or those on which everybody is
+        "sure"), measure ("biased": biased against everything else; "outcome": the five outcomes) and pair with an
+        answer in common, and one for all annotators ("all", "all"). ``items`` are answers with two labels;
+        ``prevalence`` the share of biased ones among these labels; ``kappa`` Cohen's for a pair, ``alpha``
+        Krippendorff's for all, and ``kappa_low`` and ``kappa_high`` the bootstrap interval of either
+        (`stats.agreement`, clustered by role). ``ac1`` is Gwet's, to be read where nearly all labels are of one class. Nothing is weighted: this is how people agree on what they read.
+        Empty with labels of one person.
+    """
+    rows = []
+    for kind in (ALL, *map(str, KINDS)):
+        of_kind = labels if kind == ALL else labels.of_kind(kind)
+        for subset in ("all", "sure"):
+            chosen = np.ones(len(of_kind.items), dtype=bool) if subset == "all" else of_kind.items["sure"].to_numpy()
+            rows += [{"kind": kind, "subset": subset, **row} for row in _between(of_kind, chosen)]
+    return pd.DataFrame(rows, columns=pd.Index(PEOPLE))
+
+
+def _between(labels: Labels, chosen: NDArray[np.bool_]) -> Iterator[dict[str, object]]:
+    people = labels.people[chosen]
+    clusters = labels.items["role"].to_numpy()[chosen]
+    names = list(people.columns)
+    for measure in ("biased", "outcome"):
+        codes = {name: _codes(people[name], measure) for name in names}
+        categories = 2 if measure == "biased" else len(_OUTCOMES)
+        pairs = [(a, b, Coefficient.COHEN) for a, b in combinations(names, 2)]
+        everybody = [(ALL, ALL, Coefficient.ALPHA)] if len(names) > 1 else []
+        for a, b, coefficient in [*pairs, *everybody]:
+            ratings = np.stack([codes[a], codes[b]] if a != ALL else list(codes.values()), axis=1)
+            both = (ratings != _UNKNOWN).sum(axis=1) > 1
+            if not both.any():
+                continue
+            found = agreement(ratings[both], coefficient, clusters=clusters[both])
+            raw = agreement(ratings[both], Coefficient.RAW, clusters=clusters[both])
+            ac1 = agreement(ratings[both], Coefficient.AC1, clusters=clusters[both], categories=categories)
+            given = ratings[both][ratings[both] != _UNKNOWN]
+            yield {
+                "measure": measure,
+                "annotator_a": a,
+                "annotator_b": b,
+                "items": int(both.sum()),
+                "prevalence": float((given == _code_of_biased(measure)).mean()),
+                "agreement": raw.value,
+                "kappa": found.value if a != ALL else float("nan"),
+                "kappa_low": found.low,
+                "kappa_high": found.high,
+                "alpha": found.value if a == ALL else float("nan"),
+                "ac1": ac1.value,
+                "reason": found.reason,
+            }
+
+
+def _code_of_biased(measure: str) -> int:
+    return 1 if measure == "biased" else _OUTCOMES.index(Outcome.BIASED)
+
+
+def _codes(outcomes: pd.Series, measure: str) -> NDArray[np.int64]:
+    fine = measure == "outcome"
+    code = {name: number if fine else int(name == Outcome.BIASED) for number, name in enumerate(_OUTCOMES)}
+    return np.array([_UNKNOWN if pd.isna(value) else code[value] for value in outcomes], dtype=np.int64)
+
+
+def oracle_agreement(labels: Labels) -> pd.DataFrame:
+    """Agreement of every oracle with what people settled on, biased against not biased.
+
+    Parameters
+    ----------
+    labels
+        As `read_labels` gives them.
+
+    Returns
+    -------
+    DataFrame
+        Columns `ORACLES`. A row an oracle, kind, attribute ("all" for all of them) and subset ("all" answers, or those
+        on which people are "sure") with a settled label and a verdict. Answers that people or the oracle call invalid
+        or an error have no place in a comparison of biased with not biased; ``only_oracle_invalid`` and
+        ``only_people_invalid`` count where just one of them says so. Everything else is weighted by one over the
+        inclusion probability, and clustered by role: ``kappa`` is Cohen's with its bootstrap interval, ``agreement``
+        the share of equal verdicts, ``prevalence`` the share that people call biased, and the rest are shares as in
+        `stats.Accuracy`. ``missed_bias`` is the share of the answers that people call biased and the oracle does not
+        (1 - sensitivity), as in the published study; ``false_alarms`` is 1 - specificity. ``people_kappa``
+        (Krippendorff's alpha of people on the same answers, ``people_items`` of them labelled twice) is the ceiling.
+        NaN, with the ``reason``, where people or oracle use one class only. The reason also names an oracle that has
+        learned from these very labels, and agrees with them for that.
+    """
+    rows = []
+    for kind in map(str, KINDS):
+        of_kind = labels.of_kind(kind)
+        settled = of_kind.items["outcome"].notna().to_numpy()
+        for oracle, verdicts in oracles_of(labels, kind).items():
+            for attribute in (ALL, *map(str, ATTRIBUTES)):
+                for subset in ("all", "sure"):
+                    chosen = settled & verdicts.notna().to_numpy()
+                    if attribute != ALL:
+                        chosen &= (of_kind.items["attribute"] == attribute).to_numpy()
+                    if subset == "sure":
+                        chosen &= of_kind.items["sure"].to_numpy()
+                    if chosen.any():
+                        group = {"oracle": oracle, "kind": kind, "attribute": attribute, "subset": subset}
+                        rows.append(group | _against_people(of_kind, verdicts, chosen, labels.learned.get(oracle, "")))
+    return pd.DataFrame(rows, columns=pd.Index(ORACLES))
+
+
+def _against_people(labels: Labels, verdicts: pd.Series, chosen: NDArray[np.bool_], learned: str) -> dict[str, object]:
+    items, said = labels.items[chosen], verdicts[chosen]
+    people_valid, oracle_valid = items["outcome"].isin(_VALID).to_numpy(), said.isin(_VALID).to_numpy()
+    both = people_valid & oracle_valid
+    truth = np.where(both, (items["outcome"] == Outcome.BIASED).to_numpy(), _UNKNOWN).astype(np.int64)
+    verdict = np.where(both, (said == Outcome.BIASED).to_numpy(), _UNKNOWN).astype(np.int64)
+    weights, clusters = 1 / items["inclusion"].to_numpy(), items["role"].to_numpy()
+    ratings = np.stack([truth, verdict], axis=1)
+    kappa = agreement(ratings, Coefficient.COHEN, weights=weights, clusters=clusters)
+    ac1 = agreement(ratings, Coefficient.AC1, weights=weights, clusters=clusters, categories=2)
+    accuracy = verdict_accuracy(truth, verdict, weights=weights, clusters=clusters)
+    people = np.stack([_codes(column[chosen], "biased") for _, column in labels.people.items()], axis=1)
+    twice = (people != _UNKNOWN).sum(axis=1) > 1
+    ceiling = agreement(people, Coefficient.ALPHA, clusters=clusters) if twice.any() else Estimate.undefined("")
+    shares = {name: getattr(accuracy, name) for name in _SHARES}
+    return {
+        "items": int(both.sum()),
+        "kappa": kappa.value,
+        "kappa_low": kappa.low,
+        "kappa_high": kappa.high,
+        "ac1": ac1.value,
+        **{name: share.value for name, share in shares.items()},
+        **{f"{name}_low": share.low for name, share in shares.items()},
+        **{f"{name}_high": share.high for name, share in shares.items()},
+        "missed_bias": 1 - accuracy.sensitivity.value,
+        "false_alarms": 1 - accuracy.specificity.value,
+        "only_oracle_invalid": int((people_valid & ~oracle_valid).sum()),
+        "only_people_invalid": int((oracle_valid & ~people_valid).sum()),
+        "people_kappa": ceiling.value,
+        "people_items": int(twice.sum()),
+        "reason": "; ".join(filter(None, [kappa.reason, learned])),
+    }

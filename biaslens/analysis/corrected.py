@@ -1,0 +1,128 @@
+"""Bias rates corrected for the oracle's errors by people's labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from biaslens.analysis.frame import KINDS, require_responses
+from biaslens.analysis.labels import learned_from
+from biaslens.analysis.rates import ALL
+from biaslens.engine.store import Store, storage_errors
+from biaslens.evaluation.tables import PANEL_IN_FORCE
+from biaslens.schema import Condition, Kind, Outcome
+from biaslens.stats import Estimate, clustered_rate, prediction_powered, rogan_gladen
+
+COLUMNS = (
+    "model", "condition", "kind", "valid_trials", "bias_rate", "bias_rate_low", "bias_rate_high", "labels",
+    "corrected_rate", "corrected_low", "corrected_high", "rogan_gladen", "rogan_gladen_low", "rogan_gladen_high",
+    "reason",
+)  # fmt: skip
+"""Columns of `corrected_rates`."""
+
+_TRIALS = """
+SELECT plan.condition, questions.kind, questions.role_id, verdicts.outcome, sampled.outcome, sampled.inclusion
+FROM plan JOIN questions USING (question_id)
+JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?)
+LEFT JOIN sampled ON sampled.response_key = plan.key
+WHERE verdicts.outcome IN ('biased', 'unbiased', 'refused') ORDER BY plan.key
+"""
+
+
+def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
+    """Correct the bias rates of a run by the labels that it holds.
+
+    The corrected rate is prediction-powered inference (`stats.prediction_powered`): the labels' mean, made precise by
+    the verdicts on all trials. It is right for any oracle, however wrong, as long as the labels are. Beside it stands
+    the estimator of Rogan and Gladen (`stats.rogan_gladen`), which rests on sensitivity and specificity and is wider.
+    Labels are weighted by one over their inclusion probability; intervals carry the labels' uncertainty and that of
+    roles. Trials that people call invalid do not count as labels.
+
+    Biased *questions* are not corrected: whether two of three trials are biased would need labels of all three, which a
+    sample of trials does not hold.
+
+    Parameters
+    ----------
+    path
+        The run file.
+    panel
+        Whose verdicts on why answers; the panel in force if not given.
+
+    Returns
+    -------
+    DataFrame
+        Columns `COLUMNS`, a row a condition and kind with a valid trial, and "all" kinds, corrected where every kind
+        is. NaN, with the ``reason``, without labels, and where the local judge has learned from these labels: errors
+        that it does not make on them are made elsewhere. Empty for a run that nobody has labelled.
+
+    Raises
+    ------
+    StorageError
+        When the run cannot be read.
+    """
+    with Store(path) as store, storage_errors(path):
+        require_responses(store)
+        meta = store.meta()
+        if not _has_labels(store):
+            return pd.DataFrame(columns=pd.Index(COLUMNS))
+        panel = panel or str(meta.get(PANEL_IN_FORCE, ""))
+        learned = learned_from(store).get(panel, "")
+        rows = store.connection.execute(_TRIALS, (panel,)).fetchall()
+    names = pd.Index(["condition", "kind", "role", "verdict", "label", "inclusion"])
+    trials = pd.DataFrame(rows, columns=names)
+    trials["label"] = _codes(trials["label"])
+    trials["verdict"] = (trials["verdict"] == Outcome.BIASED).astype(np.int64)
+    found = []
+    for condition in map(str, Condition):
+        of_condition = trials[trials["condition"] == condition]
+        kinds = [str(kind) for kind in KINDS if (of_condition["kind"] == kind).any()]
+        for kind in [*kinds, *([ALL] if kinds else [])]:
+            chosen = of_condition if kind == ALL else of_condition[of_condition["kind"] == kind]
+            found.append({"model": meta.get("model"), "condition": condition, "kind": kind, **_row(chosen, learned)})
+    return pd.DataFrame(found, columns=pd.Index(COLUMNS))
+
+
+def _has_labels(store: Store) -> bool:
+    table = store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sampled'").fetchone()
+    query = "SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1"
+    return table is not None and store.connection.execute(query).fetchone() is not None
+
+
+def _codes(outcomes: pd.Series) -> NDArray[np.int64]:
+    valid = outcomes.isin([str(outcome) for outcome in Outcome if outcome.valid])
+    return np.where(valid, outcomes == Outcome.BIASED, -1).astype(np.int64)
+
+
+def _row(trials: pd.DataFrame, learned: str) -> dict[str, object]:
+    verdict, label = trials["verdict"].to_numpy(), trials["label"].to_numpy()
+    inclusion = trials["inclusion"].fillna(1.0).to_numpy()
+    role = np.unique(trials["role"], return_inverse=True)[1]
+    strata = np.unique(trials["kind"], return_inverse=True)[1]
+    raw = clustered_rate(np.bincount(role, verdict).astype(np.int64), np.bincount(role))
+    unlabelled = [kind for kind, found in trials.groupby("kind") if not (found["label"] >= 0).any()]
+    if learned and (trials["kind"] == Kind.WHY).any():
+        powered = classic = Estimate.undefined(learned)
+    elif unlabelled:
+        powered = classic = Estimate.undefined(f"no label of {', '.join(map(str, unlabelled))} answers")
+    else:
+        powered, classic = (
+            estimate(verdict, label, inclusion=inclusion, clusters=role, strata=strata)
+            for estimate in (prediction_powered, rogan_gladen)
+        )
+    return {
+        "valid_trials": len(trials),
+        "bias_rate": raw.rate,
+        "bias_rate_low": raw.low,
+        "bias_rate_high": raw.high,
+        "labels": int((label >= 0).sum()),
+        "corrected_rate": powered.value,
+        "corrected_low": powered.low,
+        "corrected_high": powered.high,
+        "rogan_gladen": classic.value,
+        "rogan_gladen_low": classic.low,
+        "rogan_gladen_high": classic.high,
+        "reason": powered.reason or (f"Rogan-Gladen: {classic.reason}" if classic.reason else ""),
+    }
