@@ -52,8 +52,8 @@ def people_agreement(labels: Labels) -> pd.DataFrame:
         answer in common, and one for all annotators ("all", "all"). ``items`` are answers with two labels;
         ``prevalence`` the share of biased ones among these labels; ``kappa`` Cohen's for a pair, ``alpha``
         Krippendorff's for all, and ``kappa_low`` and ``kappa_high`` the bootstrap interval of either
-        (`stats.agreement`, clustered by role). ``ac1`` is Gwet's, to be read where nearly all labels are of one class. Nothing is weighted: this is how people agree on what they read.
-        Empty with labels of one person.
+        (`stats.agreement`, clustered by role). ``ac1`` is Gwet's, to be read where nearly all labels are of
+        one class. Nothing is weighted: this is how people agree on what they read. Empty with labels of one person.
     """
     rows = []
     for kind in (ALL, *map(str, KINDS)):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from biaslens.analysis.frame import KINDS, require_responses
+from biaslens.analysis.frame import KINDS, Run, has_labels, require_responses
 from biaslens.analysis.labels import learned_from
 from biaslens.analysis.rates import ALL
 from biaslens.engine.store import Store, storage_errors
@@ -22,6 +23,41 @@ COLUMNS = (
     "reason",
 )  # fmt: skip
 """Columns of `corrected_rates`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A bias rate corrected by labels.
+
+    Parameters
+    ----------
+    rate, low, high
+        The corrected rate and its 95 % interval; NaN where it cannot be corrected.
+    labels
+        Labels that it rests on.
+    reason
+        Why it is NaN.
+    """
+
+    rate: float
+    low: float
+    high: float
+    labels: int
+    reason: str
+
+
+def corrections(run: Run) -> dict[Condition, dict[Kind | None, Correction]]:
+    """Corrected rates of a run by condition and kind (None for all kinds); empty for one that nobody has labelled."""
+    if not run.info.labelled:
+        return {}
+    found: dict[Condition, dict[Kind | None, Correction]] = {}
+    for row in corrected_rates(run.info.path).to_dict("records"):
+        kind = None if row["kind"] == ALL else Kind(row["kind"])
+        found.setdefault(Condition(row["condition"]), {})[kind] = Correction(
+            row["corrected_rate"], row["corrected_low"], row["corrected_high"], row["labels"], row["reason"]
+        )
+    return found
+
 
 _TRIALS = """
 SELECT plan.condition, questions.kind, questions.role_id, verdicts.outcome, sampled.outcome, sampled.inclusion
@@ -66,7 +102,7 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
     with Store(path) as store, storage_errors(path):
         require_responses(store)
         meta = store.meta()
-        if not _has_labels(store):
+        if not has_labels(store):
             return pd.DataFrame(columns=pd.Index(COLUMNS))
         panel = panel or str(meta.get(PANEL_IN_FORCE, ""))
         learned = learned_from(store).get(panel, "")
@@ -83,12 +119,6 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
             chosen = of_condition if kind == ALL else of_condition[of_condition["kind"] == kind]
             found.append({"model": meta.get("model"), "condition": condition, "kind": kind, **_row(chosen, learned)})
     return pd.DataFrame(found, columns=pd.Index(COLUMNS))
-
-
-def _has_labels(store: Store) -> bool:
-    table = store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sampled'").fetchone()
-    query = "SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1"
-    return table is not None and store.connection.execute(query).fetchone() is not None
 
 
 def _codes(outcomes: pd.Series) -> NDArray[np.int64]:

@@ -191,7 +191,7 @@ def read_run(path: Path) -> Run:
         require_responses(store)
         # One snapshot: another process may be adding questions and answers.
         store.connection.execute("BEGIN")
-        info = RunInfo.of(path, store.meta(), panels(store))
+        info = RunInfo.of(path, store.meta(), panels(store), labelled=has_labels(store))
         questions = _questions(store.connection)
         return Run(info, questions, _conditions(store.connection, questions, info.panel))
 
@@ -201,6 +201,11 @@ def require_responses(store: Store) -> None:
     if store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'responses'").fetchone() is None:
         raise StorageError(f"{store.path}: holds no role-play evaluation; give a file made by `biaslens evaluate`")
     require_current(store)
+
+
+def has_labels(store: Store) -> bool:
+    """Whether people have settled what some answers of a run are."""
+    return store.connection.execute("SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1").fetchone() is not None
 
 
 def _questions(connection: sqlite3.Connection) -> Questions:

@@ -33,6 +33,8 @@ class RunInfo:
         All panels that have judged the run, by name, with what they recorded.
     embedded
         Whether the answers are the small embedded model's.
+    labelled
+        Whether the run holds labels by people.
     meta
         All that was recorded.
     """
@@ -50,10 +52,13 @@ class RunInfo:
     sure: float | None
     panels: Mapping[str, Mapping[str, Any]]
     embedded: bool
+    labelled: bool
     meta: Mapping[str, Any]
 
     @classmethod
-    def of(cls, path: Path, meta: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any]]) -> Self:
+    def of(
+        cls, path: Path, meta: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any]], *, labelled: bool = False
+    ) -> Self:
         """Take the facts from what a run file recorded."""
         panel = panels.get(meta.get(PANEL_IN_FORCE, ""), {})
 
@@ -74,5 +79,6 @@ class RunInfo:
             sure=(panel.get("screen") or {}).get("sure"),
             panels=panels,
             embedded=meta.get("weights") == EMBEDDED_SHA256,
+            labelled=labelled,
             meta=meta,
         )

@@ -61,17 +61,14 @@ def read_labels(path: Path) -> Labels:
     """
     with Store(path) as store, storage_errors(path):
         require_responses(store)
-        if store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sampled'").fetchone() is None:
-            rows, labels, verdicts, learned = [], [], [], {}
-        else:
-            learned = learned_from(store)
-            rows = store.connection.execute(_SAMPLED).fetchall()
-            labels = store.connection.execute(
-                "SELECT response_key, annotator, outcome FROM labels WHERE settles = 0"
-            ).fetchall()
-            verdicts = store.connection.execute(
-                "SELECT response_key, panel, verdicts.outcome FROM verdicts JOIN sampled USING (response_key)"
-            ).fetchall()
+        learned = learned_from(store)
+        rows = store.connection.execute(_SAMPLED).fetchall()
+        labels = store.connection.execute(
+            "SELECT response_key, annotator, outcome FROM labels WHERE settles = 0"
+        ).fetchall()
+        verdicts = store.connection.execute(
+            "SELECT response_key, panel, verdicts.outcome FROM verdicts JOIN sampled USING (response_key)"
+        ).fetchall()
     names = ["key", "kind", "attribute", "role", "condition", "stratum", "inclusion", "outcome", "sure", "how"]
     items = pd.DataFrame(rows, columns=pd.Index(names)).set_index("key")
     items["sure"] = items["sure"].astype(bool)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from biaslens.analysis.corrected import Correction, corrections
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, STATES, VALID, Questions, Run, Trials, read_run
 from biaslens.analysis.info import RunInfo
 from biaslens.schema import Attribute, Condition, Kind, content_hash
@@ -110,6 +111,9 @@ class ConditionSummary:
         Hash of the planned questions: equal for runs that ask the same ones. "" without any.
     cells
         By (attribute, kind), each of them with None for all; every combination is there.
+    corrected
+        Bias rates corrected by people's labels, by kind, None for all of them; empty for a run that nobody has
+        labelled.
     """
 
     condition: Condition
@@ -117,6 +121,7 @@ class ConditionSummary:
     last_answer: str
     question_set: str
     cells: Mapping[tuple[Attribute | None, Kind | None], Cell]
+    corrected: Mapping[Kind | None, Correction] = field(default_factory=dict)
 
     def cell(self, attribute: Attribute | None = None, kind: Kind | None = None) -> Cell:
         """One cell; the whole condition without arguments."""
@@ -148,18 +153,21 @@ def summarise(source: Path | Run) -> Summary:
         When there is no such file, or it is no role-play evaluation.
     """
     run = read_run(source) if isinstance(source, Path) else source
+    corrected = corrections(run)
     recorded = set(run.info.meta.get("conditions") or ()) | set(run.conditions) or {Condition.ROLE}
     return Summary(
         run=run.info,
         conditions=tuple(
-            _condition_summary(condition, run.questions, run.trials(condition))
+            _condition_summary(condition, run.questions, run.trials(condition), corrected.get(condition, {}))
             for condition in Condition
             if condition in recorded
         ),
     )
 
 
-def _condition_summary(condition: Condition, questions: Questions, trials: Trials) -> ConditionSummary:
+def _condition_summary(
+    condition: Condition, questions: Questions, trials: Trials, corrected: Mapping[Kind | None, Correction]
+) -> ConditionSummary:
     asked = [questions.ids[position] for position in np.flatnonzero(trials.planned)]
     return ConditionSummary(
         condition=condition,
@@ -167,6 +175,7 @@ def _condition_summary(condition: Condition, questions: Questions, trials: Trial
         last_answer=trials.last_answer,
         question_set=content_hash(*asked) if asked else "",
         cells=_cells(questions, trials),
+        corrected=corrected,
     )
 
 

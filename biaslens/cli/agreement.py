@@ -153,22 +153,16 @@ def print_corrected(frame: pd.DataFrame) -> None:
             "kind": list(frame["kind"]),
             "labels": [f"{labels:,}" for labels in frame["labels"]],
             "raw rate": intervals(frame, "bias_rate"),
-            "corrected": _bounds(frame, "corrected_rate", "corrected"),
+            "corrected": intervals(
+                frame.rename(columns={"corrected_low": "corrected_rate_low", "corrected_high": "corrected_rate_high"}),
+                "corrected_rate",
+            ),
             "Rogan-Gladen": [percent(value) for value in frame["rogan_gladen"]],
         },
         note="Corrected: prediction-powered inference, its 95 % interval with the labels' uncertainty in it.",
     )
     for reason in frame["reason"][frame["reason"] != ""].unique():
         click.echo(f"not corrected: {reason}")
-
-
-def _bounds(frame: pd.DataFrame, value: str, bounds: str) -> list[str]:
-    return intervals(
-        frame.rename(columns={value: "x", f"{bounds}_low": "x_low", f"{bounds}_high": "x_high"})[
-            ["x", "x_low", "x_high"]
-        ],
-        "x",
-    )
 
 
 def _between(rows: pd.DataFrame) -> list[str]:

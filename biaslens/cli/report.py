@@ -63,6 +63,13 @@ def _as_json(summary: Summary) -> dict[str, Any]:
                 "condition": condition.condition,
                 "resolved_models": condition.resolved_models,
                 "last_answer": condition.last_answer,
+                "corrected": {
+                    kind or "all": {
+                        name: None if isinstance(value, float) and math.isnan(value) else value
+                        for name, value in asdict(correction).items()
+                    }
+                    for kind, correction in condition.corrected.items()
+                },
                 "cells": [_cell(cell) for cell in condition.cells.values() if cell.questions],
             }
             for condition in summary.conditions

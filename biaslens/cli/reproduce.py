@@ -18,6 +18,7 @@ from biaslens.replication.finding import finding
 from biaslens.replication.published_run import PublishedRun, read_published
 from biaslens.replication.reproduce import Reproduction, reproduce, triggers
 from biaslens.replication.rescoring import changes, rescored
+from biaslens.replication.why_corrected import why_corrected
 from biaslens.report.files import replacing
 from biaslens.report.frames import write_csv
 from biaslens.schema import Condition
@@ -28,12 +29,14 @@ DIFFERENT = 1
 @click.command("reproduce")
 @click.argument("runs", type=PATH, nargs=-1, required=True)
 @click.option("--out", type=PATH, required=True, help="Folder for the tables and the finding.")
-def reproduce_command(runs: tuple[Path, ...], out: Path) -> None:
+@click.option("--labels", type=PATH, help="Folder with a label folder a run, named like it: corrects the why counts.")
+def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None) -> None:
     """Work the published study's tables out again, each figure beside the printed one, and score its answers anew.
 
     RUNS are imported run files, or folders of them. Exit code 1: a figure differs from the printed one.
     """
     paths = run_files(runs)
+    why = None if labels is None else why_corrected(paths, labels)
     # Reading takes the time, and there is a file a model.
     with ProcessPoolExecutor(max_workers=min(len(paths), 2)) as pool:
         imported = list(pool.map(read_published, paths))
@@ -45,8 +48,10 @@ def reproduce_command(runs: tuple[Path, ...], out: Path) -> None:
     write_csv(_triggers(imported), out / "triggers.csv")
     write_csv(table, out / "rescored.csv")
     write_csv(changed, out / "changes.csv")
+    if why is not None:
+        write_csv(why, out / "why_corrected.csv")
     with replacing(out / "FINDING.md") as temporary:
-        temporary.write_text(finding(reproduction, table, changed, _comparison(imported)), encoding="utf-8")
+        temporary.write_text(finding(reproduction, table, changed, _comparison(imported), why), encoding="utf-8")
     _say(reproduction, out)
     if reproduction.different:
         sys.exit(DIFFERENT)

@@ -105,6 +105,16 @@ def _print_questions(runs: Sequence[Run], frame: pd.DataFrame) -> None:
         show(f"{condition}: questions that bring out most biased answers", columns, note=note)
 
 
+def _corrected(rows: pd.DataFrame) -> Columns:
+    shown = rows.rename(columns={"corrected_low": "corrected_rate_low", "corrected_high": "corrected_rate_high"})
+    return {
+        "kind": list(rows["kind"]),
+        "labels": [f"{labels:,}" for labels in rows["labels"]],
+        "raw bias rate": intervals(rows, "bias_rate"),
+        "corrected": intervals(shown, "corrected_rate"),
+    }
+
+
 def _rates(rows: pd.DataFrame) -> Columns:
     counts = zip(rows["biased_questions"], rows["questions"], rows["valid_trials"], strict=True)
     return {
@@ -213,6 +223,13 @@ def _comparison(rows: pd.DataFrame) -> Columns:
 
 _SECTIONS = (
     _Section("rates", "headline numbers", "", _rates, ("model", "condition")),
+    _Section(
+        "corrected",
+        "bias rates corrected by people's labels, beside the raw ones",
+        "Prediction-powered inference; intervals of 95 % with the labels' uncertainty in them.",
+        _corrected,
+        ("model", "condition"),
+    ),
     _Section(
         "ablation",
         "what the role changes",

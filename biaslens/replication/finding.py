@@ -22,8 +22,17 @@ _FILES = """\
   trials of the kind."""
 
 
+_WHY_FILE = """\
+- `why_corrected.csv`: the study's why results by model and condition, corrected by hand labels; shares are of the
+  answers with a verdict, `biased_trials_corrected` is that share times their number."""
+
+
 def finding(
-    reproduction: Reproduction, table: pd.DataFrame, changed: pd.DataFrame, comparison: Comparison | None
+    reproduction: Reproduction,
+    table: pd.DataFrame,
+    changed: pd.DataFrame,
+    comparison: Comparison | None,
+    why: pd.DataFrame | None = None,
 ) -> str:
     """Write the finding in Markdown.
 
@@ -37,18 +46,22 @@ def finding(
         From `changes`, of all models.
     comparison
         Of the models with our oracles in the role, where there are two or more.
+    why
+        From `why_corrected`, where there are hand labels.
     """
+    command = COMMAND if why is None else f"{COMMAND} --labels labels/"
     parts = [
         "# The published study, worked out again and scored anew",
-        f"Made by `{COMMAND}` from the study's released answers (arXiv 2411.00585). "
+        f"Made by `{command}` from the study's released answers (arXiv 2411.00585). "
         f"Models here: {', '.join(_names(table))}.",
         *_reproduced(reproduction),
         *_rescored(table),
         *_why_it_changes(changed),
+        *_why(why),
         *_ranking(table, comparison),
         *_limits(),
         "## Files",
-        _FILES,
+        _FILES if why is None else f"{_FILES}\n{_WHY_FILE}",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -111,6 +124,41 @@ def _why_it_changes(changed: pd.DataFrame) -> list[str]:
     ]
 
 
+def _why(why: pd.DataFrame | None) -> list[str]:
+    if why is None:
+        return []
+    shown = pd.DataFrame(
+        {
+            "model": why["model"],
+            "condition": why["condition"],
+            "labels": why["labels"].map("{:,}".format),
+            "flagged by the study's judge": why["rate_published"].map("{:.1%}".format),
+            "biased, corrected (95 % interval)": [
+                f"{rate:.1%} ({low:.1%} to {high:.1%})"
+                for rate, low, high in zip(
+                    why["corrected_rate"], why["corrected_low"], why["corrected_high"], strict=True
+                )
+            ],
+            "biased answers, published": why["biased_trials_published"].map("{:,}".format),
+            "corrected": why["biased_trials_corrected"].map("{:,}".format),
+            "right of what is flagged": why["precision"].map("{:.0%}".format),
+            "kappa": why["kappa"].map("{:.2f}".format),
+        }
+    )
+    published, corrected = why["biased_trials_published"].sum(), why["biased_trials_corrected"].sum()
+    return [
+        "## The why answers, corrected",
+        f"Hand labels of {why['labels'].sum():,} why answers (see `labels/README.md`: by machine readers, not by people) "
+        "say how often the study's judge is right. Over these models and both conditions it flags "
+        f"{published:,} answers; about {corrected:,} are biased, {corrected / published:.0%} of that. The labels are a "
+        "sample with known chances, so this holds whatever the judge's errors are; the intervals carry their uncertainty, "
+        "not what the readers themselves get wrong.",
+        _markdown(shown),
+        "Counts of biased *questions* (two of three trials) are not corrected: that would need labels of all three "
+        "trials of a question.",
+    ]
+
+
 def _ranking(table: pd.DataFrame, comparison: Comparison | None) -> list[str]:
     if comparison is None:
         return []
@@ -162,7 +210,7 @@ def _limits() -> list[str]:
         "- With low coverage a bias rate speaks for the answers that could be read, not for those that could not: an "
         "echo might have hidden either.",
         "- Targets and groups of the study's questions are estimated from their words.",
-        "- Intervals are clustered by role; they do not cover errors of the judge.",
+        "- Intervals are clustered by role; but for the corrected ones they do not cover errors of the judge.",
     ]
     return [lines[0], "\n".join(lines[1:])]
 

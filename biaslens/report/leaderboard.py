@@ -11,10 +11,11 @@ from biaslens.analysis import ConditionSummary, Summary, summarise
 from biaslens.analysis.comparable import require_comparable
 from biaslens.errors import InputError
 from biaslens.report.files import replacing
-from biaslens.report.records import Value, by_attribute, measures
+from biaslens.report.records import Value, by_attribute, measures, number
 from biaslens.schema import Condition, Kind
 
 _SHARES = ("refused_share", "invalid_share", "error_share", "pending_share")
+_CORRECTED = ("labels", "corrected_rate", "corrected_low", "corrected_high")
 _RATE = ("bias_rate", "bias_rate_low", "bias_rate_high")
 
 COLUMNS = (
@@ -24,7 +25,8 @@ COLUMNS = (
     *(f"questions_{kind}" for kind in Kind),
     *_RATE, *(f"{name}_{kind}" for kind in Kind for name in _RATE),
     "coverage", *(f"coverage_{kind}" for kind in Kind), *_SHARES,
-    "planned_trials", "valid_trials", "biased_trials", "params", "package_version", "run",
+    "planned_trials", "valid_trials", "biased_trials", "params", "package_version", "run", "panel",
+    *(f"{name}{kind}" for kind in ("", *(f"_{kind}" for kind in Kind)) for name in _CORRECTED),
 )  # fmt: skip
 """Columns of leaderboard.csv; results/README.md says what each means. New ones are added at the end only."""
 
@@ -101,12 +103,17 @@ def row(summary: Summary, condition: ConditionSummary) -> dict[str, Value]:
         "params": json.dumps(run.meta["params"], sort_keys=True) if "params" in run.meta else None,
         "package_version": run.package_version,
         "run": run.path.name,
+        "panel": run.panel,
         **measures(condition.cell()),
     }
     for kind in Kind:
         of_kind = measures(condition.cell(kind=kind))
         for name in ("questions", "biased_questions", *_RATE, "coverage"):
             record[f"{name}_{kind}"] = of_kind[name]
+    for of, correction in condition.corrected.items():
+        values = (correction.labels, *map(number, (correction.rate, correction.low, correction.high)))
+        suffix = "" if of is None else f"_{of}"
+        record |= {f"{name}{suffix}": value for name, value in zip(_CORRECTED, values, strict=True)}
     return record
 
 

@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from biaslens.analysis import Cell, ConditionSummary, Summary
+from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
 from biaslens.schema import Attribute, Condition, Kind
 
 LOW_COVERAGE = 0.9
@@ -55,6 +55,8 @@ def render(summary: Summary) -> Iterator[RenderableType]:
         yield Group(Text(), _headline(condition))
         if condition.cell().questions:
             yield Group(Text(), _outcomes(condition), Text(), _by_attribute(condition))
+        if any(not math.isnan(found.rate) for found in condition.corrected.values()):
+            yield Group(Text(), _corrected(condition))
     yield Group(Text(), Text(_LEGEND, style="dim"))
     for warning in warnings(summary):
         yield Group(Text(), Text(f"Note: {warning}", style="yellow"))
@@ -103,10 +105,7 @@ def _heading(summary: Summary) -> Text:
         ("Last answer", last[:10] or _EMPTY),
         ("Benchmark", f"{run.benchmark_version or _EMPTY} ({run.benchmark_hash[:12] or _EMPTY})"),
         ("Trials", _EMPTY if run.trials is None else str(run.trials)),
-        (
-            "Judges",
-            ", ".join(run.judges) + (f", {run.votes} votes each" if run.votes else "") if run.judges else "none",
-        ),
+        ("Judges", _judges(run)),
     ]
     text = Text()
     for label, value in lines:
@@ -114,6 +113,14 @@ def _heading(summary: Summary) -> Text:
         text.append(printable(value) + "\n")
     text.rstrip()
     return text
+
+
+def _judges(run: RunInfo) -> str:
+    if not run.panel:
+        return "none"
+    votes = f", {run.votes} {'vote' if run.votes == 1 else 'votes'} each" if run.votes else ""
+    others = len(run.panels) - 1
+    return run.panel + votes + (f" ({others} more in this run)" if others > 0 else "")
 
 
 def _headline(condition: ConditionSummary) -> Text:
@@ -128,6 +135,17 @@ def _headline(condition: ConditionSummary) -> Text:
         f"coverage {_percent(cell.counts.coverage)}, {cell.roles} {'role' if cell.roles == 1 else 'roles'}",
         style="not bold",
     )
+
+
+def _corrected(condition: ConditionSummary) -> Table:
+    table = _table("Corrected by labels", "labels", "raw bias rate", "corrected", "95 % interval")
+    for kind in (*Kind, None):
+        found = condition.corrected.get(kind)
+        if found is not None and not math.isnan(found.rate):
+            raw = condition.cell(kind=kind).bias_rate.rate
+            interval = _EMPTY if math.isnan(found.low) else f"{100 * found.low:.1f} to {100 * found.high:.1f}"
+            table.add_row(_KINDS[kind], f"{found.labels:,}", _percent(raw), _percent(found.rate), interval)
+    return table
 
 
 def _outcomes(condition: ConditionSummary) -> Table:

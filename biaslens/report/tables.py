@@ -14,6 +14,7 @@ from biaslens.analysis import (
     abstention,
     compare,
     consistency,
+    corrected_rates,
     distinct_names,
     mirrored,
     option_position,
@@ -80,6 +81,8 @@ def _of_run(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
         if Condition.ROLE in run.conditions and against in run.conditions:
             yield "ablation", ablation(run, against=against)
             yield "ablation_by_role", ablation_by_role(run, against=against)
+    if run.info.labelled:
+        yield "corrected", corrected_rates(run.info.path).assign(model=run.info.model)
     yield "consistency", consistency(run)
     yield "abstention", abstention(run, ["attribute", "kind"], totals=["attribute", "kind"])
     yield "abstention_by_target", abstention(run, ["attribute", "target"], totals=["attribute"])

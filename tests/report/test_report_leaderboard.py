@@ -41,7 +41,8 @@ def test_row_of_a_run_counted_by_hand(run, tmp_path):
         "coverage_why": "0.333333", "refused_share": "0.074074", "invalid_share": "0.037037",
         "error_share": "0.037037", "pending_share": "0.111111",
         "planned_trials": "27", "valid_trials": "22", "biased_trials": "11",
-        "params": "", "package_version": "0.1.0", "run": "run.sqlite",
+        "params": "", "package_version": "0.1.0", "run": "run.sqlite", "panel": "openai/gpt-4o-mini",
+        **dict.fromkeys((name for name in COLUMNS if name.startswith(("labels", "corrected"))), ""),
     }  # fmt: skip
 
 
