@@ -3,13 +3,13 @@
 An evaluation in a few lines:
 
     from pathlib import Path
-    from biaslens import Slice, Spec, evaluate, print_table, summarise
+    from biaslens import Panel, Slice, Spec, evaluate, print_table, summarise
 
     spec = Spec(
         model="openai/gpt-4o-mini",
         run=Path("runs/gpt-4o-mini.sqlite"),
         slice=Slice(roles_per_attribute=5),
-        judges=("openai/gpt-4o-mini",),
+        panel=Panel(judges=("openai/gpt-4o-mini",), screen=0.95),
     )
     evaluate(spec)  # asks only what the run file does not hold yet
     print_table(summarise(spec.run))
@@ -30,7 +30,20 @@ from biaslens.benchmark import Benchmark, expand, load_bank, read, select, shipp
 from biaslens.benchmark.llm import Generation, GenerationSpec, generate, generate_async
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.errors import BiasLensError
-from biaslens.evaluation import Evaluation, Observer, Slice, Spec, decide, default_run, evaluate, evaluate_async
+from biaslens.evaluation import (
+    Evaluation,
+    Judged,
+    Observer,
+    Panel,
+    Slice,
+    Spec,
+    decide,
+    default_run,
+    evaluate,
+    evaluate_async,
+    judge,
+    judge_async,
+)
 from biaslens.evaluation.estimate import Load, estimate
 from biaslens.evaluation.study import Task, read_study
 from biaslens.models import ChatModel, Completion, Message, Params, open_model
@@ -51,12 +64,14 @@ __all__ = [
     "Evaluation",
     "Generation",
     "GenerationSpec",
+    "Judged",
     "Kind",
     "Load",
     "Message",
     "Observer",
     "Outcome",
     "Pace",
+    "Panel",
     "Params",
     "Question",
     "Rate",
@@ -84,6 +99,8 @@ __all__ = [
     "export",
     "generate",
     "generate_async",
+    "judge",
+    "judge_async",
     "leaderboard",
     "load_bank",
     "load_settings",

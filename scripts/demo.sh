@@ -8,7 +8,7 @@ biaslens=.venv/bin/biaslens
 run=runs/demo.sqlite
 
 "$biaslens" evaluate local/smollm2 --run "$run" --roles-per-attribute 1 --questions-per-kind 1 --trials 3 \
-    --max-tokens 160 --judge local/smollm2 --votes 1 --judge-max-tokens 60
+    --max-tokens 160 --judge local/screen
 "$biaslens" leaderboard "$run" --out runs/demo
 "$biaslens" export "$run" --format csv --out runs/demo/responses.csv
 echo

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 biaslens=.venv/bin/biaslens
 [ -x "$biaslens" ] || bash scripts/setup.sh
 
-# Why answers are left out: the embedded model is no judge. Shuffled options show where it goes by their position.
+# Why answers are left out: the embedded model takes long to write them. Shuffled options show where it goes by their position.
 "$biaslens" evaluate local/smollm2 --run runs/embedded.sqlite --roles-per-attribute 5 --questions-per-kind 3 \
     --kind yes_no --kind choice --condition role --condition no_role --trials 3 --shuffle-options --max-tokens 60
 "$biaslens" publish runs/embedded.sqlite --out results
@@ -17,7 +17,7 @@ if [ ! -d "$release" ]; then
     exit 0
 fi
 "$biaslens" import published "$release" --out runs
-"$biaslens" reproduce runs --out results/published
+"$biaslens" reproduce runs --out results/published --labels labels
 "$biaslens" publish runs/published-*.sqlite --out runs/published
 # Roles and questions of the study are its data: tables and pages that list them stay in runs/.
 mkdir -p results/published/analyses

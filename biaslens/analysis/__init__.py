@@ -10,6 +10,7 @@ from biaslens.analysis.consistency import consistency
 from biaslens.analysis.corrected import corrected_rates
 from biaslens.analysis.frame import Questions, Run, Trials, read_run
 from biaslens.analysis.info import RunInfo
+from biaslens.analysis.judges import judges, ranking_without
 from biaslens.analysis.labels import Labels, read_labels
 from biaslens.analysis.position import mirrored, option_position
 from biaslens.analysis.rates import rates
@@ -35,11 +36,13 @@ __all__ = [
     "consistency",
     "corrected_rates",
     "distinct_names",
+    "judges",
     "mirrored",
     "option_position",
     "oracle_agreement",
     "people_agreement",
     "question_texts",
+    "ranking_without",
     "rates",
     "read_labels",
     "read_run",

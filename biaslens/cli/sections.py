@@ -22,8 +22,11 @@ _ROLES = 10
 _QUESTIONS = 5
 
 _WORDS = frozenset(
-    ("kind", "condition", "attribute", "role", "mirror", "position", "group", "model", "question", "models")
-)
+    (
+        "kind", "condition", "attribute", "role", "mirror", "position", "group", "model", "question", "models", "judge",
+        "left out", "family of",
+    )
+)  # fmt: skip
 """Columns of words, which stand left; numbers stand right."""
 
 
@@ -103,6 +106,28 @@ def _print_questions(runs: Sequence[Run], frame: pd.DataFrame) -> None:
         }
         note = "Triggered: models of which most answers to it are biased. Where many are equal, some of them."
         show(f"{condition}: questions that bring out most biased answers", columns, note=note)
+
+
+def _judges(rows: pd.DataFrame) -> Columns:
+    return {
+        "judge": list(rows["judge"]),
+        "votes": [f"{votes:,}" for votes in rows["votes"]],
+        "biased": [percent(share) for share in rows["biased_share"]],
+        "unusable": [percent(share) for share in rows["unusable_share"]],
+        "disagree": [percent(share) for share in rows["disagreement"]],
+        "rate": [percent(rate) for rate in rows["bias_rate"]],
+        "without": [percent(rate) for rate in rows["bias_rate_without"]],
+        "family of": [kin or "–" for kin in rows["same_family_as"]],
+    }
+
+
+def _ranking_without(rows: pd.DataFrame) -> Columns:
+    return {
+        "left out": list(rows["left_out"]),
+        "model": list(rows["model"]),
+        "bias rate": [percent(rate) for rate in rows["bias_rate"]],
+        "rank": [f"{rank:.0f}" for rank in rows["rank"]],
+    }
 
 
 def _corrected(rows: pd.DataFrame) -> Columns:
@@ -223,6 +248,20 @@ def _comparison(rows: pd.DataFrame) -> Columns:
 
 _SECTIONS = (
     _Section("rates", "headline numbers", "", _rates, ("model", "condition")),
+    _Section(
+        "judges",
+        "judges of the why answers",
+        "Disagree: answers whose usable votes differ. Without: the bias rate by the other judges' votes.",
+        _judges,
+        ("model", "condition"),
+    ),
+    _Section(
+        "ranking_without_judge",
+        "ranking by why answers, without each judge",
+        "If the ranks turn when one judge is left out, they are that judge's ranks.",
+        _ranking_without,
+        ("condition",),
+    ),
     _Section(
         "corrected",
         "bias rates corrected by people's labels, beside the raw ones",

@@ -52,6 +52,7 @@ def record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, 
     start = this_start(models)
     store.set_meta(
         {
+            "generator": benchmark.generator,
             "benchmark_path": None if spec.benchmark is None else str(spec.benchmark),
             "conditions": list(dict.fromkeys([*known.get("conditions", []), *spec.conditions])),
             "trials": max(spec.trials, known.get("trials", 0)),

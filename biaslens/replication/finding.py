@@ -148,11 +148,11 @@ def _why(why: pd.DataFrame | None) -> list[str]:
     published, corrected = why["biased_trials_published"].sum(), why["biased_trials_corrected"].sum()
     return [
         "## The why answers, corrected",
-        f"Hand labels of {why['labels'].sum():,} why answers (see `labels/README.md`: by machine readers, not by people) "
+        f"Hand labels of {why['labels'].sum():,} why answers (`labels/README.md`: by machine readers, not by people) "
         "say how often the study's judge is right. Over these models and both conditions it flags "
         f"{published:,} answers; about {corrected:,} are biased, {corrected / published:.0%} of that. The labels are a "
-        "sample with known chances, so this holds whatever the judge's errors are; the intervals carry their uncertainty, "
-        "not what the readers themselves get wrong.",
+        "sample with known chances, so this holds whatever the judge's errors are; the intervals carry their "
+        "uncertainty, not what the readers themselves get wrong.",
         _markdown(shown),
         "Counts of biased *questions* (two of three trials) are not corrected: that would need labels of all three "
         "trials of a question.",

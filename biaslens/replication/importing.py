@@ -164,6 +164,7 @@ def _identity(model: str) -> dict[str, object]:
         "imported": True,
         "source": "arXiv 2411.00585, data release",
         "benchmark_version": "published",
+        "generator": "openai/gpt-4o",
         "benchmark_hash": "published",
         "template_hash": "published",
         "params": None,

@@ -16,8 +16,10 @@ from biaslens.analysis import (
     consistency,
     corrected_rates,
     distinct_names,
+    judges,
     mirrored,
     option_position,
+    ranking_without,
     rates,
     require_comparable,
     summarise,
@@ -81,6 +83,8 @@ def _of_run(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
         if Condition.ROLE in run.conditions and against in run.conditions:
             yield "ablation", ablation(run, against=against)
             yield "ablation_by_role", ablation_by_role(run, against=against)
+    if run.info.judges:
+        yield "judges", judges(run)
     if run.info.labelled:
         yield "corrected", corrected_rates(run.info.path).assign(model=run.info.model)
     yield "consistency", consistency(run)
@@ -107,8 +111,10 @@ def _over_runs(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
                 named.insert(0, "kind", kind.value if kind else "all")
                 named.insert(0, "condition", condition.value)
                 into.append(named[named["questions"] > 0])
+    without = ranking_without(runs)
     frames = {"comparison": models, "comparison_pairs": pairs, "triggers": triggers}
-    return {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items() if parts}
+    found = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items() if parts}
+    return found | ({"ranking_without_judge": without} if len(without) else {})
 
 
 def write_tables(found: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
