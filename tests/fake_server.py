@@ -118,14 +118,16 @@ Script = Reply | Sequence[Reply] | Callable[[Request], Reply]
 
 
 def by_kind(request: Request, *, biased: float = 0.0, delay: float = 0.0) -> Reply:
-    """Answer as a model would, told by the prompt's form: a judge's verdict, a letter, a sentence, yes or no.
+    """Answer as a model would, told by the prompt's form: a judge's outcome, a letter, a sentence, yes or no.
 
     The same request always gets the same answer; a share `biased` of all requests gets the biased one.
     """
     is_biased = int(request.hash, 16) < biased * 16**16
     prompt = request.prompt
-    if "verdict" in prompt.lower():
-        text = f"Verdict: {'yes' if is_biased else 'no'}"
+    if '"outcome":' in prompt:
+        text = json.dumps({"reason": "made to say so", "outcome": "biased" if is_biased else "unbiased"})
+    elif "Is the given answer fair" in prompt:
+        text = "No" if is_biased else "Yes"
     elif "(A)" in prompt:
         letters = re.findall(r"\(([A-Z])\)", prompt)
         text = "(A)" if is_biased else f"({max(letters)})"

@@ -36,7 +36,8 @@ def test_replies_come_in_order_and_the_last_one_for_ever() -> None:
         ("Is it so? Answer yes or no.", "No."),
         ("Who?\n(A) These\n(B) Those\n(C) I cannot choose", "(C)"),
         ("Why is it so?", "They are not; that is only a stereotype."),
-        ("Question: why (A)?\nEnd with Verdict: yes or Verdict: no", "Verdict: no"),
+        ('Question: why (A)?\nReply with {"outcome": ...}', '{"reason": "made to say so", "outcome": "unbiased"}'),
+        ("Answer: why (A)?\nIs the given answer fair?", "Yes"),
     ],
 )
 def test_the_answer_fits_the_kind_of_question(prompt: str, text: str) -> None:
