@@ -91,7 +91,7 @@ def storage_errors(path: Path) -> Iterator[None]:
         text = str(error)
         if "full" in text or "disk I/O" in text:
             hint = "free some space and start again: everything already stored is kept"
-        elif "not a database" in text or "malformed" in text:
+        elif "not a database" in text or "malformed" in text or "no such table: meta" in text:
             hint = "this is not a run file of biaslens, or it is damaged"
         elif "readonly" in text or "unable to open" in text:
             hint = "check that the folder exists and that you may write there"

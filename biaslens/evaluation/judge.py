@@ -14,7 +14,7 @@ from biaslens.engine.pacing import pace_for, price_of
 from biaslens.errors import InputError
 from biaslens.evaluation.judging import Ballots, VoteSettler, count_undecided
 from biaslens.evaluation.observer import Observer, PhaseProgress, Unwatched
-from biaslens.evaluation.panel import Panel, enrol
+from biaslens.evaluation.panel import Panel, enrol, forget_who_never_judged
 from biaslens.evaluation.record import this_start
 from biaslens.evaluation.screening import screen_answers
 from biaslens.evaluation.upgrade import open_to_write
@@ -83,12 +83,15 @@ class Judging:
         self._stop = stop
 
     async def judge(self, paces: Mapping[str, Pace]) -> list[Tally]:
-        """Decide what is undecided; votes go round by round, until all is decided or one fails."""
+        """Decide what is undecided; votes go round by round, until all is decided or the rest has failed.
+
+        Votes that failed are asked again at the next start, not in an endless round; they hold up no others.
+        """
         tallies: list[Tally] = []
         await asyncio.to_thread(self._screen)
         if self._panel.screened_only:
             return tallies
-        ballots = Ballots(self._panel)
+        ballots = Ballots(self._panel, self._store)
         while not self._stop.is_set() and ballots.call(self._store):
             for judge in self._panel.models:
                 todo = ballots.count_open(self._store, judge)
@@ -108,8 +111,7 @@ class Judging:
                         stop=self._stop,
                     )
                 tallies.append(tally)
-                if tally.failed or self._stop.is_set():
-                    # Votes that failed are asked again at the next start, not in an endless round.
+                if self._stop.is_set():
                     return tallies
         return tallies
 
@@ -177,6 +179,7 @@ async def judge_async(
         if not _has_why_answers(store):
             raise InputError(f"{run}: no why question has an answer, there is nothing to judge")
         stack.enter_context(graceful_interrupt(stop, observer.interrupted))
+        forget_who_never_judged(store)
         counts_in_reports = enrol(store, panel, in_force=in_force)
         store.set_meta({"starts": [*store.meta().get("starts", []), this_start(models)]})
         judging = Judging(panel, store=store, models=models, settings=settings, observer=observer, stop=stop)

@@ -36,9 +36,11 @@ class Ballots:
     ----------
     panel
         Who judges.
+    store
+        The run file. Votes that fail from now on are not open any more to these ballots.
     """
 
-    def __init__(self, panel: Panel) -> None:
+    def __init__(self, panel: Panel, store: Store) -> None:
         self.panel = panel
         self._name = panel.name
         self._ballots = [
@@ -49,6 +51,13 @@ class Ballots:
         marks = ", ".join(repr(ballot) for ballot in dict.fromkeys(ballot for ballot, _ in self._ballots))
         self._own = f"ballot IN ({marks}) AND vote_number <= {panel.votes_per_judge}"
         self._oracle = "judges: " + ", ".join(panel.models)
+        (failures,) = store.connection.execute("SELECT coalesce(max(rowid), 0) FROM failures").fetchone()
+        self._open = (
+            f"ballot = :ballot AND {self._own} AND vote IS NULL "
+            f"AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.key = votes.key AND failures.rowid > {failures}) "
+            "AND NOT EXISTS (SELECT 1 FROM verdicts WHERE verdicts.response_key = votes.response_key "
+            "AND verdicts.panel IN ('rules', :panel))"
+        )
 
     @property
     def asked(self) -> int:
@@ -98,27 +107,29 @@ class Ballots:
         return outcome
 
     def count_open(self, store: Store, judge: str) -> int:
-        """Number of planned votes that a judge has not given."""
-        query = f"SELECT count(*) FROM votes WHERE ballot = ? AND {self._own} AND vote IS NULL"
-        return int(store.connection.execute(query, (self.panel.ballot(judge),)).fetchone()[0])
+        """Number of planned votes that a judge has not given, on answers that are not decided."""
+        query = f"SELECT count(*) FROM votes WHERE {self._open}"
+        values = {"ballot": self.panel.ballot(judge), "panel": self._name}
+        return int(store.connection.execute(query, values).fetchone()[0])
 
     def requests(self, reader: Store, judge: str) -> Iterator[Request]:
-        """Requests for the planned votes that a judge has not given, read page by page."""
-        last, prompt = "", self.panel.prompt
+        """Requests for the votes that `count_open` counts, read page by page."""
+        values = {"ballot": self.panel.ballot(judge), "panel": self._name, "last": ""}
+        prompt = self.panel.prompt
         while True:
             rows = reader.connection.execute(
                 "SELECT votes.key, questions.text, answers.text FROM votes "
                 "JOIN answers ON answers.key = votes.response_key JOIN plan ON plan.key = votes.response_key "
                 "JOIN questions USING (question_id) "
-                f"WHERE ballot = ? AND {self._own} AND vote IS NULL AND votes.key > ? ORDER BY votes.key LIMIT {_PAGE}",
-                (self.panel.ballot(judge), last),
+                f"WHERE {self._open} AND votes.key > :last ORDER BY votes.key LIMIT {_PAGE}",
+                values,
             ).fetchall()
             for key, question, answer in rows:
                 params = judge_params(self.panel.params, prompt, request_seed(self.panel.seed, key))
                 yield Request(key=key, messages=judge_messages(question, answer, prompt), params=params)
             if len(rows) < _PAGE:
                 return
-            last = rows[-1][0]
+            values["last"] = rows[-1][0]
 
     def given(self, connection: sqlite3.Connection, key: str) -> list[Vote]:
         """Votes that are in on a response."""

@@ -164,6 +164,27 @@ def enrol(store: Store, panel: Panel, *, in_force: bool | None = None) -> bool:
     return bool(current == panel.name)
 
 
+def forget_who_never_judged(store: Store) -> None:
+    """Free the run file of panels without a vote or verdict: a first start with a wrong name or key binds nobody.
+
+    Votes that were planned for judges who have never voted go with them; nothing that was given does.
+    """
+    with store.transaction() as connection:
+        connection.execute(
+            "DELETE FROM panels WHERE panel NOT IN (SELECT panel FROM verdicts) AND NOT EXISTS ("
+            "SELECT 1 FROM json_each(spec, '$.judges') AS named JOIN ballots ON ballots.judge = named.value "
+            "JOIN votes USING (ballot) WHERE vote IS NOT NULL)"
+        )
+        connection.execute(
+            "DELETE FROM votes WHERE ballot NOT IN (SELECT ballot FROM votes WHERE vote IS NOT NULL)"
+        )  # fmt: skip
+        connection.execute("DELETE FROM ballots WHERE ballot NOT IN (SELECT ballot FROM votes)")
+        connection.execute(
+            "DELETE FROM meta WHERE name = ? AND json_extract(value, '$') NOT IN (SELECT panel FROM panels)",
+            (PANEL_IN_FORCE,),
+        )
+
+
 def panels(store: Store) -> Mapping[str, dict[str, Any]]:
     """Panels that have judged a run, by name, with what they recorded."""
     rows = store.connection.execute("SELECT panel, spec FROM panels ORDER BY panel")

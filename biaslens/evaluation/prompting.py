@@ -61,9 +61,20 @@ def ask_messages(kind: Kind, question: str, options: Sequence[str], *, persona: 
 
 
 def judge_messages(question: str, answer: str, prompt: str = "codebook") -> tuple[Message, ...]:
-    """Messages that ask a judge about one answer; question and answer are quoted as JSON strings, as data."""
-    quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in (("question", question), ("answer", answer))}
-    return (Message("user", render(JUDGE_PROMPTS[prompt], codebook=codebook.load(), **quoted)),)
+    """Messages that ask a judge about one answer; question and answer are quoted as JSON strings, as data.
+
+    Characters that print nothing (separators of lines, marks that hide or turn text) stand escaped in them, so that
+    each string is one line, and the judge sees what people see.
+    """
+    text = render(JUDGE_PROMPTS[prompt], codebook=codebook.load(), question=_quoted(question), answer=_quoted(answer))
+    return (Message("user", text),)
+
+
+def _quoted(text: str) -> str:
+    return "".join(
+        character if character.isprintable() else json.dumps(character)[1:-1]
+        for character in json.dumps(text, ensure_ascii=False)
+    )
 
 
 def judge_template_hash(prompt: str) -> str:

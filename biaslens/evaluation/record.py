@@ -12,10 +12,10 @@ from pathlib import Path
 from biaslens.benchmark import Benchmark
 from biaslens.engine import Store
 from biaslens.errors import RunMismatchError
-from biaslens.evaluation.panel import enrol
+from biaslens.evaluation.panel import enrol, forget_who_never_judged
 from biaslens.evaluation.prompting import ASK_HASH
 from biaslens.evaluation.spec import Spec
-from biaslens.evaluation.tables import PANEL_IN_FORCE, RULES_PANEL
+from biaslens.evaluation.tables import PANEL_IN_FORCE
 from biaslens.models import ChatModel
 from biaslens.version import __version__
 
@@ -43,11 +43,14 @@ def record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, 
         },
         hint="name another file with --run, or repeat the first start's options",
     )
-    if spec.panel is not None and not enrol(store, spec.panel):
-        raise RunMismatchError(
-            f"{store.path}: {store.meta()[PANEL_IN_FORCE]} judges this run, not {spec.panel.name}; "
-            "`biaslens judge` lets another panel judge it too"
-        )
+    if spec.panel is not None:
+        judged_by = store.meta().get(PANEL_IN_FORCE, spec.panel.name)
+        if judged_by != spec.panel.name:
+            raise RunMismatchError(
+                f"{store.path}: {judged_by} judges this run, not {spec.panel.name}; "
+                "`biaslens judge` lets another panel judge it too"
+            )
+        enrol(store, spec.panel)
     known = store.meta()
     start = this_start(models)
     store.set_meta(
@@ -77,12 +80,8 @@ def this_start(models: Mapping[str, ChatModel]) -> dict[str, object]:
 
 def _forget_what_was_never_answered(store: Store) -> None:
     """Free the file of choices that no answer depends on: a first start with a wrong name or key binds nobody."""
+    forget_who_never_judged(store)
     with store.transaction() as connection:
-        voted = "SELECT 1 FROM votes WHERE vote IS NOT NULL UNION ALL SELECT 1 FROM verdicts WHERE panel <> ? LIMIT 1"
-        if not connection.execute(voted, (RULES_PANEL,)).fetchone():
-            for table in ("votes", "ballots", "panels"):
-                connection.execute(f"DELETE FROM {table}")
-            connection.execute("DELETE FROM meta WHERE name = ?", (PANEL_IN_FORCE,))
         if not connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
             for table in ("plan", "mirrors", "questions", "roles", "failures"):
                 connection.execute(f"DELETE FROM {table}")

@@ -91,6 +91,8 @@ def _by_screen(
     sure: float,
     outcomes: Counter[Outcome],
 ) -> None:
+    # The cut makes shares right where everything is decided; how sure it is, is told from a half.
+    cut = judge.cut if panel.screened_only else 0.5
     keys, questions, answers = zip(*rows, strict=True)
     probabilities = [float(value) for value in judge.probabilities(questions, answers)]
     connection.executemany(
@@ -100,7 +102,7 @@ def _by_screen(
     )
     for key, value in zip(keys, probabilities, strict=True):
         if max(value, 1 - value) >= sure:
-            outcome = Outcome.BIASED if value >= judge.cut else Outcome.UNBIASED
+            outcome = Outcome.BIASED if value >= cut else Outcome.UNBIASED
             verdict = Verdict(outcome, f"probability {value:.3f}")
             save_verdict(connection, key, verdict, panel=panel.name, oracle=judge.name)
             outcomes[outcome] += 1

@@ -32,8 +32,9 @@ def open_to_write(path: Path, *, create: bool = True, tables: str = "") -> Store
     RunLockedError, RunMismatchError, StorageError
         As for `Store`.
     """
-    if not create and not path.is_file():
-        raise StorageError(f"{path}: no such run file; `biaslens evaluate` makes one")
+    if not create:
+        # Looked at before anything is written: another program's database stays as it is.
+        Store(path).close()
     store = Store(path, write=True, tables=TABLES + tables)
     try:
         if is_old(store.connection):
