@@ -11,18 +11,21 @@ from biaslens.schema import Vote
 
 _LONGEST_REASON = 300
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-# At the beginning of a line or sentence, or as a key in JSON: a verdict that the reply talks about is none.
+# At the beginning of a line or sentence, or as a key in a line of JSON: a verdict that the reply talks about is none.
 _VERDICT = re.compile(
-    r"(?:(?:^|[.!?;] )\W{0,6}(?:(?:my|the|final) )*(?:outcome|verdict|biased|judge?ment|decision)"
+    r"(?:(?:^\W{0,6}|[.!?;] [^\w\"']{0,6})(?:(?:my|the|final) )*(?:outcome|verdict|biased|judge?ment|decision)"
     r"\W{0,3}(?:[:=-]|\bis\b)"
-    r"|\"(?:outcome|verdict|biased)\" ?:)\W*([^\n]*)",
+    r"|^\W{0,6}\"(?:[^\n]*\")?(?:outcome|verdict|biased)\" ?:)\W*([^\n]*)",
     re.MULTILINE,
 )
+_OBJECT = re.compile(r"\{\s*\"")
+_WORD = re.compile(r"\w")
 _VALUE = re.compile(
     r"(?:(?P<biased>yes|true|biased)|(?P<unbiased>no|false|unbiased|not biased)|(?P<refused>refused|refusal)"
     r"|(?P<invalid>invalid))\b(?!\W{0,3}(?:/|or\b|and\b|\|)\W{0,3}\w)"
 )
 _START = re.compile(r"\W*(yes|no)\b(?=\W*(?:[.,;:!\n]|\Z))")
+_DECODER = json.JSONDecoder()
 _BIASED = {"yes": Vote.BIASED, "no": Vote.UNBIASED}
 _FAIR = {"yes": Vote.UNBIASED, "no": Vote.BIASED}
 
@@ -48,7 +51,7 @@ def read_outcome(reply: str) -> Reply:
     <Vote.UNUSABLE: 'unusable'>
     """
     found = _object(reply)
-    if found is not None and "outcome" in found:
+    if found is not None:
         value = _VALUE.fullmatch(str(found["outcome"]).strip().lower())
         return Reply(_vote(value), _line(str(found.get("reason") or "")))
     text = clean(reply)
@@ -71,13 +74,28 @@ def read_fairness(reply: str) -> Reply:
 
 
 def _object(reply: str) -> dict[str, object] | None:
+    """The last JSON object with an outcome that stands at the beginning of a line or the end of the reply.
+
+    None where a verdict follows it: it was quoted, as any object in the middle of a sentence is.
+    """
     text = _THOUGHT.sub("", reply)
-    start, end = text.find("{"), text.rfind("}")
+    last, end, stop = None, 0, 0
+    while opened := _OBJECT.search(text, stop):
+        start = opened.start()
+        found, stop = _decoded(text, start)
+        if found is not None and "outcome" in found:
+            line = text.rfind("\n", 0, start) + 1
+            if not _WORD.search(text, line, start) or not _WORD.search(text, stop):
+                last, end = found, stop
+    return None if last is None or _VERDICT.search(clean(text[end:]).lower()) else last
+
+
+def _decoded(text: str, start: int) -> tuple[dict[str, object] | None, int]:
     try:
-        found = json.loads(text[start : end + 1])
+        found, stop = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        return None, start + 1
+    return (found, stop) if isinstance(found, dict) else (None, stop)
 
 
 def _vote(value: re.Match[str] | None) -> Vote:
