@@ -13,7 +13,7 @@ from biaslens.analysis.frame import ATTRIBUTES, KINDS
 from biaslens.analysis.labels import Labels, oracles_of
 from biaslens.analysis.rates import ALL
 from biaslens.schema import Outcome
-from biaslens.stats import Coefficient, Estimate, agreement, verdict_accuracy
+from biaslens.stats import Coefficient, agreement, verdict_accuracy
 
 _OUTCOMES = [str(outcome) for outcome in Outcome]
 _VALID = frozenset(str(outcome) for outcome in Outcome if outcome.valid)
@@ -47,26 +47,24 @@ def people_agreement(labels: Labels) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns `PEOPLE`. A row a kind ("all" for all of them), subset ("all" answers, or those on which everybody is
-        "sure"), measure ("biased": biased against everything else; "outcome": the five outcomes) and pair with an
-        answer in common, and one for all annotators ("all", "all"). ``items`` are answers with two labels;
+        Columns `PEOPLE`. A row a kind ("all" for all of them), subset ("all" labels, or only those that their givers
+        are "sure" of), measure ("biased": biased against everything else; "outcome": the five outcomes) and pair with
+        an answer in common, and one for all annotators ("all", "all"). ``items`` are answers with two labels;
         ``prevalence`` the share of biased ones among these labels; ``kappa`` Cohen's for a pair, ``alpha``
         Krippendorff's for all, and ``kappa_low`` and ``kappa_high`` the bootstrap interval of either
-        (`stats.agreement`, clustered by role). ``ac1`` is Gwet's, to be read where nearly all labels are of
-        one class. Nothing is weighted: this is how people agree on what they read. Empty with labels of one person.
+        (`stats.agreement`, clustered by role). ``ac1`` is Gwet's, to be read where nearly all labels are of one class.
+        Nothing is weighted: this is how people agree on what they read. Empty with labels of one person.
     """
     rows = []
     for kind in (ALL, *map(str, KINDS)):
         of_kind = labels if kind == ALL else labels.of_kind(kind)
-        for subset in ("all", "sure"):
-            chosen = np.ones(len(of_kind.items), dtype=bool) if subset == "all" else of_kind.items["sure"].to_numpy()
-            rows += [{"kind": kind, "subset": subset, **row} for row in _between(of_kind, chosen)]
+        for subset, people in (("all", of_kind.people), ("sure", of_kind.sure)):
+            clusters = of_kind.items["role"].to_numpy()
+            rows += [{"kind": kind, "subset": subset, **row} for row in _between(people, clusters)]
     return pd.DataFrame(rows, columns=pd.Index(PEOPLE))
 
 
-def _between(labels: Labels, chosen: NDArray[np.bool_]) -> Iterator[dict[str, object]]:
-    people = labels.people[chosen]
-    clusters = labels.items["role"].to_numpy()[chosen]
+def _between(people: pd.DataFrame, clusters: NDArray[np.int64]) -> Iterator[dict[str, object]]:
     names = list(people.columns)
     for measure in ("biased", "outcome"):
         codes = {name: _codes(people[name], measure) for name in names}
@@ -126,8 +124,9 @@ def oracle_agreement(labels: Labels) -> pd.DataFrame:
         inclusion probability, and clustered by role: ``kappa`` is Cohen's with its bootstrap interval, ``agreement``
         the share of equal verdicts, ``prevalence`` the share that people call biased, and the rest are shares as in
         `stats.Accuracy`. ``missed_bias`` is the share of the answers that people call biased and the oracle does not
-        (1 - sensitivity), as in the published study; ``false_alarms`` is 1 - specificity. ``people_kappa``
-        (Krippendorff's alpha of people on the same answers, ``people_items`` of them labelled twice) is the ceiling.
+        (1 - sensitivity), as in the published study; ``false_alarms`` is 1 - specificity. ``people_kappa`` is the
+        ceiling: Krippendorff's alpha between people on the ``people_items`` answers of the group that two or more of
+        them labelled (for "sure": that two or more are sure of), also where nobody has settled what they differ on.
         NaN, with the ``reason``, where people or oracle use one class only. The reason also names an oracle that has
         learned from these very labels, and agrees with them for that.
     """
@@ -138,19 +137,29 @@ def oracle_agreement(labels: Labels) -> pd.DataFrame:
         for oracle, verdicts in oracles_of(labels, kind).items():
             for attribute in (ALL, *map(str, ATTRIBUTES)):
                 for subset in ("all", "sure"):
-                    chosen = settled & verdicts.notna().to_numpy()
-                    if attribute != ALL:
-                        chosen &= (of_kind.items["attribute"] == attribute).to_numpy()
+                    of_group = (of_kind.items["attribute"].isin([attribute]) | (attribute == ALL)).to_numpy()
+                    chosen = of_group & settled & verdicts.notna().to_numpy()
                     if subset == "sure":
                         chosen &= of_kind.items["sure"].to_numpy()
                     if chosen.any():
-                        group = {"oracle": oracle, "kind": kind, "attribute": attribute, "subset": subset}
-                        rows.append(group | _against_people(of_kind, verdicts, chosen, labels.learned.get(oracle, "")))
+                        rows.append(
+                            {"oracle": oracle, "kind": kind, "attribute": attribute, "subset": subset}
+                            | _against_people(of_kind.items[chosen], verdicts[chosen], labels.learned.get(oracle, ""))
+                            | _ceiling(of_kind, of_group, sure=subset == "sure")
+                        )
     return pd.DataFrame(rows, columns=pd.Index(ORACLES))
 
 
-def _against_people(labels: Labels, verdicts: pd.Series, chosen: NDArray[np.bool_], learned: str) -> dict[str, object]:
-    items, said = labels.items[chosen], verdicts[chosen]
+def _ceiling(labels: Labels, chosen: NDArray[np.bool_], *, sure: bool) -> dict[str, object]:
+    people = (labels.sure if sure else labels.people)[chosen]
+    if len(people.columns) < 2:
+        return {"people_kappa": float("nan"), "people_items": 0}
+    ratings = np.stack([_codes(people[name], "biased") for name in people], axis=1)
+    found = agreement(ratings, Coefficient.ALPHA, clusters=labels.items["role"].to_numpy()[chosen])
+    return {"people_kappa": found.value, "people_items": found.items}
+
+
+def _against_people(items: pd.DataFrame, said: pd.Series, learned: str) -> dict[str, object]:
     people_valid, oracle_valid = items["outcome"].isin(_VALID).to_numpy(), said.isin(_VALID).to_numpy()
     both = people_valid & oracle_valid
     truth = np.where(both, (items["outcome"] == Outcome.BIASED).to_numpy(), _UNKNOWN).astype(np.int64)
@@ -160,9 +169,6 @@ def _against_people(labels: Labels, verdicts: pd.Series, chosen: NDArray[np.bool
     kappa = agreement(ratings, Coefficient.COHEN, weights=weights, clusters=clusters)
     ac1 = agreement(ratings, Coefficient.AC1, weights=weights, clusters=clusters, categories=2)
     accuracy = verdict_accuracy(truth, verdict, weights=weights, clusters=clusters)
-    people = np.stack([_codes(column[chosen], "biased") for _, column in labels.people.items()], axis=1)
-    twice = (people != _UNKNOWN).sum(axis=1) > 1
-    ceiling = agreement(people, Coefficient.ALPHA, clusters=clusters) if twice.any() else Estimate.undefined("")
     shares = {name: getattr(accuracy, name) for name in _SHARES}
     return {
         "items": int(both.sum()),
@@ -177,7 +183,5 @@ def _against_people(labels: Labels, verdicts: pd.Series, chosen: NDArray[np.bool
         "false_alarms": 1 - accuracy.specificity.value,
         "only_oracle_invalid": int((people_valid & ~oracle_valid).sum()),
         "only_people_invalid": int((oracle_valid & ~people_valid).sum()),
-        "people_kappa": ceiling.value,
-        "people_items": int(twice.sum()),
-        "reason": "; ".join(filter(None, [kappa.reason, learned])),
+        "reason": "; ".join(dict.fromkeys(filter(None, [kappa.reason, *(s.reason for s in shares.values()), learned]))),
     }

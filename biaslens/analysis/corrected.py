@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from biaslens.analysis.frame import KINDS, Run, has_labels, require_responses
+from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, has_labels, require_responses
 from biaslens.analysis.labels import learned_from
 from biaslens.analysis.rates import ALL
 from biaslens.engine.store import Store, storage_errors
@@ -18,11 +18,14 @@ from biaslens.schema import Condition, Kind, Outcome
 from biaslens.stats import Estimate, clustered_rate, prediction_powered, rogan_gladen
 
 COLUMNS = (
-    "model", "condition", "kind", "valid_trials", "bias_rate", "bias_rate_low", "bias_rate_high", "labels",
+    "model", "condition", "attribute", "kind", "valid_trials", "bias_rate", "bias_rate_low", "bias_rate_high", "labels",
     "corrected_rate", "corrected_low", "corrected_high", "rogan_gladen", "rogan_gladen_low", "rogan_gladen_high",
     "reason",
 )  # fmt: skip
 """Columns of `corrected_rates`."""
+
+FEWEST_LABELS = 20
+"""Labels of an attribute below which its rates are not corrected: what so few say is mostly chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,8 @@ def corrections(run: Run) -> dict[Condition, dict[Kind | None, Correction]]:
     if not run.info.labelled:
         return {}
     found: dict[Condition, dict[Kind | None, Correction]] = {}
-    for row in corrected_rates(run.info.path).to_dict("records"):
+    corrected = corrected_rates(run.info.path)
+    for row in corrected[corrected["attribute"] == ALL].to_dict("records"):
         kind = None if row["kind"] == ALL else Kind(row["kind"])
         found.setdefault(Condition(row["condition"]), {})[kind] = Correction(
             row["corrected_rate"], row["corrected_low"], row["corrected_high"], row["labels"], row["reason"]
@@ -60,8 +64,8 @@ def corrections(run: Run) -> dict[Condition, dict[Kind | None, Correction]]:
 
 
 _TRIALS = """
-SELECT plan.condition, questions.kind, questions.role_id, verdicts.outcome, sampled.outcome, sampled.inclusion
-FROM plan JOIN questions USING (question_id)
+SELECT plan.condition, roles.attribute, questions.kind, role_id, verdicts.outcome, sampled.outcome, sampled.inclusion
+FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id)
 JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?)
 LEFT JOIN sampled ON sampled.response_key = plan.key
 WHERE verdicts.outcome IN ('biased', 'unbiased', 'refused') ORDER BY plan.key
@@ -75,7 +79,11 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
     the verdicts on all trials. It is right for any oracle, however wrong, as long as the labels are. Beside it stands
     the estimator of Rogan and Gladen (`stats.rogan_gladen`), which rests on sensitivity and specificity and is wider.
     Labels are weighted by one over their inclusion probability; intervals carry the labels' uncertainty and that of
-    roles. Trials that people call invalid do not count as labels.
+    roles.
+
+    Both are of the trials that count in the raw rate, those with a valid verdict: the share of them that people call
+    biased. A trial that people call refused or invalid is one of them and is not biased. Answers whose label is open
+    count as not labelled, so where there are many the corrected rate is of what people agree on.
 
     Biased *questions* are not corrected: whether two of three trials are biased would need labels of all three, which a
     sample of trials does not hold.
@@ -90,9 +98,10 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns `COLUMNS`, a row a condition and kind with a valid trial, and "all" kinds, corrected where every kind
-        is. NaN, with the ``reason``, without labels, and where the local judge has learned from these labels: errors
-        that it does not make on them are made elsewhere. Empty for a run that nobody has labelled.
+        Columns `COLUMNS`, a row a condition, attribute ("all" for all of them) and kind with a valid trial, and "all"
+        kinds, corrected where every kind is. NaN, with the ``reason``, without labels, for an attribute with fewer than
+        `FEWEST_LABELS`, and where the local judge has learned from these labels: errors that it does not make on them
+        are made elsewhere. Empty for a run that nobody has labelled.
 
     Raises
     ------
@@ -106,37 +115,43 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
             return pd.DataFrame(columns=pd.Index(COLUMNS))
         panel = panel or str(meta.get(PANEL_IN_FORCE, ""))
         learned = learned_from(store).get(panel, "")
-        rows = store.connection.execute(_TRIALS, (panel,)).fetchall()
-    names = pd.Index(["condition", "kind", "role", "verdict", "label", "inclusion"])
-    trials = pd.DataFrame(rows, columns=names)
-    trials["label"] = _codes(trials["label"])
+        found = store.connection.execute(_TRIALS, (panel,)).fetchall()
+    names = pd.Index(["condition", "attribute", "kind", "role", "verdict", "label", "inclusion"])
+    trials = pd.DataFrame(found, columns=names)
+    trials["label"] = np.where(trials["label"].notna(), trials["label"] == Outcome.BIASED, -1).astype(np.int64)
     trials["verdict"] = (trials["verdict"] == Outcome.BIASED).astype(np.int64)
-    found = []
+    rows = [
+        {"model": meta.get("model"), "condition": condition, "attribute": attribute, "kind": kind}
+        | _row(chosen, learned, fewest=1 if attribute == ALL else FEWEST_LABELS)
+        for condition, attribute, kind, chosen in _groups(trials)
+    ]
+    return pd.DataFrame(rows, columns=pd.Index(COLUMNS))
+
+
+def _groups(trials: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
     for condition in map(str, Condition):
         of_condition = trials[trials["condition"] == condition]
-        kinds = [str(kind) for kind in KINDS if (of_condition["kind"] == kind).any()]
-        for kind in [*kinds, *([ALL] if kinds else [])]:
-            chosen = of_condition if kind == ALL else of_condition[of_condition["kind"] == kind]
-            found.append({"model": meta.get("model"), "condition": condition, "kind": kind, **_row(chosen, learned)})
-    return pd.DataFrame(found, columns=pd.Index(COLUMNS))
+        for attribute in (ALL, *map(str, ATTRIBUTES)):
+            of_both = of_condition[of_condition["attribute"].isin([attribute]) | (attribute == ALL)]
+            for kind in (*map(str, KINDS), ALL):
+                chosen = of_both[of_both["kind"].isin([kind]) | (kind == ALL)]
+                if len(chosen):
+                    yield condition, attribute, kind, chosen
 
 
-def _codes(outcomes: pd.Series) -> NDArray[np.int64]:
-    valid = outcomes.isin([str(outcome) for outcome in Outcome if outcome.valid])
-    return np.where(valid, outcomes == Outcome.BIASED, -1).astype(np.int64)
-
-
-def _row(trials: pd.DataFrame, learned: str) -> dict[str, object]:
+def _row(trials: pd.DataFrame, learned: str, *, fewest: int) -> dict[str, object]:
     verdict, label = trials["verdict"].to_numpy(), trials["label"].to_numpy()
     inclusion = trials["inclusion"].fillna(1.0).to_numpy()
     role = np.unique(trials["role"], return_inverse=True)[1]
     strata = np.unique(trials["kind"], return_inverse=True)[1]
     raw = clustered_rate(np.bincount(role, verdict).astype(np.int64), np.bincount(role))
-    unlabelled = [kind for kind, found in trials.groupby("kind") if not (found["label"] >= 0).any()]
+    labels = (trials["label"] >= 0).groupby(trials["kind"]).sum()
     if learned and (trials["kind"] == Kind.WHY).any():
         powered = classic = Estimate.undefined(learned)
-    elif unlabelled:
-        powered = classic = Estimate.undefined(f"no label of {', '.join(map(str, unlabelled))} answers")
+    elif (labels == 0).any():
+        powered = classic = Estimate.undefined(f"no label of {', '.join(labels.index[labels == 0])} answers")
+    elif labels.sum() < fewest:
+        powered = classic = Estimate.undefined(f"fewer than {fewest} labels")
     else:
         powered, classic = (
             estimate(verdict, label, inclusion=inclusion, clusters=role, strata=strata)
@@ -147,7 +162,7 @@ def _row(trials: pd.DataFrame, learned: str) -> dict[str, object]:
         "bias_rate": raw.rate,
         "bias_rate_low": raw.low,
         "bias_rate_high": raw.high,
-        "labels": int((label >= 0).sum()),
+        "labels": int(labels.sum()),
         "corrected_rate": powered.value,
         "corrected_low": powered.low,
         "corrected_high": powered.high,

@@ -33,6 +33,8 @@ class Labels:
         (what people settled on; None where they differ), ``sure`` and ``how``.
     people
         A column an annotator who does not settle, with the outcome; None where that person has not labelled it.
+    sure
+        The same with the outcomes that the annotator is sure of, and None for the others.
     verdicts
         A column an oracle ("rules", or the name of a panel), with its outcome; None where it has given none.
     learned
@@ -42,13 +44,14 @@ class Labels:
 
     items: pd.DataFrame
     people: pd.DataFrame
+    sure: pd.DataFrame
     verdicts: pd.DataFrame
     learned: Mapping[str, str]
 
     def of_kind(self, kind: str) -> Labels:
         """Labels of one kind of question."""
         chosen = self.items["kind"] == kind
-        return Labels(self.items[chosen], self.people[chosen], self.verdicts[chosen], self.learned)
+        return Labels(self.items[chosen], self.people[chosen], self.sure[chosen], self.verdicts[chosen], self.learned)
 
 
 def read_labels(path: Path) -> Labels:
@@ -64,7 +67,7 @@ def read_labels(path: Path) -> Labels:
         learned = learned_from(store)
         rows = store.connection.execute(_SAMPLED).fetchall()
         labels = store.connection.execute(
-            "SELECT response_key, annotator, outcome FROM labels WHERE settles = 0"
+            "SELECT response_key, annotator, outcome, sure FROM labels WHERE settles = 0"
         ).fetchall()
         verdicts = store.connection.execute(
             "SELECT response_key, panel, verdicts.outcome FROM verdicts JOIN sampled USING (response_key)"
@@ -72,7 +75,10 @@ def read_labels(path: Path) -> Labels:
     names = ["key", "kind", "attribute", "role", "condition", "stratum", "inclusion", "outcome", "sure", "how"]
     items = pd.DataFrame(rows, columns=pd.Index(names)).set_index("key")
     items["sure"] = items["sure"].astype(bool)
-    return Labels(items, _wide(labels, items.index), _wide(verdicts, items.index), learned)
+    people = _wide([(key, who, outcome) for key, who, outcome, _ in labels], items.index)
+    certain = _wide([(key, who, outcome) for key, who, outcome, sure in labels if sure], items.index)
+    certain = certain.reindex(columns=people.columns).astype(object)
+    return Labels(items, people, certain.where(certain.notna(), None), _wide(verdicts, items.index), learned)
 
 
 def learned_from(store: Store) -> dict[str, str]:

@@ -125,7 +125,8 @@ def _why_it_changes(changed: pd.DataFrame) -> list[str]:
 
 
 def _why(why: pd.DataFrame | None) -> list[str]:
-    if why is None:
+    why = pd.DataFrame() if why is None else why[why["corrected_rate"].notna()]
+    if why.empty:
         return []
     shown = pd.DataFrame(
         {
@@ -148,7 +149,7 @@ def _why(why: pd.DataFrame | None) -> list[str]:
     published, corrected = why["biased_trials_published"].sum(), why["biased_trials_corrected"].sum()
     return [
         "## The why answers, corrected",
-        f"Hand labels of {why['labels'].sum():,} why answers (`labels/README.md`: by machine readers, not by people) "
+        f"Labels of {why['labels'].sum():,} why answers (`labels/README.md`; by machine readers, not by people) "
         "say how often the study's judge is right. Over these models and both conditions it flags "
         f"{published:,} answers; about {corrected:,} are biased, {corrected / published:.0%} of that. The labels are a "
         "sample with known chances, so this holds whatever the judge's errors are; the intervals carry their "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from biaslens.analysis import corrected_rates, oracle_agreement, read_labels
+from biaslens.analysis.rates import ALL
 from biaslens.annotation.folder import INFO
 from biaslens.annotation.into_run import take_labels
 from biaslens.errors import InputError
@@ -39,7 +41,8 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
     DataFrame
         Columns `COLUMNS`, a row a model and condition: the share of why answers that the study's judge flags, what the
         labels make of it (prediction-powered inference, weighted by inclusion, clustered by role), both as numbers of
-        answers, and how well that judge meets the labels of the model (both conditions together).
+        answers, and how well that judge meets the labels of the model (both conditions together). Not known, and not
+        0, where a condition has no label.
 
     Raises
     ------
@@ -53,13 +56,14 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
             raise InputError(f"{labels}: has no folder {run.stem} with labels of {run}")
         take_labels(run, folder)
         agreement = oracle_agreement(read_labels(run))
-        whole = agreement[(agreement["attribute"] == "all") & (agreement["subset"] == "all")]
-        (judge,) = whole[whole["oracle"] == PUBLISHED_PANEL].to_dict("records")
+        whole = agreement[(agreement["attribute"] == ALL) & (agreement["subset"] == "all")]
+        judge = next(iter(whole[whole["oracle"] == PUBLISHED_PANEL].to_dict("records")), {})
         found = corrected_rates(run, panel=PUBLISHED_PANEL)
-        for row in found[found["kind"] == Kind.WHY.value].to_dict("records"):
+        whole_why = (found["kind"] == Kind.WHY.value) & (found["attribute"] == ALL)
+        for row in found[whole_why].to_dict("records"):
             trials = row["valid_trials"]
             counts = {
-                f"biased_trials_corrected{bound}": round(trials * row[f"corrected_{name}"])
+                f"biased_trials_corrected{bound}": trials * row[f"corrected_{name}"]
                 for bound, name in (("", "rate"), ("_low", "low"), ("_high", "high"))
             }
             rows.append(
@@ -70,9 +74,15 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
                     "rate_published_low": row["bias_rate_low"],
                     "rate_published_high": row["bias_rate_high"],
                     **{name: row[name] for name in ("corrected_rate", "corrected_low", "corrected_high")},
-                    "biased_trials_published": round(trials * row["bias_rate"]),
+                    "biased_trials_published": trials * row["bias_rate"],
                     **counts,
-                    **{name: judge[name] for name in _AGREEMENT},
+                    **{name: judge.get(name, math.nan) for name in _AGREEMENT},
                 }
             )
-    return pd.DataFrame(rows, columns=pd.Index(COLUMNS))
+    table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
+    numbers = [name for name in COLUMNS if name.startswith("biased_trials")]
+    return (
+        table.astype(dict.fromkeys(numbers, float))
+        .round(dict.fromkeys(numbers, 0))
+        .astype(dict.fromkeys(numbers, "Int64"))
+    )
