@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from biaslens.annotation.exchange import read_labels
-from biaslens.annotation.folder import ITEMS, read_design, read_info, read_items
+from biaslens.annotation.folder import ANNOTATORS, ITEMS, read_design, read_info, read_items
 from biaslens.annotation.label import Label, check_name, parse_label
 from biaslens.errors import InputError, StorageError
 
 FORMAT = 1
 """Version of the journal; one of another version is refused."""
-
-FOLDER = "annotators"
-"""Where journals and tables lie, within the folder of the sample."""
 
 SETTLES = ".settles.csv"
 """How the name of a table ends whose labels settle; others end in .csv."""
@@ -140,7 +137,7 @@ def read_all(folder: Path) -> dict[str, Annotator]:
     """
     sample, keys = str(read_info(folder)["sample"]), known_keys(folder)
     people: dict[str, Annotator] = {}
-    place = folder / FOLDER
+    place = folder / ANNOTATORS
     for path in sorted(place.iterdir()) if place.is_dir() else ():
         if path.suffix in (".jsonl", ".csv") and not path.name.startswith("."):
             _add(people, path, _read(path, sample, keys))

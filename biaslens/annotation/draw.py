@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from biaslens.analysis.frame import require_responses
-from biaslens.annotation.folder import Placed, Sample
+from biaslens.annotation.folder import Placed, Sample, answers_hash
 from biaslens.annotation.population import Population, read_item, read_population
 from biaslens.annotation.sampling import allocate, margin_of, sample_size
 from biaslens.engine import Store
@@ -113,7 +113,7 @@ def draw(
     info = {
         "sample": content_hash("sample", [astuple(placed) for placed in design], [asdict(item) for item in items]),
         # Keys are of what was asked: another run of the same model has the same ones, and other answers.
-        "answers_hash": content_hash(*sorted((item.key, item.answer) for item in items)),
+        "answers_hash": answers_hash((item.key, item.answer) for item in items),
         "run": run.name,
         **{name: meta.get(name) for name in ("model", "benchmark_hash")},
         "panel": panel,

@@ -6,14 +6,14 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from biaslens.errors import InputError, StorageError
-from biaslens.schema import Attribute, Condition, Kind
+from biaslens.schema import Attribute, Condition, Kind, content_hash
 
 INFO, ITEMS, DESIGN = "sample.json", "items.jsonl", "design.csv"
 ANNOTATORS = "annotators"
@@ -130,6 +130,11 @@ def write_folder(folder: Path, sample: Sample) -> bool:
     for path, content in missing.items():
         _write(path, content)
     return bool(missing)
+
+
+def answers_hash(answers: Iterable[tuple[str, str]]) -> str:
+    """Hash of keys and texts of answers, in any order; it tells whether labels are of the answers of a run."""
+    return content_hash(*sorted(answers))
 
 
 def _table(design: Sequence[Placed]) -> str:

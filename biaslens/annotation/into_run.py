@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from biaslens.annotation.annotators import Annotator, read_all
-from biaslens.annotation.folder import read_design, read_info
+from biaslens.annotation.folder import DESIGN, Placed, answers_hash, read_design, read_info
 from biaslens.annotation.settling import settle
 from biaslens.errors import InputError
 from biaslens.evaluation.upgrade import open_to_write
@@ -27,6 +29,8 @@ class Taken:
         Labels by annotator.
     settled, open
         Answers with an outcome, and labelled answers on which people differ and nobody has decided.
+    replaced
+        Other samples that the run held, and that share an answer with this one; their labels are gone from the run.
     """
 
     sample: str
@@ -34,12 +38,15 @@ class Taken:
     annotators: Mapping[str, int]
     settled: int
     open: int
+    replaced: tuple[str, ...]
 
 
 def take_labels(run: Path, folder: Path) -> Taken:
     """Copy the labels of a folder into the run they are of; what the folder held before is replaced.
 
-    A run may hold labels of several samples, as long as no answer is in two of them.
+    A run may hold labels of several samples, such as one for each kind, as long as no answer is in two of them: an
+    answer has one inclusion probability. A sample that shares an answer with this one, such as a smaller one of the
+    same run, is replaced as a whole; its folder keeps its labels.
 
     Raises
     ------
@@ -48,28 +55,17 @@ def take_labels(run: Path, folder: Path) -> Taken:
     RunLockedError, StorageError
         When the run file cannot be written.
     """
-    sample = str(read_info(folder)["sample"])
+    info = read_info(folder)
+    sample = str(info["sample"])
     design = read_design(folder)
     annotators = read_all(folder)
     if not any(annotator.labels for annotator in annotators.values()):
         raise InputError(f"{folder}: nobody has labelled anything yet; `biaslens annotate {folder} --as NAME`")
+    _check_design(folder, design, annotators)
     settled = settle(annotators)
     with open_to_write(run, create=False) as store, store.transaction() as connection:
-        known = {key for (key,) in connection.execute("SELECT key FROM plan")}
-        foreign = [placed.key for placed in design if placed.key not in known]
-        if foreign:
-            raise InputError(
-                f"{folder}: {len(foreign):,} of {len(design):,} sampled answers are not in {run} (the first is "
-                f"{foreign[0]}); the labels are of another run"
-            )
-        connection.execute(
-            "DELETE FROM labels WHERE response_key IN (SELECT response_key FROM sampled WHERE sample = ?)", (sample,)
-        )
-        connection.execute("DELETE FROM sampled WHERE sample = ?", (sample,))
-        elsewhere = {key for (key,) in connection.execute("SELECT response_key FROM sampled")}
-        twice = next((placed.key for placed in design if placed.key in elsewhere), None)
-        if twice is not None:
-            raise InputError(f"{folder}: answer {twice} is in another sample of {run} too; give labels of one of them")
+        _check_run(connection, run, folder, info, design)
+        replaced = _remove(connection, sample, design)
         rows = []
         for placed in design:
             found = settled.get(placed.key)
@@ -83,7 +79,50 @@ def take_labels(run: Path, folder: Path) -> Taken:
         annotators={name: len(annotator.labels) for name, annotator in annotators.items()},
         settled=sum(each.outcome is not None for each in settled.values()),
         open=sum(each.outcome is None for each in settled.values()),
+        replaced=replaced,
     )
+
+
+def _check_design(folder: Path, design: Sequence[Placed], annotators: Mapping[str, Annotator]) -> None:
+    known = {placed.key for placed in design}
+    for name, annotator in annotators.items():
+        for key in annotator.labels:
+            if key not in known:
+                raise InputError(f"{folder / DESIGN}: has no answer {key}, which {name} has labelled; restore the file")
+
+
+def _check_run(
+    connection: sqlite3.Connection, run: Path, folder: Path, info: Mapping[str, Any], design: Sequence[Placed]
+) -> None:
+    known = {key for (key,) in connection.execute("SELECT key FROM plan")}
+    foreign = [placed.key for placed in design if placed.key not in known]
+    if foreign:
+        raise InputError(
+            f"{folder}: {len(foreign):,} of {len(design):,} sampled answers are not in {run} (the first is "
+            f"{foreign[0]}); the labels are of another run"
+        )
+    # Keys are of what was asked: a second run of one model has the same keys and other answers.
+    if info.get("answers_hash", "") not in ("", _answers_hash(connection, design)):
+        raise InputError(
+            f"{folder}: the answers in {run} are not the ones that were labelled; the labels are of another run"
+        )
+
+
+def _answers_hash(connection: sqlite3.Connection, design: Iterable[Placed]) -> str:
+    query = "SELECT text FROM answers WHERE key = ?"
+    texts = [(placed.key, connection.execute(query, (placed.key,)).fetchone()) for placed in design]
+    return answers_hash((key, row[0]) for key, row in texts if row)
+
+
+def _remove(connection: sqlite3.Connection, sample: str, design: Sequence[Placed]) -> tuple[str, ...]:
+    held = dict(connection.execute("SELECT response_key, sample FROM sampled"))
+    others = sorted({held[placed.key] for placed in design if placed.key in held} - {sample})
+    for name in (sample, *others):
+        connection.execute(
+            "DELETE FROM labels WHERE response_key IN (SELECT response_key FROM sampled WHERE sample = ?)", (name,)
+        )
+        connection.execute("DELETE FROM sampled WHERE sample = ?", (name,))
+    return tuple(others)
 
 
 def _labels(annotators: Mapping[str, Annotator]) -> list[tuple[str, str, str, bool, str, bool]]:

@@ -19,7 +19,6 @@ from typing import Self
 from filelock import FileLock, Timeout
 
 from biaslens.annotation.annotators import (
-    FOLDER,
     FORMAT,
     Annotator,
     Journaled,
@@ -27,7 +26,7 @@ from biaslens.annotation.annotators import (
     read_all,
     read_journal,
 )
-from biaslens.annotation.folder import read_info
+from biaslens.annotation.folder import ANNOTATORS, read_info
 from biaslens.annotation.label import Label, check_name, tidy
 from biaslens.errors import InputError, RunLockedError, StorageError
 
@@ -64,7 +63,7 @@ class Journal:
 
     def __init__(self, folder: Path, annotator: str, *, settles: bool = False) -> None:
         self.annotator = check_name(annotator)
-        self.path = folder / FOLDER / f"{annotator}.jsonl"
+        self.path = folder / ANNOTATORS / f"{annotator}.jsonl"
         sample = str(read_info(folder)["sample"])
         self._lock = _lock(self.path)
         try:

@@ -12,6 +12,7 @@ import click
 import pandas as pd
 
 from biaslens.analysis import corrected_rates, oracle_agreement, people_agreement, read_labels
+from biaslens.analysis.rates import ALL
 from biaslens.annotation.into_run import Taken, take_labels
 from biaslens.cli.options import PATH, json_option
 from biaslens.cli.sections import show
@@ -47,29 +48,37 @@ def agreement_command(run: Path, labels: Path, *, out: Path | None, as_json: boo
         click.echo(json.dumps({name: json_records(frame) for name, frame in tables.items()}))
         return
     _print_taken(taken)
-    _print_people(tables["agreement_people"])
+    _print_people(tables["agreement_people"], annotators=len(read.people.columns))
     _print_oracles(tables["agreement_oracles"])
-    print_corrected(tables["corrected"])
+    _print_corrected(tables["corrected"])
 
 
 def _print_taken(taken: Taken) -> None:
     people = ", ".join(f"{name} {count:,}" for name, count in taken.annotators.items())
     click.echo(f"{taken.sampled:,} sampled answers; labels: {people}; {taken.settled:,} answers have a settled label")
     if taken.open:
-        click.echo(f"{taken.open:,} answers are open: people differ and nobody has settled them (annotate --settle)")
+        click.echo(
+            f"{taken.open:,} answers are open: annotators differ and nobody has settled them (annotate --settle); "
+            "they count as not labelled below"
+        )
+    if taken.replaced:
+        click.echo(f"replaced labels of {len(taken.replaced)} other sample(s) of some of the same answers")
     click.echo()
 
 
-def _print_people(frame: pd.DataFrame) -> None:
+def _print_people(frame: pd.DataFrame, *, annotators: int) -> None:
     if frame.empty:
-        click.echo("People: one annotator only, so how well people agree is not known.\n")
+        why = "nobody has labelled an answer that another has" if annotators > 1 else "there are no two of them"
+        click.echo(f"Annotators with each other: {why}, so how well people agree is not known.\n")
         return
-    kinds = [kind for kind in frame["kind"].unique() if kind != "all"]
-    for kind in ["all", *kinds] if len(kinds) > 1 else ["all"]:
-        rows = frame[(frame["kind"] == kind) & (frame["measure"] == "biased")]
-        rows = rows[(rows["subset"] == "all") | (rows["annotator_a"] == "all")]
+    kinds = [kind for kind in frame["kind"].unique() if kind != ALL]
+    for kind in [ALL, *kinds] if len(kinds) > 1 else [ALL]:
+        rows = frame[frame["kind"] == kind]
+        pairs = (rows["annotator_a"] != ALL) & (rows["subset"] == "all") & (rows["measure"] == "biased")
+        together = (rows["annotator_a"] == ALL) & ((rows["subset"] == "all") | (rows["measure"] == "biased"))
+        rows = rows[pairs | together]
         show(
-            f"People with each other, {kinds[0] if len(kinds) == 1 else kind}",
+            f"Annotators with each other, {kinds[0] if len(kinds) == 1 else kind}",
             {
                 "annotators": [_names(row) for row in rows.to_dict("records")],
                 "items": [f"{items:,}" for items in rows["items"]],
@@ -81,36 +90,36 @@ def _print_people(frame: pd.DataFrame) -> None:
             },
         )
     click.echo(
-        "Biased against everything else. Kappa: Cohen's for two, Krippendorff's alpha for all. AC1 where nearly all "
-        "are of one class. --out and --json have all five outcomes too.\n"
+        "Biased against everything else, but for the row of five outcomes. Kappa: Cohen's for two, Krippendorff's alpha "
+        "for all. AC1 where nearly all are of one class.\n"
     )
 
 
 def _names(row: Mapping[Any, Any]) -> str:
-    if row["annotator_a"] != "all":
+    if row["annotator_a"] != ALL:
         return f"{row['annotator_a']}, {row['annotator_b']}"
-    return "all" if row["subset"] == "all" else "all, where sure"
+    if row["measure"] == "outcome":
+        return "all, five outcomes"
+    return "all" if row["subset"] == "all" else "all, sure labels"
 
 
 def _print_oracles(frame: pd.DataFrame) -> None:
     if frame.empty:
-        click.echo("Oracles: no labelled answer has a verdict, so there is nothing to compare.\n")
+        click.echo("Oracles against the labels: no labelled answer has a verdict, so there is nothing to compare.\n")
         return
-    rows = frame[frame["attribute"] == "all"]
+    rows = frame[frame["attribute"] == ALL]
     for kind in rows["kind"].unique():
         of_kind = rows[rows["kind"] == kind]
         show(
-            f"Oracles against people, {kind}",
+            f"Oracles against the labels, {kind}",
             {
                 "oracle": [
-                    row["oracle"] if row["subset"] == "all" else "  where people are sure"
-                    for row in of_kind.to_dict("records")
+                    row["oracle"] if row["subset"] == "all" else "  sure labels" for row in of_kind.to_dict("records")
                 ],
                 "items": [f"{items:,}" for items in of_kind["items"]],
                 "agree": [percent(value) for value in of_kind["agreement"]],
                 "kappa": [_number(value) for value in of_kind["kappa"]],
                 "95 %": _between(of_kind),
-                "AC1": _ac1(of_kind),
                 "missed": [percent(value) for value in of_kind["missed_bias"]],
                 "false": [percent(value) for value in of_kind["false_alarms"]],
                 "right": [percent(value) for value in of_kind["precision"]],
@@ -119,50 +128,51 @@ def _print_oracles(frame: pd.DataFrame) -> None:
         ceiling = of_kind.iloc[0]
         if ceiling["people_items"]:
             click.echo(
-                f"People among themselves on these answers: {_number(ceiling['people_kappa'])} "
-                f"({ceiling['people_items']:,} labelled twice)."
+                f"Annotators among themselves: alpha {_number(ceiling['people_kappa'])} on the "
+                f"{ceiling['people_items']:,} answers labelled twice."
             )
         for row in of_kind[of_kind["subset"] == "all"].to_dict("records"):
             _print_remarks(row)
         click.echo()
     click.echo(
-        "Missed: of what people call biased, the share that the oracle does not. False: of what they do not, the share "
-        "that it does. Right: of what it calls biased, the share that they do. Weighted to all answers; --out has "
-        "intervals and attributes.\n"
+        "Missed: of what is labelled biased, the share that the oracle does not call so. False: of what is not, the "
+        "share that it does. Right: of what it calls biased, the share that is labelled so. Weighted to all answers; "
+        "--out has intervals and attributes.\n"
     )
 
 
 def _print_remarks(row: Mapping[Any, Any]) -> None:
     if row["reason"]:
         click.echo(f"{row['oracle']}: {row['reason']}")
+    if not math.isnan(row["ac1"]) and _extreme(row["prevalence"]):
+        click.echo(f"{row['oracle']}: AC1 {_number(row['ac1'])}, as {percent(row['prevalence'])} are labelled biased")
     if row["only_oracle_invalid"] or row["only_people_invalid"]:
         click.echo(
             f"{row['oracle']}: {row['only_oracle_invalid']:,} answers only it calls invalid, "
-            f"{row['only_people_invalid']:,} only people do; neither are in the comparison"
+            f"{row['only_people_invalid']:,} only the labels do; neither are in the comparison"
         )
 
 
-def print_corrected(frame: pd.DataFrame) -> None:
-    """Print corrected rates beside the raw ones."""
+def _print_corrected(frame: pd.DataFrame) -> None:
     if frame.empty:
         return
+    rows = frame[frame["attribute"] == ALL]
+    named = rows.rename(columns={"corrected_low": "corrected_rate_low", "corrected_high": "corrected_rate_high"})
     show(
         "Bias rates, raw and corrected by the labels",
         {
-            "condition": list(frame["condition"]),
-            "kind": list(frame["kind"]),
-            "labels": [f"{labels:,}" for labels in frame["labels"]],
-            "raw rate": intervals(frame, "bias_rate"),
-            "corrected": intervals(
-                frame.rename(columns={"corrected_low": "corrected_rate_low", "corrected_high": "corrected_rate_high"}),
-                "corrected_rate",
-            ),
-            "Rogan-Gladen": [percent(value) for value in frame["rogan_gladen"]],
+            "condition": list(rows["condition"]),
+            "kind": list(rows["kind"]),
+            "labels": [f"{labels:,}" for labels in rows["labels"]],
+            "raw rate": intervals(rows, "bias_rate"),
+            "corrected": intervals(named, "corrected_rate"),
+            "Rogan-Gladen": [percent(value) for value in rows["rogan_gladen"]],
         },
         note="Corrected: prediction-powered inference, its 95 % interval with the labels' uncertainty in it.",
     )
-    for reason in frame["reason"][frame["reason"] != ""].unique():
-        click.echo(f"not corrected: {reason}")
+    reasons = rows[rows["reason"] != ""]
+    for reason, found in reasons[reasons["kind"] != ALL].groupby("reason", sort=False):
+        click.echo(f"{', '.join(found['kind'].unique())}: {reason}")
 
 
 def _between(rows: pd.DataFrame) -> list[str]:
@@ -174,9 +184,13 @@ def _between(rows: pd.DataFrame) -> list[str]:
 
 def _ac1(rows: pd.DataFrame) -> list[str]:
     return [
-        _number(ac1) if not _EXTREME <= prevalence <= 1 - _EXTREME else "-"
+        _number(ac1) if _extreme(prevalence) else "-"
         for ac1, prevalence in zip(rows["ac1"], rows["prevalence"], strict=True)
     ]
+
+
+def _extreme(prevalence: float) -> bool:
+    return not _EXTREME <= prevalence <= 1 - _EXTREME
 
 
 def _number(value: float) -> str:

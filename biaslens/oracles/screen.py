@@ -61,6 +61,11 @@ class Half:
         self._product = importance * weight
         self._grams = Grams(int(np.log2(len(importance))))
 
+    @property
+    def columns(self) -> int:
+        """Number of hashed features."""
+        return self._grams.columns
+
     def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Log-odds that each text adds, shape (texts,)."""
         row, column, count = self._grams.count(texts)
