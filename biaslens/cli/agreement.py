@@ -90,8 +90,8 @@ def _print_people(frame: pd.DataFrame, *, annotators: int) -> None:
             },
         )
     click.echo(
-        "Biased against everything else, but for the row of five outcomes. Kappa: Cohen's for two, Krippendorff's alpha "
-        "for all. AC1 where nearly all are of one class.\n"
+        "Biased against everything else, but for the row of five outcomes. Kappa: Cohen's for two, Krippendorff's "
+        "alpha for all. AC1 where nearly all are of one class.\n"
     )
 
 
