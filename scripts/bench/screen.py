@@ -91,9 +91,8 @@ def main() -> None:
     for name, took in seconds.items():
         print(f"{name:14} {options.answers:,} answers in {took:6.1f} s, {options.answers / took:,.0f} a second")
     print(f"ratio {seconds['scikit-learn'] / seconds['local/screen']:.2f}")
-    print(
-        f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB, the answers themselves included"
-    )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory {peak:,.0f} MB, the answers themselves included")
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, options.runs[0].name)
         shutil.copy(options.runs[0], copy)

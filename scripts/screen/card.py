@@ -25,7 +25,7 @@ def write_card(path: Path, card: dict[str, Any], *, size: int) -> None:
         parts={**card["by_model"], **card["by_attribute"], **card["by_condition"]},
         kappa=_kappa,
     )
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text.rstrip() + "\n", encoding="utf-8")
 
 
 def _kappa(found: dict[str, float]) -> str:
