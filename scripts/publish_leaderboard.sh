@@ -21,7 +21,7 @@ fi
 "$biaslens" publish runs/published-*.sqlite --out runs/published
 # Roles and questions of the study are its data: tables and pages that list them stay in runs/.
 mkdir -p results/published/analyses
-for name in rates rates_by_target ablation consistency abstention abstention_by_target comparison \
+for name in rates rates_by_target ablation consistency abstention abstention_by_target corrected judges comparison \
     comparison_pairs triggers; do
     cp "runs/published/analyses/$name.csv" results/published/analyses/
 done
