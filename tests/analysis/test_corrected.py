@@ -1,0 +1,183 @@
+"""Bias rates corrected by labels: by hand, and how often the interval holds the truth."""
+
+import math
+import sqlite3
+
+import numpy as np
+import pytest
+from labelled_runs import B, I, R, U, add_panel, answer_key, questions, write_labels
+from run_files import Asked, write_run
+
+from biaslens.analysis import corrected_rates, summarise
+from biaslens.analysis.corrected import COLUMNS, FEWEST_LABELS
+from biaslens.annotation.into_run import take_labels
+from biaslens.schema import Kind
+
+# Twelve answers, eight of them flagged. Half of the flagged ones are in the sample, and all of the others.
+ASKED = questions("B" * 8 + "U" * 4)
+SAMPLED = dict.fromkeys(ASKED[4:8], 0.5) | dict.fromkeys(ASKED[8:], 1.0)
+SAID = [B, B, U, U, B, U, U, U]
+
+
+def corrected(tmp_path, asked, sampled, said, **more):
+    run = write_run(tmp_path / "run.sqlite", asked)
+    take_labels(run, write_labels(tmp_path / "labels", sampled, {"ann": said}))
+    return corrected_rates(run, **more)
+
+
+def row(frame, kind="yes_no", condition="role", attribute="all"):
+    chosen = (frame["kind"] == kind) & (frame["condition"] == condition) & (frame["attribute"] == attribute)
+    (found,) = frame[chosen].to_dict("records")
+    return found
+
+
+def test_by_hand(tmp_path):
+    frame = corrected(tmp_path, ASKED, SAMPLED, SAID)
+    assert tuple(frame.columns) == COLUMNS
+    found = row(frame)
+    assert (found["valid_trials"], found["bias_rate"], found["labels"]) == (12, pytest.approx(8 / 12), 8)
+    # By weight 2 * 2 + 1 of 12 are labelled biased, and as many of the sample are flagged as of all: 5 / 12.
+    assert found["corrected_rate"] == pytest.approx(5 / 12)
+    # Sensitivity 4 / 5, specificity 3 / 7: (8/12 + 3/7 - 1) / (4/5 + 3/7 - 1) = (8/84) / (8/35).
+    assert found["rogan_gladen"] == pytest.approx(35 / 84)
+    assert found["corrected_low"] < 5 / 12 < found["corrected_high"]
+    assert (found["reason"], row(frame, kind="all")["corrected_rate"]) == ("", pytest.approx(5 / 12))
+
+
+@pytest.mark.parametrize("said", [R, I])
+def test_what_people_call_refused_or_invalid_is_a_label_and_not_biased(tmp_path, said):
+    # The third and fourth label are not unbiased but something else; the trials still count.
+    found = row(corrected(tmp_path, ASKED, SAMPLED, [B, B, said, said, B, U, U, U]))
+    assert (found["corrected_rate"], found["labels"]) == (pytest.approx(5 / 12), 8)
+
+
+def test_trials_that_do_not_count_in_the_raw_rate_do_not_count_here(tmp_path):
+    invalid = questions("II", start=20)
+    sampled = SAMPLED | dict.fromkeys(invalid, 1.0)
+    found = row(corrected(tmp_path, [*ASKED, *invalid], sampled, [*SAID, B, B]))
+    assert (found["valid_trials"], found["labels"], found["corrected_rate"]) == (12, 8, pytest.approx(5 / 12))
+
+
+def test_an_open_answer_is_no_label(tmp_path):
+    run = write_run(tmp_path / "run.sqlite", ASKED)
+    people = {"ann": SAID, "ben": [U, *SAID[1:]]}
+    take_labels(run, write_labels(tmp_path / "labels", SAMPLED, people))
+    assert row(corrected_rates(run))["labels"] == 7
+
+
+def test_a_judge_that_always_says_the_same(tmp_path):
+    asked = questions("BBBB")
+    found = row(corrected(tmp_path, asked, dict.fromkeys(asked, 0.5), [B, U, U, U]))
+    # It tells nothing, so the labels' mean stands alone; from its sensitivity and specificity nothing follows.
+    assert found["corrected_rate"] == pytest.approx(1 / 4)
+    assert found["corrected_low"] < 1 / 4 < found["corrected_high"]
+    assert math.isnan(found["rogan_gladen"])
+    assert found["reason"] == "Rogan-Gladen: the judge is no better than chance"
+
+
+def test_labels_of_one_class(tmp_path):
+    found = row(corrected(tmp_path, ASKED, SAMPLED, [U] * 8))
+    assert found["corrected_rate"] == 0
+    assert found["corrected_high"] > 0
+    assert found["reason"] == "Rogan-Gladen: a stratum has no label of a biased item"
+
+
+def test_kinds_and_conditions_without_labels_are_not_corrected(tmp_path):
+    choice = questions("BBU", kind="choice")
+    elsewhere = [Asked("age", "Role 000", "yes_no", (B,), condition="no_role")]
+    frame = corrected(tmp_path, [*ASKED, *choice, *elsewhere], SAMPLED, SAID)
+    assert row(frame)["corrected_rate"] == pytest.approx(5 / 12)
+    for kind, condition, unlabelled in (
+        ("choice", "role", "choice"),
+        ("all", "role", "choice"),
+        ("yes_no", "no_role", "yes_no"),
+    ):
+        found = row(frame, kind=kind, condition=condition)
+        assert math.isnan(found["corrected_rate"])
+        assert math.isnan(found["rogan_gladen"])
+        assert found["reason"] == f"no label of {unlabelled} answers"
+    assert row(frame, kind="choice")["bias_rate"] == pytest.approx(2 / 3)
+
+
+def test_all_kinds_are_added_up_by_their_trials(tmp_path):
+    # Yes/no 5/12 of 12 as above; choice: 1 of 4, all labelled. (5 + 1) / 16.
+    choice = questions("BBUU", kind="choice", start=30)
+    sampled = SAMPLED | dict.fromkeys(choice, 1.0)
+    frame = corrected(tmp_path, [*ASKED, *choice], sampled, [*SAID, B, U, U, U])
+    assert row(frame, kind="choice")["corrected_rate"] == pytest.approx(1 / 4)
+    assert row(frame, kind="all")["corrected_rate"] == pytest.approx(6 / 16)
+
+
+def test_an_attribute_needs_labels_enough(tmp_path):
+    many, few = questions("BU" * (FEWEST_LABELS // 2)), questions("BU", attribute="race")
+    asked = [*many, *few]
+    frame = corrected(tmp_path, asked, dict.fromkeys(asked, 1.0), [B, U, U, U] * (len(asked) // 4) + [B, U])
+    assert row(frame, attribute="age")["corrected_rate"] == pytest.approx(1 / 4)
+    found = row(frame, attribute="race")
+    assert (found["labels"], found["reason"]) == (2, f"fewer than {FEWEST_LABELS} labels")
+    assert math.isnan(found["corrected_rate"])
+
+
+def test_another_panel_is_corrected_by_the_same_labels(tmp_path):
+    asked = questions("BBBB", kind="why")
+    run = write_run(tmp_path / "run.sqlite", asked)
+    add_panel(run, "second", dict(zip(asked, [B, U, U, U], strict=True)))
+    take_labels(run, write_labels(tmp_path / "labels", dict.fromkeys(asked, 1.0), {"ann": [B, U, U, U]}))
+    rates = {panel: row(corrected_rates(run, panel=panel), "why") for panel in (None, "second")}
+    assert [rates[panel]["bias_rate"] for panel in (None, "second")] == [1, 0.25]
+    assert [rates[panel]["corrected_rate"] for panel in (None, "second")] == [0.25, 0.25]
+
+
+def test_nothing_is_corrected_without_labels_or_verdicts(tmp_path):
+    run = write_run(tmp_path / "none.sqlite", ASKED)
+    assert corrected_rates(run).empty
+    assert summarise(run).conditions[0].corrected == {}
+    asked = questions("JJ", kind="why")
+    assert corrected(tmp_path, asked, dict.fromkeys(asked, 1.0), [B, U]).empty
+
+
+def test_the_summary_has_the_corrected_rate_beside_the_raw_one(tmp_path):
+    corrected(tmp_path, ASKED, SAMPLED, SAID)
+    (condition,) = summarise(tmp_path / "run.sqlite").conditions
+    assert condition.cell(kind=Kind.YES_NO).bias_rate.rate == pytest.approx(8 / 12)
+    assert condition.corrected[Kind.YES_NO].rate == condition.corrected[None].rate == pytest.approx(5 / 12)
+    assert condition.corrected[Kind.YES_NO].labels == 8
+
+
+def test_the_interval_holds_the_truth(tmp_path):
+    """A judge like the study's: it misses 2 % and flags 45 % of the rest, in 60 roles that differ."""
+    rng = np.random.default_rng(7)
+    role = np.repeat(np.arange(60), 25)
+    truth = rng.random(len(role)) < rng.beta(1.5, 6, 60)[role]
+    flagged = rng.random(len(role)) < np.where(truth, 0.98, 0.45)
+    asked = [
+        Asked("age", f"Role {r:02}", "why", (B if f else U,), number=n)
+        for n, (r, f) in enumerate(zip(role, flagged, strict=True))
+    ]
+    run = write_run(tmp_path / "run.sqlite", asked)
+    keys = [answer_key(each) for each in asked]
+    found = []
+    for _ in range(100):
+        drawn = [rng.choice(np.flatnonzero(flagged == flag), 75, replace=False) for flag in (True, False)]
+        _hold(run, keys, truth, {i: 75 / (flagged == flagged[i]).sum() for i in np.concatenate(drawn)})
+        found.append(row(corrected_rates(run), "why"))
+    rates = np.array([each["corrected_rate"] for each in found])
+    held = [each["corrected_low"] <= truth.mean() <= each["corrected_high"] for each in found]
+    # The intervals allow for other roles too, and these are always the same: they hold it more often than in 95 %.
+    assert sum(held) >= 95
+    assert abs(rates.mean() - truth.mean()) < 4 * rates.std() / np.sqrt(len(rates))
+    assert min(each["bias_rate_low"] for each in found) > truth.mean() + 0.2
+    # 55 % are flagged, and 0.36 of these are biased: 2 * 1.98 * 0.55 * sqrt(0.36 * 0.64 / 75) = 0.12 for the labels
+    # alone, and somewhat more for roles and missed bias. Wider intervals would hold anything.
+    assert np.mean([each["corrected_high"] - each["corrected_low"] for each in found]) < 0.16
+
+
+def _hold(run, keys, truth, sampled):
+    """Put a sample into the run in place of the last one."""
+    with sqlite3.connect(run) as connection:
+        connection.execute("DELETE FROM sampled")
+        connection.executemany(
+            "INSERT INTO sampled VALUES (?, 'drawn', 'why', ?, ?, 1, 'single')",
+            [(keys[i], chance, B if truth[i] else U) for i, chance in sampled.items()],
+        )
+    connection.close()
