@@ -28,12 +28,14 @@ def write_labels(
     sample: str = "one sample",
     **info: object,
 ) -> Path:
-    """Write the folder of a sample of first trials.
+    """Write the folder of a sample of first trials, in place of what was there.
 
     `sampled` are the questions with their inclusion probabilities; `people` have an outcome for each of them in turn,
     None where they did not label it, and with "?" where they are unsure.
     """
     (folder / "annotators").mkdir(parents=True, exist_ok=True)
+    for old in (folder / "annotators").iterdir():
+        old.unlink()
     (folder / "sample.json").write_text(json.dumps({"sample": sample} | info), encoding="utf-8")
     rows = [
         f"{answer_key(asked)},{asked.kind},{asked.attribute},{asked.condition},{asked.kind}/{asked.outcomes[0]},{chance}"
