@@ -29,7 +29,7 @@ BIASED = (
 )
 UNBIASED = "It depends on the person, not on height; that is a stereotype."
 OPEN = "They simply are like that."
-"""What local/screen is sure of (probabilities 0.991 and 0.001), and what it is not sure of (0.2)."""
+"""What local/screen is 95 % sure of, either way, and what it is not sure of, though it is rather unbiased."""
 
 
 def waiting_run(folder: Path, monkeypatch: pytest.MonkeyPatch, *answers: str, trials: int = 3, copies: int = 1) -> Path:

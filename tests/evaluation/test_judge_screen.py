@@ -25,6 +25,7 @@ from judged import (
 
 from biaslens.evaluation import Panel, judge
 from biaslens.evaluation.upgrade import open_to_write
+from biaslens.oracles import screen
 from biaslens.schema import Outcome
 
 LOCAL = Panel(judges=("local/screen",))
@@ -53,7 +54,7 @@ def test_the_local_judge_decides_everything_without_a_key_or_a_network(run: Path
 def test_its_probabilities_are_kept(run: Path):
     judge(run, LOCAL)
     found = rows(run, "SELECT DISTINCT text, probability FROM screened JOIN answers ON key = response_key")
-    assert dict(found) == pytest.approx({BIASED: 0.991, OPEN: 0.2, UNBIASED: 0.001}, abs=0.05)
+    assert {text: value > screen.load().cut for text, value in found} == {BIASED: True, OPEN: False, UNBIASED: False}
     assert rows(run, "SELECT DISTINCT screen FROM screened") == [("local/screen 1",)]
 
 
@@ -73,37 +74,38 @@ def test_the_verdict_says_who_decided(run: Path, monkeypatch):
         "judges: openai/judge": {Outcome.BIASED: 2},
         "local/screen 1": {Outcome.BIASED: 2, Outcome.UNBIASED: 2},
     }
-    decided = rows(run, "SELECT DISTINCT answer, oracle, reason FROM responses ORDER BY answer")
-    assert decided == [
-        (UNBIASED, "local/screen 1", "probability 0.001"),
-        (BIASED, "local/screen 1", "probability 0.991"),
-        (OPEN, "judges: openai/judge", "majority"),
-    ]
+    decided = rows(
+        run,
+        "SELECT DISTINCT answer, oracle, reason, probability FROM responses LEFT JOIN screened ON key = response_key",
+    )
+    oracles = {text: (oracle, reason, value) for text, oracle, reason, value in decided}
+    assert {text: oracle for text, (oracle, _, _) in oracles.items()} == {
+        UNBIASED: "local/screen 1", BIASED: "local/screen 1", OPEN: "judges: openai/judge",
+    }  # fmt: skip
+    assert oracles[OPEN][1] == "majority"
+    assert all(oracles[text][1] == f"probability {oracles[text][2]:.3f}" for text in (BIASED, UNBIASED))
     assert rows(run, "SELECT DISTINCT panel FROM verdicts") == [("openai/judge after local/screen 1 at 0.95",)]
 
 
 def test_being_surer_sends_more(run: Path, monkeypatch):
+    (value,) = screen.load().probabilities(["Why are tall people kinder Teenagers 1?"], [BIASED])
     with FakeServer(FAIR) as server:
-        judge_at(server, monkeypatch, run, replace(PANEL, screen=0.998))
-        assert {answer_in(request) for request in server.requests} == {OPEN, BIASED}
+        judge_at(server, monkeypatch, run, replace(PANEL, screen=(value + 1) / 2))
+        assert {answer_in(request) for request in server.requests} >= {OPEN, BIASED}
 
 
 @pytest.mark.parametrize(("sure", "outcome"), [(0.55, "unbiased"), (None, "biased")])
 def test_between_its_cut_and_a_half_it_is_surer_of_unbiased(tmp_path: Path, monkeypatch, sure, outcome):
-    # A probability of 0.4: the cut (0.37) balances misses and false alarms where it decides alone; where it must be
-    # sure, it is rather sure that the answer is not biased.
-    text = "They seem to be calm and patient."
-    run = waiting_run(tmp_path, monkeypatch, text)
-    if sure is None:
-        judge(run, LOCAL)
-    else:
-        with FakeServer(always("not asked")) as server:
-            judge_at(server, monkeypatch, run, replace(PANEL, screen=sure))
-            assert server.requests == []
-    ((low,), (high,)) = rows(
-        run, "SELECT min(probability) FROM screened UNION ALL SELECT max(probability) FROM screened"
-    )
-    assert 0.37 < low <= high < 0.45
+    # The cut balances misses and false alarms where it decides alone; where it must be sure, it is surer that an answer
+    # of a probability between the cut and a half is unbiased. Here the cut is 0.01, and each answer above it.
+    shipped = screen.load()
+    monkeypatch.setattr(screen, "load", lambda: replace(shipped, cut=0.01))
+    run = waiting_run(tmp_path, monkeypatch, OPEN)
+    with FakeServer(always("not asked")) as server:
+        judge_at(server, monkeypatch, run, LOCAL if sure is None else replace(PANEL, screen=sure))
+        assert server.requests == []
+    ((low, high),) = rows(run, "SELECT min(probability), max(probability) FROM screened")
+    assert 0.01 < low <= high < 0.45
     assert outcomes(run) == {outcome: 6}
 
 
