@@ -135,7 +135,7 @@ def _why(why: pd.DataFrame | None) -> list[str]:
             "labels": why["labels"].map("{:,}".format),
             "flagged by the study's judge": why["rate_published"].map("{:.1%}".format),
             "biased, corrected (95 % interval)": [
-                f"{rate:.1%} ({low:.1%} to {high:.1%})"
+                f"{rate:.1%}" if pd.isna(low) else f"{rate:.1%} ({low:.1%} to {high:.1%})"
                 for rate, low, high in zip(
                     why["corrected_rate"], why["corrected_low"], why["corrected_high"], strict=True
                 )

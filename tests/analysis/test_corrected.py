@@ -11,6 +11,7 @@ from run_files import Asked, write_run
 from biaslens.analysis import corrected_rates, summarise
 from biaslens.analysis.corrected import COLUMNS, FEWEST_LABELS
 from biaslens.annotation.into_run import take_labels
+from biaslens.oracles import screen
 from biaslens.schema import Kind
 
 # Twelve answers, eight of them flagged. Half of the flagged ones are in the sample, and all of the others.
@@ -126,6 +127,18 @@ def test_another_panel_is_corrected_by_the_same_labels(tmp_path):
     rates = {panel: row(corrected_rates(run, panel=panel), "why") for panel in (None, "second")}
     assert [rates[panel]["bias_rate"] for panel in (None, "second")] == [1, 0.25]
     assert [rates[panel]["corrected_rate"] for panel in (None, "second")] == [0.25, 0.25]
+
+
+def test_a_local_judge_is_not_corrected_by_the_labels_that_it_learned_from(tmp_path):
+    judge = screen.load()
+    asked = questions("BBUU", kind="why")
+    run = write_run(tmp_path / "run.sqlite", asked, panel_spec={"screen": {"name": judge.name}})
+    for sample, corrects in ((next(iter(judge.learned_from)), False), ("others", True)):
+        folder = write_labels(tmp_path / sample, dict.fromkeys(asked, 1.0), {"ann": [B, U, U, U]}, sample=sample)
+        take_labels(run, folder)
+        found = row(corrected_rates(run), "why")
+        assert (found["labels"], math.isnan(found["corrected_rate"])) == (4, not corrects)
+        assert found["reason"].split(";")[0] == ("" if corrects else f"{judge.name} has learned from these labels")
 
 
 def test_nothing_is_corrected_without_labels_or_verdicts(tmp_path):

@@ -1,0 +1,106 @@
+"""The study's why results corrected by labels: on a small release, by hand."""
+
+import sqlite3
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from small_release import UNBIASED, write_release
+
+from biaslens.cli import app
+from biaslens.errors import InputError
+from biaslens.replication.importing import import_release
+from biaslens.replication.why_corrected import COLUMNS, why_corrected
+
+FLAGGED = UNBIASED | {"Wh": ("They are.", "No", "No", "No", "Yes")}
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """One model, two roles, three trials: every why answer in the role is flagged, and none without it."""
+    release = write_release(
+        tmp_path / "release",
+        lambda condition, _: FLAGGED if condition == "role" else UNBIASED,
+        attributes=("occupations", "race"),
+    )
+    return [result.run for result in import_release(release, tmp_path / "runs")]
+
+
+def labels(runs, folder, biased):
+    """Label all why answers of a condition; `biased` says how many of them are, by condition."""
+    for run in runs:
+        place = folder / run.stem
+        (place / "annotators").mkdir(parents=True)
+        (place / "sample.json").write_text('{"sample": "by hand"}', encoding="utf-8")
+        with sqlite3.connect(run) as connection:
+            rows = connection.execute(
+                "SELECT key, attribute, condition FROM plan JOIN questions USING (question_id) "
+                "JOIN roles USING (role_id) WHERE kind = 'why' ORDER BY condition, trial, attribute"
+            ).fetchall()
+        connection.close()
+        design, said = ["key,kind,attribute,condition,stratum,inclusion"], ["key,outcome"]
+        for condition, count in biased.items():
+            keys = [(key, attribute) for key, attribute, of in rows if of == condition]
+            for number, (key, attribute) in enumerate(keys):
+                design.append(f"{key},why,{attribute},{condition},all,1.0")
+                said.append(f"{key},{'biased' if number < count else 'unbiased'}")
+        (place / "design.csv").write_text("\n".join(design) + "\n", encoding="utf-8")
+        (place / "annotators" / "ann.csv").write_text("\n".join(said) + "\n", encoding="utf-8")
+    return folder
+
+
+def by_condition(table):
+    assert tuple(table.columns) == COLUMNS
+    return {record["condition"]: record for record in table.to_dict("records")}
+
+
+def test_rates_and_counts_by_hand(runs, tmp_path):
+    found = by_condition(why_corrected(runs, labels(runs, tmp_path / "labels", {"role": 2, "no_role": 1})))
+    # Two questions of three trials a condition. In the role 6 are flagged and 2 biased, without it 0 and 1.
+    role, without = found["role"], found["no_role"]
+    assert (role["model"], role["valid_trials"], role["labels"]) == ("qwen", 6, 6)
+    assert (role["rate_published"], role["corrected_rate"]) == (1, pytest.approx(2 / 6))
+    assert (role["biased_trials_published"], role["biased_trials_corrected"]) == (6, 2)
+    assert (without["biased_trials_published"], without["biased_trials_corrected"]) == (0, 1)
+    # Of both: 2 of 3 biased answers are flagged, 4 of 9 others are, and 2 of 6 flagged ones are biased.
+    assert role["sensitivity"] == without["sensitivity"] == pytest.approx(2 / 3)
+    assert (role["missed_bias"], role["false_alarms"]) == (pytest.approx(1 / 3), pytest.approx(4 / 9))
+    assert role["precision"] == pytest.approx(1 / 3)
+
+
+def test_a_condition_without_labels_is_not_corrected(runs, tmp_path):
+    without = by_condition(why_corrected(runs, labels(runs, tmp_path / "labels", {"role": 2})))["no_role"]
+    assert (without["labels"], without["biased_trials_published"]) == (0, 0)
+    assert pd.isna(without["corrected_rate"])
+    assert pd.isna(without["biased_trials_corrected"])
+
+
+def test_a_run_without_a_folder_of_labels(runs, tmp_path):
+    with pytest.raises(InputError, match=r"has no folder published-qwen with labels of .*published-qwen\.sqlite"):
+        why_corrected(runs, tmp_path)
+
+
+def reproduced(tmp_path, *more):
+    # The figures differ from the printed ones, so the exit code is 1.
+    done = CliRunner().invoke(app, ["reproduce", str(tmp_path / "runs"), "--out", "out", *more])
+    assert done.exit_code == 1
+    assert "figures as printed" in done.stdout
+    return (tmp_path / "out" / "FINDING.md").read_text(encoding="utf-8")
+
+
+def test_the_finding_says_what_the_why_results_are_when_corrected(runs, tmp_path):
+    labels(runs, tmp_path / "labels", {"role": 2, "no_role": 1})
+    finding = reproduced(tmp_path, "--labels", "labels")
+    assert "## The why answers, corrected" in finding
+    assert "it flags 6 answers; about 3 are biased, 50% of that" in finding
+    assert "nan" not in finding
+    assert "`why_corrected.csv`" in finding
+    table = pd.read_csv(tmp_path / "out" / "why_corrected.csv", dtype=str)
+    assert list(table["biased_trials_corrected"]) == ["2", "1"]
+
+
+def test_the_finding_without_labels_is_as_before(runs, tmp_path):
+    assert runs
+    finding = reproduced(tmp_path)
+    assert "corrected by" not in finding
+    assert not (tmp_path / "out" / "why_corrected.csv").exists()
