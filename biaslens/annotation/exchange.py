@@ -166,8 +166,9 @@ def _row(item: Item, label: Label | None, others: Sequence[Label] | None) -> dic
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     file = io.StringIO(newline="")
+    # No quotes in the header: a program that overlooks the mark in front of it would take them for part of a name.
+    csv.writer(file, lineterminator="\n").writerow(rows[0] if rows else _FIELDS)
     writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    writer.writerow(rows[0] if rows else _FIELDS)
     for row in rows:
         flat = {
             **row,

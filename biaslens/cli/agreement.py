@@ -166,9 +166,10 @@ def _print_corrected(frame: pd.DataFrame) -> None:
             "labels": [f"{labels:,}" for labels in rows["labels"]],
             "raw rate": intervals(rows, "bias_rate"),
             "corrected": intervals(named, "corrected_rate"),
-            "Rogan-Gladen": [percent(value) for value in rows["rogan_gladen"]],
+            "R-G": [percent(value) for value in rows["rogan_gladen"]],
         },
-        note="Corrected: prediction-powered inference, its 95 % interval with the labels' uncertainty in it.",
+        note="Corrected: prediction-powered inference, its 95 % interval with the labels' uncertainty in it. "
+        "R-G: Rogan-Gladen, beside it.",
     )
     reasons = rows[rows["reason"] != ""]
     for reason, found in reasons[reasons["kind"] != ALL].groupby("reason", sort=False):

@@ -61,7 +61,7 @@ def show(title: str, columns: Mapping[str, Sequence[str]], *, note: str = "") ->
     console.print(Text(printable(title), style="bold"), soft_wrap=True)
     if note:
         console.print(Text(note, style="dim"))
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     for name in columns:
         table.add_column(name, overflow="fold", justify="left" if name in _WORDS else "right")
     for cells in zip(*columns.values(), strict=True):
@@ -264,7 +264,7 @@ _SECTIONS = (
     ),
     _Section(
         "corrected",
-        "bias rates corrected by people's labels, beside the raw ones",
+        "bias rates corrected by labels, beside the raw ones",
         "Prediction-powered inference; intervals of 95 % with the labels' uncertainty in them.",
         _corrected,
         ("model", "condition"),

@@ -67,6 +67,19 @@ def test_a_blank_sheet(items, tmp_path):
     assert [row["outcome"] for row in rows] == [""] * 4
 
 
+def test_a_sheet_filled_in_by_a_program_that_overlooks_the_mark_at_its_start(items, tmp_path):
+    path = tmp_path / "sheet.csv"
+    write_sheet(path, items, {})
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows[0]["outcome"] = "biased"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    assert read_labels(path, KEYS) == {items[0].key: Label(items[0].key, Outcome.BIASED)}
+
+
 def test_whom_the_model_was_told_to_be(tmp_path):
     conditions = [item(number, condition=name) for number, name in ((1, "role"), (2, "no_role"), (3, "neutral_role"))]
     path = tmp_path / "sheet.jsonl"
