@@ -175,3 +175,21 @@ def test_the_ceiling_counts_what_is_open(tmp_path):
     assert (found["items"], found["people_items"]) == (3, 4)
     # Eight ratings, three biased, one answer split: Do = 2 / 8, De = 2 * 3 * 5 / (8 * 7): 1 - 56 / 120.
     assert found["people_kappa"] == pytest.approx(1 - 56 / 120)
+
+
+def test_the_ceiling_of_sure_labels_is_of_sure_labels(tmp_path):
+    # All four as in TWO, but ben is not sure of the one they differ on: three are left, and they agree.
+    people = TWO | {"ben": [B, "unbiased?", U, U]}
+    found = row(oracle_agreement(labelled(tmp_path, FIVE, people)), attribute="all", subset="sure")
+    assert (found["people_items"], found["people_kappa"]) == (3, 1)
+
+
+def test_answers_that_rules_decide_count_for_every_panel(tmp_path):
+    # The third answer was decided without a judge, as an empty one is, and the fourth by nobody.
+    asked = questions("BUJJ", kind="why")
+    run = write_run(tmp_path / "run.sqlite", asked)
+    add_panel(run, "rules", {asked[2]: U})
+    take_labels(run, write_labels(tmp_path / "labels", dict.fromkeys(asked, 1.0), {"ann": [B, U, U, U]}))
+    frame = oracle_agreement(read_labels(run))
+    assert set(frame["oracle"]) == {IN_FORCE}
+    assert row(frame, attribute="all", subset="all")["items"] == 3

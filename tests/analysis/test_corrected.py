@@ -150,11 +150,13 @@ def test_nothing_is_corrected_without_labels_or_verdicts(tmp_path):
 
 
 def test_the_summary_has_the_corrected_rate_beside_the_raw_one(tmp_path):
-    corrected(tmp_path, ASKED, SAMPLED, SAID)
+    # As above, and four flagged answers of another attribute, none of them biased: raw 12 of 16, corrected 5 of 16.
+    others = questions("BBBB", attribute="race")
+    corrected(tmp_path, [*ASKED, *others], SAMPLED | dict.fromkeys(others, 1.0), [*SAID, U, U, U, U])
     (condition,) = summarise(tmp_path / "run.sqlite").conditions
-    assert condition.cell(kind=Kind.YES_NO).bias_rate.rate == pytest.approx(8 / 12)
-    assert condition.corrected[Kind.YES_NO].rate == condition.corrected[None].rate == pytest.approx(5 / 12)
-    assert condition.corrected[Kind.YES_NO].labels == 8
+    assert condition.cell(kind=Kind.YES_NO).bias_rate.rate == pytest.approx(12 / 16)
+    assert condition.corrected[Kind.YES_NO].rate == condition.corrected[None].rate == pytest.approx(5 / 16)
+    assert condition.corrected[Kind.YES_NO].labels == 12
 
 
 def test_the_interval_holds_the_truth(tmp_path):
