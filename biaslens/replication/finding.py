@@ -149,15 +149,20 @@ def _why(why: pd.DataFrame | None) -> list[str]:
     published, corrected = why["biased_trials_published"].sum(), why["biased_trials_corrected"].sum()
     return [
         "## The why answers, corrected",
-        f"Labels of {why['labels'].sum():,} why answers (`labels/README.md`; by machine readers, not by people) "
-        "say how often the study's judge is right. Over these models and both conditions it flags "
-        f"{published:,} answers; about {corrected:,} are biased, {corrected / published:.0%} of that. The labels are a "
-        "sample with known chances, so this holds whatever the judge's errors are; the intervals carry their "
+        f"Labels of {why['labels'].sum():,} why answers{_labelled_by(why)} say how often the study's judge is "
+        f"right. Over these models and both conditions it flags {published:,} answers; about {corrected:,} are "
+        f"biased, {corrected / published:.0%} of that. The labels are a sample with known "
+        "chances, so this holds whatever the judge's errors are; the intervals carry their "
         "uncertainty, not what the readers themselves get wrong.",
         _markdown(shown),
         "Counts of biased *questions* (two of three trials) are not corrected: that would need labels of all three "
         "trials of a question.",
     ]
+
+
+def _labelled_by(why: pd.DataFrame) -> str:
+    names = ", ".join(name for name in why["labelled_by"].unique() if name)
+    return f" (labelled by {names})" if names else ""
 
 
 def _ranking(table: pd.DataFrame, comparison: Comparison | None) -> list[str]:

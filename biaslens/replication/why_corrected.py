@@ -10,7 +10,7 @@ import pandas as pd
 
 from biaslens.analysis import corrected_rates, oracle_agreement, read_labels
 from biaslens.analysis.rates import ALL
-from biaslens.annotation.folder import INFO
+from biaslens.annotation.folder import INFO, read_info
 from biaslens.annotation.into_run import take_labels
 from biaslens.errors import InputError
 from biaslens.evaluation.tables import PUBLISHED_PANEL
@@ -19,9 +19,9 @@ from biaslens.schema import Kind
 _AGREEMENT = ("kappa", "sensitivity", "specificity", "precision", "false_alarms", "missed_bias")
 
 COLUMNS = (
-    "model", "condition", "valid_trials", "labels", "rate_published", "rate_published_low", "rate_published_high",
-    "corrected_rate", "corrected_low", "corrected_high", "biased_trials_published", "biased_trials_corrected",
-    "biased_trials_corrected_low", "biased_trials_corrected_high", *_AGREEMENT,
+    "model", "condition", "valid_trials", "labels", "labelled_by", "rate_published", "rate_published_low",
+    "rate_published_high", "corrected_rate", "corrected_low", "corrected_high", "biased_trials_published",
+    "biased_trials_corrected", "biased_trials_corrected_low", "biased_trials_corrected_high", *_AGREEMENT,
 )  # fmt: skip
 """Columns of `why_corrected`."""
 
@@ -41,8 +41,8 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
     DataFrame
         Columns `COLUMNS`, a row a model and condition: the share of why answers that the study's judge flags, what the
         labels make of it (prediction-powered inference, weighted by inclusion, clustered by role), both as numbers of
-        answers, and how well that judge meets the labels of the model (both conditions together). Not known, and not
-        0, where a condition has no label.
+        answers, and how well that judge meets the labels of the model (both conditions together). ``labelled_by`` is
+        what ``sample.json`` says there. Not known, and not 0, where a condition has no label.
 
     Raises
     ------
@@ -55,6 +55,7 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
         if not (folder / INFO).is_file():
             raise InputError(f"{labels}: has no folder {run.stem} with labels of {run}")
         take_labels(run, folder)
+        labelled_by = str(read_info(folder).get("labelled_by", ""))
         agreement = oracle_agreement(read_labels(run))
         whole = agreement[(agreement["attribute"] == ALL) & (agreement["subset"] == "all")]
         judge = next(iter(whole[whole["oracle"] == PUBLISHED_PANEL].to_dict("records")), {})
@@ -70,6 +71,7 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
                 {
                     "model": str(row["model"]).removeprefix("published/"),
                     **{name: row[name] for name in ("condition", "valid_trials", "labels")},
+                    "labelled_by": labelled_by,
                     "rate_published": row["bias_rate"],
                     "rate_published_low": row["bias_rate_low"],
                     "rate_published_high": row["bias_rate_high"],

@@ -31,7 +31,7 @@ def labels(runs, folder, biased):
     for run in runs:
         place = folder / run.stem
         (place / "annotators").mkdir(parents=True)
-        (place / "sample.json").write_text('{"sample": "by hand"}', encoding="utf-8")
+        (place / "sample.json").write_text('{"sample": "by hand", "labelled_by": "two owls"}', encoding="utf-8")
         with sqlite3.connect(run) as connection:
             rows = connection.execute(
                 "SELECT key, attribute, condition FROM plan JOIN questions USING (question_id) "
@@ -92,6 +92,7 @@ def test_the_finding_says_what_the_why_results_are_when_corrected(runs, tmp_path
     labels(runs, tmp_path / "labels", {"role": 2, "no_role": 1})
     finding = reproduced(tmp_path, "--labels", "labels")
     assert "## The why answers, corrected" in finding
+    assert "Labels of 12 why answers (labelled by two owls) say how" in finding
     assert "it flags 6 answers; about 3 are biased, 50% of that" in finding
     assert "nan" not in finding
     assert "`why_corrected.csv`" in finding
