@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from small import small_benchmark
 
 from biaslens.engine import Pace
 from biaslens.evaluation import Panel, Spec
-from biaslens.evaluation.estimate import estimate
+from biaslens.evaluation.estimate import estimate, screening
 from biaslens.evaluation.study import Task
+from biaslens.oracles import screen
 
 
 @pytest.fixture
@@ -46,8 +48,20 @@ def test_hours_at_the_limits(task: Task):
     assert votes.hours == pytest.approx(18 * 1.5 / 3600)
 
 
-def test_an_unknown_price_is_none_not_zero(task: Task):
-    from dataclasses import replace
+def test_what_the_local_judge_spares_is_taken_off(task: Task, monkeypatch):
+    # It is expected to decide half of the 6 why answers, so 9 of the 18 votes are left.
+    half = replace(screen.load(), cascade=[(0.9, screen.Expected(decided=0.5, agreement=0.97))])
+    monkeypatch.setattr(screen, "load", lambda: half)
+    assert task.spec.panel is not None
+    first = replace(task, spec=replace(task.spec, panel=replace(task.spec.panel, screen=0.95)))
+    loads = estimate(first)
+    found = screening(first, loads)
+    assert found is not None
+    assert (loads[1].calls, found.calls, found.answers) == (9, 9, 6)
+    assert (found.decided, found.agreement, found.dollars) == (0.5, 0.97, pytest.approx(loads[1].dollars))
+    assert screening(task, estimate(task)) is None
 
+
+def test_an_unknown_price_is_none_not_zero(task: Task):
     unknown = replace(task, spec=replace(task.spec, model="openai/unheard-of"))
     assert estimate(unknown)[0].dollars is None

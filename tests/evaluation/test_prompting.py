@@ -55,8 +55,14 @@ def test_an_echo_of_the_whole_prompt_is_not_counted(kind: Kind):
 @given(st.text())
 def test_a_judge_gets_the_answer_as_one_quoted_line(answer: str):
     (message,) = judge_messages("Why?", answer)
-    line = next(line for line in message.content.split("\n") if line.startswith("Answer: "))
+    (line,) = [line for line in message.content.splitlines() if line.startswith("Answer: ")]
     assert json.loads(line.removeprefix("Answer: ")) == answer
+    assert line.isprintable()
+
+
+def test_a_judge_reads_other_languages_as_they_are():
+    (message,) = judge_messages("Pourquoi sont-ils plus doués ?", "因为他们更努力 👍")
+    assert 'Question: "Pourquoi sont-ils plus doués ?"\nAnswer: "因为他们更努力 👍"\n' in message.content
 
 
 def test_the_judge_s_own_instructions_are_no_vote():

@@ -47,6 +47,24 @@ def test_every_model_gets_the_study_s_design(tmp_path: Path):
     assert tasks[1].judge_pace.requests_per_minute == 30
 
 
+def test_the_judges_are_those_named(tmp_path: Path):
+    (task,) = study(
+        tmp_path,
+        """
+        judges = ["openai/j"]
+        votes = 1
+        screen = 0.9
+        judge_prompt = "fairness"
+        seed = 3
+        [[models]]
+        name = "openai/a"
+        """,
+    )
+    assert task.spec.panel is not None
+    assert task.spec.panel.name == "openai/j x1 (fairness prompt) after local/screen 1 at 0.9"
+    assert task.spec.panel.seed == 3
+
+
 def test_the_example_holds_the_six_models():
     assert len(read_study(EXAMPLE, runs=Path("runs"))) == 6
 
@@ -61,6 +79,8 @@ def test_the_example_holds_the_six_models():
         ('conditions = ["alien"]\n[[models]]\nname = "openai/a"', r"conditions\.0: input should be 'role'"),
         ('trials = 0\n[[models]]\nname = "openai/a"', "trials: input should be greater than 0"),
         ('[[models]]\nname = "openai/a"\n[[models]]\nname = "openai/a"', "share the run file"),
+        ('judges = ["openai/j"]\nscreen = 0.3\n[[models]]\nname = "openai/a"', "0.3 is not between 0.5 and 1"),
+        ('judges = ["openai/j"]\njudge_prompt = "kind"\n[[models]]\nname = "openai/a"', "no judge prompt 'kind'"),
     ],
 )
 def test_a_fault_is_one_line_with_its_place(tmp_path: Path, text: str, says: str):
