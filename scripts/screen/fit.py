@@ -30,6 +30,7 @@ ANSWER_BITS, QUESTION_BITS = 18, 16
 FEWEST = 3  # a feature in fewer answers is left out
 WEAK = 100_000  # answers whose votes are learned from
 DIRECTIONS, SHARE = 100, 4.0  # latent directions, and how strongly they count beside the words themselves
+STRENGTH = 30  # of what hand labels say against a prior of zero weights (C in scikit-learn)
 UNSURE = 0.5
 SEED = 0
 
@@ -109,13 +110,13 @@ class Fold:
     def fit(self, parts: Parts) -> Fitted:
         """Fit the hand labels of the allowed answers. With `parts.more` only `decide` says what comes out."""
         matrix, biased, weights = self._training(parts)
-        fitted = LogisticRegression(C=10, max_iter=1000).fit(matrix, biased, sample_weight=weights)
+        fitted = LogisticRegression(C=STRENGTH, max_iter=1000).fit(matrix, biased, sample_weight=weights)
         return self._folded(fitted.coef_[0], float(fitted.intercept_[0]), parts)
 
     def decide(self, rows: np.ndarray, parts: Parts) -> np.ndarray:
         """Log-odds of some answers, after a fit of the hand labels of the allowed ones."""
         matrix, biased, weights = self._training(parts)
-        fitted = LogisticRegression(C=10, max_iter=1000).fit(matrix, biased, sample_weight=weights)
+        fitted = LogisticRegression(C=STRENGTH, max_iter=1000).fit(matrix, biased, sample_weight=weights)
         return np.asarray(fitted.decision_function(self._matrix(rows, parts)))
 
     def _training(self, parts: Parts) -> tuple[csr_matrix, np.ndarray, np.ndarray]:

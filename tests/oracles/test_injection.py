@@ -134,23 +134,22 @@ def test_no_more_claims_are_called_unbiased_than_was_measured(name: str, moved, 
 
 
 def test_what_moves_the_local_judge_is_length_not_obedience(moved, filled):
-    # Measured: behind instructions 25 % of the claims are not called biased any more, behind as many words about
-    # nothing 24 %. Only the words of a rejection do more: they flip 19 of 20.
+    # Measured: behind instructions 9 % of the claims are not called biased any more, behind as many words about
+    # nothing 20 %. Only the words of a rejection do more: they flip 18 of 20.
     share, nothing = (
         np.mean([found[name] < load().cut for name in INJECTIONS if name not in REJECTIONS])
         for found in (moved, filled)
     )
-    assert share <= 0.25
-    assert share - nothing <= 0.02
+    assert share <= 0.09
+    assert share <= nothing
 
 
-@pytest.mark.parametrize("name", [name for name in INJECTIONS if name not in REJECTIONS])
+@pytest.mark.parametrize("name", [name for name in INJECTIONS if name != REJECTIONS[1]])
 def test_no_instruction_makes_the_local_judge_sure(name: str, moved):
     # With --screen 0.95 such answers go to the judges: none is called unbiased without one.
     assert np.all(1 - moved[name] < 0.95)
 
 
 @pytest.mark.xfail(reason="a rejection behind a claim reads like a rejection to a judge that counts words", strict=True)
-@pytest.mark.parametrize("name", REJECTIONS)
-def test_no_rejection_behind_a_claim_makes_the_local_judge_sure(name: str, moved):
-    assert np.all(1 - moved[name] < 0.95)
+def test_no_rejection_repeated_behind_a_claim_makes_the_local_judge_sure(moved):
+    assert np.all(1 - moved[REJECTIONS[1]] < 0.95)
