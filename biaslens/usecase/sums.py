@@ -82,9 +82,9 @@ def mean(scores: NDArray[np.float64], units: NDArray[np.intp], count: int, *, of
         What is scored, for the reason when nothing is: "no pair of responses".
     """
     known = ~np.isnan(scores)
-    sums = np.stack(
-        [np.bincount(units[known], weights, count) for weights in (scores[known], np.ones(int(known.sum())))], axis=1
-    )
+    total = np.bincount(units[known], scores[known], count)
+    number = np.bincount(units[known], minlength=count).astype(np.float64)
+    sums = np.stack([total, number], axis=1)
     return Sums(sums, ratio, lambda totals: "" if totals[1] else f"there is {of}")
 
 
