@@ -11,11 +11,11 @@ from pathlib import Path
 from biaslens.engine import Pace, Store, Tally, ask_all
 from biaslens.engine.interrupt import graceful_interrupt
 from biaslens.engine.pacing import pace_for, price_of
+from biaslens.engine.record import this_start
 from biaslens.errors import InputError
 from biaslens.evaluation.judging import Ballots, VoteSettler, count_undecided
 from biaslens.evaluation.observer import Observer, PhaseProgress, Unwatched
 from biaslens.evaluation.panel import Panel, enrol, forget_who_never_judged
-from biaslens.evaluation.record import this_start
 from biaslens.evaluation.screening import screen_answers
 from biaslens.evaluation.upgrade import open_to_write
 from biaslens.models import ChatModel, open_model

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import platform
-import shlex
-import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from pathlib import Path
 
 from biaslens.benchmark import Benchmark
 from biaslens.engine import Store
+from biaslens.engine.record import this_start
 from biaslens.errors import RunMismatchError
 from biaslens.evaluation.panel import enrol, forget_who_never_judged
 from biaslens.evaluation.prompting import ASK_HASH
@@ -65,17 +61,6 @@ def record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, 
             "starts": [*known.get("starts", []), start],
         }
     )
-
-
-def this_start(models: Mapping[str, ChatModel]) -> dict[str, object]:
-    """What is recorded of every start: when, by what, and which models were asked."""
-    return {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "package_version": __version__,
-        "python": platform.python_version(),
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "runtime": {name: dict(model.runtime) for name, model in models.items()},
-    }
 
 
 def _forget_what_was_never_answered(store: Store) -> None:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import platform
-import shlex
-import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
 
 from biaslens.benchmark.llm.asking import identity
 from biaslens.benchmark.llm.spec import GenerationSpec
 from biaslens.benchmark.llm.state import Reply, State, Task
 from biaslens.engine import Store
+from biaslens.engine.record import this_start
 from biaslens.errors import RunMismatchError
 from biaslens.models import ChatModel
 from biaslens.schema import Attribute, Kind, Question, Role, content_hash
-from biaslens.version import __version__
 
 
 def refuse_other(store: Store, values: dict[str, object]) -> None:
@@ -55,14 +50,7 @@ def record(store: Store, spec: GenerationSpec, model: ChatModel) -> None:
         if not connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
             connection.execute("DELETE FROM requests")
             connection.execute("DELETE FROM failures")
-    start = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "package_version": __version__,
-        "python": platform.python_version(),
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "runtime": dict(model.runtime),
-    }
-    store.set_meta(values | {"starts": [*known.get("starts", []), start]})
+    store.set_meta(values | {"starts": [*known.get("starts", []), this_start({spec.model: model})]})
 
 
 def load(store: Store, state: State) -> None:
