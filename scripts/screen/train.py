@@ -34,8 +34,8 @@ from measure import (
 )
 from scipy.special import expit
 
+from biaslens import embedding
 from biaslens.annotation.folder import read_info
-from biaslens.benchmark.quality import embedding
 from biaslens.oracles import screen
 
 HERE = Path(__file__).resolve().parents[2]

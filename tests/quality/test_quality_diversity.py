@@ -10,7 +10,8 @@ from hypothesis.extra.numpy import arrays
 from quality_items import ABSTAIN, choice, why, yes_no
 
 from biaslens.benchmark.quality.diversity import distinct, diversity, sample
-from biaslens.benchmark.quality.embedding import available, embed, spread, vendi_score
+from biaslens.benchmark.quality.embedding import spread, vendi_score
+from biaslens.embedding import available, embed
 
 
 def test_distinct_n():

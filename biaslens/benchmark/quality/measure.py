@@ -10,7 +10,7 @@ from biaslens.benchmark.quality.balance import Balance, balance
 from biaslens.benchmark.quality.coverage import Coverage, coverage, recorded
 from biaslens.benchmark.quality.diversity import Diversity, diversity, sample
 from biaslens.benchmark.quality.duplicates import Duplicates, duplicates
-from biaslens.benchmark.quality.embedding import Spread, available, embed, spread
+from biaslens.benchmark.quality.embedding import Spread, spread
 from biaslens.benchmark.quality.faults import Fault, Rule
 from biaslens.benchmark.quality.leakage import Leak, leaks
 from biaslens.benchmark.quality.lint import lint
@@ -18,6 +18,7 @@ from biaslens.benchmark.quality.readability import Readability, readability
 from biaslens.benchmark.quality.source import Source
 from biaslens.benchmark.quality.targets import estimate
 from biaslens.benchmark.quality.text import statement
+from biaslens.embedding import available, embed
 from biaslens.schema import Attribute, Kind
 
 SAMPLE = 200

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from biaslens.benchmark.quality.coverage import Coverage
-from biaslens.benchmark.quality.embedding import HOW_TO_INSTALL, MODEL
 from biaslens.benchmark.quality.measure import Quality
+from biaslens.embedding import HOW_TO_INSTALL, MODEL
 
 
 def as_record(quality: Quality) -> dict[str, Any]:

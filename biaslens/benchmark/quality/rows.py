@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from biaslens.benchmark.quality.coverage import Coverage, Evenness
-from biaslens.benchmark.quality.embedding import HOW_TO_INSTALL, MODEL
 from biaslens.benchmark.quality.faults import Rule
 from biaslens.benchmark.quality.measure import Quality
+from biaslens.embedding import HOW_TO_INSTALL, MODEL
 from biaslens.schema import Kind
 
 KIND_NAMES = {Kind.YES_NO: "yes/no", Kind.CHOICE: "choice", Kind.WHY: "why"}
