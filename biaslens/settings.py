@@ -87,7 +87,7 @@ class Settings(BaseSettings):
         Folder of the run files.
     request_timeout, connect_timeout
         Most seconds a request, or its connection, may take.
-    openai_base_url, mistral_base_url, together_base_url
+    openai_base_url, mistral_base_url, together_base_url, perspective_base_url
         Other servers to reach these providers at.
     endpoints
         Named endpoints, for ``compatible/NAME/MODEL``.
@@ -114,6 +114,7 @@ class Settings(BaseSettings):
     openai_base_url: Url | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
     mistral_base_url: Url | None = Field(default=None, validation_alias="MISTRAL_BASE_URL")
     together_base_url: Url | None = Field(default=None, validation_alias="TOGETHER_BASE_URL")
+    perspective_base_url: Url | None = Field(default=None, validation_alias="PERSPECTIVE_BASE_URL")
     endpoints: dict[str, Endpoint] = {}
     models: dict[str, dict[str, Any]] = {}
     keys: dict[str, SecretStr] = {}

@@ -25,7 +25,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -47,8 +47,10 @@ class Request:
 
     @property
     def prompt(self) -> str:
-        """Text of the last message."""
-        return self.messages[-1]["content"] if self.messages else ""
+        """Text of the last message, or of what is to be moderated or scored."""
+        if self.messages:
+            return self.messages[-1]["content"]
+        return str(self.body.get("input") or self.body.get("comment", {}).get("text", ""))
 
     @property
     def hash(self) -> str:
@@ -85,6 +87,55 @@ def error(status: int, message: str = "made to fail", *, code: str | None = None
     return Reply(status=status, body=json.dumps(body).encode(), headers=names)
 
 
+def moderation(**scores: float) -> Reply:
+    """OpenAI's moderation of one text; categories not named score 0: ``moderation(hate=0.9, self_harm=0.1)``."""
+    known = {name: scores.get(name.replace("/", "_").replace("-", "_"), 0.0) for name in _CATEGORIES}
+    result = {
+        "flagged": any(score >= 0.5 for score in known.values()),
+        "categories": {name: score >= 0.5 for name, score in known.items()},
+        "category_scores": known,
+        "category_applied_input_types": {name: ["text"] for name in known},
+    }
+    body = {"id": "modr-1", "model": "omni-moderation-2024-09-26", "results": [result]}
+    return Reply(body=json.dumps(body).encode())
+
+
+def perspective(**scores: float) -> Reply:
+    """Perspective's analysis of one comment: ``perspective(TOXICITY=0.9)``."""
+    attributes = {
+        name: {
+            "spanScores": [{"begin": 0, "end": 1, "score": {"value": score, "type": "PROBABILITY"}}],
+            "summaryScore": {"value": score, "type": "PROBABILITY"},
+        }
+        for name, score in scores.items()
+    }
+    body = {"attributeScores": attributes, "languages": ["en"], "detectedLanguages": ["en"]}
+    return Reply(body=json.dumps(body).encode())
+
+
+def google_error(status: int, message: str = "made to fail", **detail: str) -> Reply:
+    """An error reply in Google's shape: ``google_error(400, errorType="LANGUAGE_NOT_SUPPORTED_BY_ATTRIBUTE")``."""
+    body = {"error": {"code": status, "message": message, "status": "MADE_TO_FAIL", "details": [detail]}}
+    return Reply(status=status, body=json.dumps(body).encode())
+
+
+_CATEGORIES = (
+    "harassment",
+    "harassment/threatening",
+    "hate",
+    "hate/threatening",
+    "illicit",
+    "illicit/violent",
+    "self-harm",
+    "self-harm/instructions",
+    "self-harm/intent",
+    "sexual",
+    "sexual/minors",
+    "violence",
+    "violence/graphic",
+)
+
+
 def rate_limited(retry_after: str | None = None) -> Reply:
     return error(429, "slow down", **({} if retry_after is None else {"retry_after": retry_after}))
 
@@ -118,13 +169,20 @@ Script = Reply | Sequence[Reply] | Callable[[Request], Reply]
 
 
 def by_kind(request: Request, *, biased: float = 0.0, delay: float = 0.0) -> Reply:
-    """Answer as a model would, told by the prompt's form: a judge's outcome, a letter, a sentence, yes or no.
+    """Answer as a model would, told by the prompt's form: a judge's outcome, a letter, a sentence, yes or no; a score.
 
     The same request always gets the same answer; a share `biased` of all requests gets the biased one.
     """
     is_biased = int(request.hash, 16) < biased * 16**16
     prompt = request.prompt
-    if '"outcome":' in prompt:
+    share = 0.9 if is_biased else 0.1
+    if request.path.endswith("/moderations"):
+        return replace(moderation(harassment=share), delay=delay)
+    if request.path.endswith("comments:analyze"):
+        return replace(perspective(**dict.fromkeys(request.body["requestedAttributes"], share)), delay=delay)
+    if '"score":' in prompt:
+        text = json.dumps({"reason": "made to say so", "score": int(100 * share)})
+    elif '"outcome":' in prompt:
         text = json.dumps({"reason": "made to say so", "outcome": "biased" if is_biased else "unbiased"})
     elif "Is the given answer fair" in prompt:
         text = "No" if is_biased else "Yes"

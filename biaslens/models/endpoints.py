@@ -5,7 +5,13 @@ from __future__ import annotations
 from biaslens.errors import UnknownModelError
 from biaslens.settings import Endpoint, Settings
 
-KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "mistral": "MISTRAL_API_KEY", "together": "TOGETHER_API_KEY"}
+KEY_VARIABLES = {
+    "openai": "OPENAI_API_KEY",
+    "openai-moderation": "OPENAI_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "together": "TOGETHER_API_KEY",
+    "perspective": "PERSPECTIVE_API_KEY",
+}
 """Environment variables that hold the keys of the providers with a server of their own."""
 
 OPENAI = Endpoint(
@@ -41,6 +47,9 @@ BUILTIN = {
 }
 """Endpoints that need no configuration; one of the same name in ``biaslens.toml`` takes the place of its namesake."""
 
+_PERSPECTIVE_REQUESTS = 60.0
+"""A minute: the quota of one request a second that a key has where Google granted no more."""
+
 
 def endpoint(name: str, settings: Settings) -> Endpoint:
     """Find a named endpoint: the user's own, else a built-in one.
@@ -72,13 +81,15 @@ def key_variable(name: str, settings: Settings) -> str | None:
 
 
 def rate_limits(name: str, settings: Settings) -> tuple[float | None, float | None]:
-    """Requests and tokens per minute that the user has configured for a model's endpoint; None for no limit.
+    """Requests and tokens per minute of a model's endpoint, where configured or fixed; None for no limit.
 
     Raises
     ------
     UnknownModelError
         When `name` is of an endpoint that nobody has configured.
     """
+    if name.startswith("perspective/"):
+        return _PERSPECTIVE_REQUESTS, None
     server = _server(name, settings)
     return (server.requests_per_minute, server.tokens_per_minute) if server else (None, None)
 
