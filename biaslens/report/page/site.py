@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from biaslens.analysis import Run, RunInfo, summarise
 from biaslens.analysis.frame import ATTRIBUTES
@@ -20,6 +16,7 @@ from biaslens.report.drawing import file_name
 from biaslens.report.files import replacing
 from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import view
+from biaslens.report.page.environment import environment
 from biaslens.report.page.examples import LONGEST, PER_ROLE, examples
 from biaslens.report.tables import tables, write_tables
 
@@ -98,22 +95,7 @@ class _Site:
     def __init__(self, out: Path) -> None:
         self.out = out
         self.files: list[Path] = []
-        self._environment = Environment(
-            loader=PackageLoader("biaslens.report.page", "."),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        loader = self._environment.loader
-        assert loader is not None
-        style, script = (loader.get_source(self._environment, name)[0] for name in ("style.css", "script.js"))
-        self._environment.globals |= {
-            "style": Markup(style),  # noqa: S704 - our own file
-            "script": Markup(script),  # noqa: S704
-            "policy": f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-            "base-uri 'none'; form-action 'none'",
-        }
+        self._environment = environment()
 
     def render(self, path: str, *, template: str = "", **values: Any) -> None:  # noqa: ANN401 - template values
         """Write one page; `path` is within the folder, and says how far up its root is."""
@@ -129,10 +111,6 @@ class _Site:
             (self.out / name).unlink(missing_ok=True)
         with replacing(self.out / MANIFEST) as temporary:
             temporary.write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _manifest(out: Path) -> list[str]:

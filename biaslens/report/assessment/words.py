@@ -1,0 +1,62 @@
+"""How the numbers of an assessment are put."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from biaslens.stats import Estimate
+from biaslens.usecase.result import Measure
+
+NOTHING = "–"
+TINY = 1e-4
+
+
+def value(estimate: Estimate | None) -> str:
+    """The value: three decimals, or a dash.
+
+    Examples
+    --------
+    >>> value(Estimate(0.12345, 0.1, 0.2, 0.02, 40))
+    '0.123'
+    """
+    return NOTHING if estimate is None or isnan(estimate.value) else f"{estimate.value:.3f}"
+
+
+def interval(estimate: Estimate | None) -> str:
+    """The interval, or a dash.
+
+    Examples
+    --------
+    >>> interval(Estimate(0.12345, 0.1, 0.2, 0.02, 40))
+    '0.100 to 0.200'
+    """
+    if estimate is None or isnan(estimate.low) or isnan(estimate.high):
+        return NOTHING
+    return f"{estimate.low:.3f} to {estimate.high:.3f}"
+
+
+def p_value(p: float) -> str:
+    """A p-value with as many digits as say something.
+
+    Examples
+    --------
+    >>> p_value(0.03127), p_value(0.00001), p_value(float("nan"))
+    ('0.031', '< 0.0001', '–')
+    """
+    if isnan(p):
+        return NOTHING
+    return f"< {TINY}" if p < TINY else f"{p:.3f}" if p >= 0.001 else f"{p:.4f}"
+
+
+def notes(measure: Measure) -> list[str]:
+    """What a reader must know of one measure: why something is missing, that it rests on little, what was left out."""
+    found = []
+    if measure.few:
+        found.append(f"only {measure.units} {measure.unit}: the interval is rough")
+    if measure.estimate.reason:
+        found.append(measure.estimate.reason)
+    elif measure.baseline is not None and isnan(measure.baseline.value) and measure.baseline.reason:
+        found.append(f"no baseline: {measure.baseline.reason}")
+    if measure.note:
+        found.append(measure.note)
+    return found

@@ -1,0 +1,235 @@
+"""Read the tables a user brings: CSV, JSON Lines or Parquet, or a data frame."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from biaslens.errors import InputError
+from biaslens.usecase.responses import FILTERED, Response, Series
+
+ROWS = 20_000
+"""Rows read at once."""
+
+Table = Path | str | pd.DataFrame
+"""A file by its path, or a data frame."""
+
+
+def frames(source: Table, *, required: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Read a table in parts; every cell is text, empty where there is nothing.
+
+    Parameters
+    ----------
+    source
+        A ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` file, or a data frame.
+    required
+        Columns it must have.
+
+    Raises
+    ------
+    InputError
+        When it is missing, cannot be read, lacks a column, or has no rows.
+    """
+    rows = 0
+    name = _name(source)
+    for part in _parts(source):
+        missing = [column for column in required if column not in part.columns]
+        if missing:
+            there = ", ".join(map(str, part.columns)) or "none"
+            raise InputError(f"{name}: no column {missing[0]!r}; there are {there}")
+        rows += len(part)
+        yield part
+    if not rows:
+        raise InputError(f"{name}: no rows; give a file with at least one")
+
+
+def columns_of(source: Table) -> list[str]:
+    """Column names of a table."""
+    return [str(column) for column in next(_parts(source), pd.DataFrame()).columns]
+
+
+def read_prompts(source: Table, *, limit: int | None = None) -> dict[str, str]:
+    """Read prompts by their id: column ``prompt``, and ``prompt_id`` where there is one, else the row's number from 1.
+
+    Parameters
+    ----------
+    source
+        The table.
+    limit
+        Only the first so many prompts.
+
+    Raises
+    ------
+    InputError
+        When the table cannot be used, a prompt is empty, or two prompts have one id.
+    """
+    found: dict[str, str] = {}
+    row = 0
+    for part in frames(source, required=["prompt"]):
+        names = part["prompt_id"] if "prompt_id" in part.columns else None
+        for index, prompt in enumerate(part["prompt"]):
+            row += 1
+            if limit is not None and len(found) >= limit:
+                return found
+            name = str(row) if names is None else str(names.iloc[index])
+            if not prompt.strip():
+                raise InputError(f"{_name(source)}: row {row} has an empty prompt; remove it")
+            if found.setdefault(name, prompt) != prompt:
+                raise InputError(f"{_name(source)}: row {row}: prompt_id {name!r} stands for two different prompts")
+    return found
+
+
+class ResponseTable:
+    """Responses of a table.
+
+    It has a column ``response``, and may have ``prompt``, ``prompt_id``, ``attribute``, ``group``, ``series`` and
+    ``finish_reason``, as the files have that an assessment writes.
+
+    Parameters
+    ----------
+    source
+        The table.
+    attribute
+        Attribute of the groups in column ``group`` where there is no column ``attribute``.
+
+    Raises
+    ------
+    InputError
+        When columns are missing that others need.
+    """
+
+    def __init__(self, source: Table, *, attribute: str = "") -> None:
+        self._source = source
+        self._attribute = attribute
+        columns = columns_of(source)
+        if "group" in columns and "prompt_id" not in columns:
+            raise InputError(
+                f"{_name(source)}: column 'group' needs a column 'prompt_id' that says which responses belong together"
+            )
+        if "group" in columns and "attribute" not in columns and not attribute:
+            raise InputError(f"{_name(source)}: column 'group' needs a column 'attribute', or one --attributes NAME")
+
+    def parts(self) -> Iterator[Sequence[Response]]:
+        """All responses, in parts."""
+        trials: dict[tuple[str, str, str, str], int] = {}
+        row = 0
+        for part in frames(self._source, required=["response"]):
+            yield [self._response(record, number, trials) for number, record in enumerate(_records(part), start=row)]
+            row += len(part)
+
+    def _response(self, record: Mapping[str, str], row: int, trials: dict[tuple[str, str, str, str], int]) -> Response:
+        prompt, group = record.get("prompt"), record.get("group", "").strip()
+        name = record.get("prompt_id") or prompt or f"row {row + 1}"
+        attribute = record.get("attribute") or (self._attribute if group else "")
+        series = self._series(record, row, group)
+        place = (name, attribute, group, series)
+        # Without a prompt every response stands alone; counting its trials would only cost memory.
+        trial = trials.get(place, 0) if prompt or "prompt_id" in record else 0
+        if prompt or "prompt_id" in record:
+            trials[place] = trial + 1
+        filtered = record.get("finish_reason") == FILTERED
+        return Response(name, prompt, record["response"], attribute, group, series, trial, filtered)
+
+    def _series(self, record: Mapping[str, str], row: int, group: str) -> Series:
+        given = record.get("series", "").strip()
+        if not given:
+            return Series.COUNTERFACTUAL if group else Series.ORIGINAL
+        try:
+            series = Series(given)
+        except ValueError:
+            raise InputError(
+                f"{_name(self._source)}: row {row + 1}: series {given!r} is none of {', '.join(Series)}"
+            ) from None
+        if (series is Series.ORIGINAL) == bool(group):
+            raise InputError(f"{_name(self._source)}: row {row + 1}: series {series} does not go with group {group!r}")
+        return series
+
+
+def _records(part: pd.DataFrame) -> Iterator[dict[str, str]]:
+    names = [str(column) for column in part.columns]
+    for values in zip(*(part[column] for column in part.columns), strict=True):
+        yield dict(zip(names, values, strict=True))
+
+
+def _name(source: Table) -> str:
+    return "the data frame" if isinstance(source, pd.DataFrame) else str(source)
+
+
+def _parts(source: Table) -> Iterator[pd.DataFrame]:
+    if isinstance(source, pd.DataFrame):
+        for start in range(0, max(1, len(source)), ROWS):
+            yield _as_text(source.iloc[start : start + ROWS])
+        return
+    path = Path(source)
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise InputError(f"{path}: a table is one of {', '.join(_READERS)}")
+    try:
+        yield from reader(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except pd.errors.EmptyDataError:
+        raise InputError(f"{path}: the file is empty") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8") from None
+    except (pd.errors.ParserError, ValueError, OSError) as error:
+        raise InputError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+
+
+def _csv(separator: str) -> Callable[[Path], Iterator[pd.DataFrame]]:
+    def read(path: Path) -> Iterator[pd.DataFrame]:
+        options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "chunksize": ROWS, "sep": separator}
+        with pd.read_csv(path, encoding="utf-8-sig", **options) as parts:
+            yield from parts
+
+    return read
+
+
+def _jsonl(path: Path) -> Iterator[pd.DataFrame]:
+    records: list[dict[str, object]] = []
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            record = json.loads(line)
+            if not isinstance(record, dict):
+                raise InputError(f"{path}: line {number} is not a JSON object")
+            records.append(record)
+            if len(records) == ROWS:
+                yield _as_text(pd.DataFrame(records))
+                records = []
+    yield _as_text(pd.DataFrame(records))
+
+
+def _parquet(path: Path) -> Iterator[pd.DataFrame]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=ROWS):
+            yield _as_text(batch.to_pandas())
+
+
+def _as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({str(name): [_cell(value) for value in frame[name]] for name in frame.columns}, dtype=object)
+
+
+def _cell(value: object) -> str:
+    if value is None or value is pd.NA or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return json.dumps(list(value), ensure_ascii=False) if isinstance(value, (list, tuple)) else str(value)
+
+
+_READERS: dict[str, Callable[[Path], Iterator[pd.DataFrame]]] = {
+    ".csv": _csv(","),
+    ".tsv": _csv("\t"),
+    ".jsonl": _jsonl,
+    ".parquet": _parquet,
+}
