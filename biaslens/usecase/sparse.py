@@ -1,0 +1,90 @@
+"""Sums of many features of which each unit has few: co-occurrences of words, scores of a distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from biaslens.usecase.value import Value
+
+_HELD = 2**22
+"""Totals that are held in memory at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSums:
+    """`Sums` with a sparse matrix, which can also exchange two groups in some of its units.
+
+    Parameters
+    ----------
+    sums
+        What each unit adds, shape (units, features).
+    statistic
+        The metric from totals of shape (..., features), shape (...); NaN where it is not defined.
+    reason
+        Why it is not defined for these totals, shape (features,); "" where it is.
+    exchange
+        Which feature each one becomes when the two groups are exchanged, shape (features,); None where nothing can be.
+    """
+
+    sums: sparse.csr_array
+    statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    reason: Callable[[NDArray[np.float64]], str]
+    exchange: NDArray[np.intp] | None = None
+
+    @property
+    def units(self) -> int:
+        """How many units there are."""
+        return int(self.sums.shape[0])
+
+    def totals(self) -> NDArray[np.float64]:
+        """Sums over all units, shape (features,)."""
+        return np.asarray(self.sums.sum(axis=0), dtype=np.float64)
+
+    def value(self) -> Value:
+        """The metric itself."""
+        totals = self.totals()
+        value = float(self.statistic(totals))
+        return Value.undefined(self.reason(totals)) if np.isnan(value) else Value(value)
+
+    def at(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The metric for weights of shape (rounds, units)."""
+        return self._of(weights, self.sums, np.zeros(self.sums.shape[1]))
+
+    def under(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The metric with the two groups exchanged in the units of each mask: shape (rounds, units) to (rounds,)."""
+        changes = sparse.csr_array(self.exchanged().sums - self.sums)
+        return self._of(masks, changes, self.totals())
+
+    def exchanged(self) -> Self:
+        """The same metric with the two groups exchanged in all units."""
+        if self.exchange is None:
+            raise ValueError("this metric has no two groups to exchange")
+        return replace(self, sums=sparse.csr_array(self.sums[:, self.exchange]))
+
+    def merged(self, blocks: NDArray[np.intp]) -> Self:
+        """The same metric over blocks of units."""
+        shape = (int(blocks.max(initial=-1)) + 1, self.units)
+        members = sparse.csr_array((np.ones(self.units), (blocks, np.arange(self.units))), shape=shape)
+        return replace(self, sums=sparse.csr_array(members @ self.sums))
+
+    def _of(
+        self, weights: NDArray[np.float64] | NDArray[np.bool_], sums: sparse.csr_array, more: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        step = max(1, _HELD // max(1, sums.shape[1]))
+        turned = sparse.csr_array(sums.T)
+        found = [
+            self.statistic((turned @ weights[start : start + step].T.astype(np.float64)).T + more)
+            for start in range(0, len(weights), step)
+        ]
+        return np.concatenate(found) if found else np.zeros(0)
+
+
+def stacked(parts: Sequence[SparseSums]) -> SparseSums:
+    """One metric over the units of several parts of the data, which are read one after the other."""
+    return replace(parts[0], sums=sparse.csr_array(sparse.vstack([part.sums for part in parts])))
