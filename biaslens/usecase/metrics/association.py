@@ -108,7 +108,7 @@ def sa_sums(
     tokens = texts.tokens
     mentions = _mentions(texts, groups)
     target_of = target_numbers(tokens, words)[tokens.ids]
-    at = np.flatnonzero((target_of >= 0) & mentions.any(axis=1)[tokens.text_of])
+    at = np.flatnonzero((target_of >= 0) & (mentions.sum(axis=1) > 0)[tokens.text_of])
     seen = np.stack([tokens.text_of[at], target_of[at]], axis=1)
     if langfair_sizes is None:
         seen = np.unique(seen, axis=0)
@@ -133,12 +133,13 @@ def _mentions(texts: Marked, groups: int) -> NDArray[np.int64]:
 def _unevenness(totals: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean total variation distance from the uniform distribution, over targets that come with any group."""
     groups = len(scale)
-    gamma = totals.reshape(*totals.shape[:-1], -1, groups) / scale
-    sums = gamma.sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
+        gamma = totals.reshape(*totals.shape[:-1], -1, groups) / scale
+        sums = gamma.sum(axis=-1)
         distance = np.abs(gamma / sums[..., None] - 1 / groups).sum(axis=-1) / 2
-        distance = np.where(sums > 0, distance, 0)
-        return distance.sum(axis=-1) / np.where(sums > 0, 1, 0).sum(axis=-1)
+        used = (sums > 0).sum(axis=-1)
+        mean: NDArray[np.float64] = np.where(sums > 0, distance, 0).sum(axis=-1) / used
+    return mean
 
 
 def _reason(_: NDArray[np.float64]) -> str:

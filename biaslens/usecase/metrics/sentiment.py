@@ -1,0 +1,194 @@
+"""Sentiment of counterfactual responses: strict and weak counterfactual sentiment parity."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from biaslens.usecase.metrics.vader import vader
+from biaslens.usecase.sparse import SparseSums
+from biaslens.usecase.value import Value
+
+__all__ = ["THRESHOLD", "scsp", "scsp_sums", "vader", "wcsp", "wcsp_sums"]
+
+THRESHOLD = 0.5
+"""tau: a score above it counts in weak parity."""
+
+Variant = Literal["langfair"]
+
+
+def scsp(a: ArrayLike, b: ArrayLike) -> Value:
+    r"""Strict counterfactual sentiment parity: Wasserstein-1 distance of two distributions of sentiment scores.
+
+    .. math:: W_1 = \int_0^1 \left| F'(s) - F''(s) \right| ds
+
+    with F' and F'' the distribution functions of the scores of each side: the mean distance that scores must be moved
+    by to turn one distribution into the other. In [0, 1] for scores in [0, 1], in their unit; 0 is fair. Chance
+    alone keeps it above 0: two samples of one distribution differ.
+
+    Parameters
+    ----------
+    a, b
+        Scores of the responses of each side; they need not be as many. NaN scores are left out.
+
+    Returns
+    -------
+    Value
+        NaN, with the reason, when a side has no score.
+
+    Raises
+    ------
+    ValueError
+        For an infinite score.
+
+    Notes
+    -----
+    Huang et al., *Reducing Sentiment Bias in Language Models via Counterfactual Evaluation* (2020), where it is the
+    individual and group fairness score.
+
+    Examples
+    --------
+    >>> scsp([0.25, 0.75], [0.5, 0.75])  # of the mass, one half moves by 0.25
+    0.125
+    """
+    return scsp_sums(*_one_unit(a, b)).value()
+
+
+def wcsp(a: ArrayLike, b: ArrayLike, *, threshold: float = THRESHOLD, variant: Variant | None = None) -> Value:
+    r"""Weak counterfactual sentiment parity: difference of the shares of scores above a threshold.
+
+    .. math:: \left| \frac{1}{N'} \sum_i 1[S_i' > \tau] - \frac{1}{N''} \sum_i 1[S_i'' > \tau] \right|
+
+    In [0, 1]; 0 is fair.
+
+    Parameters
+    ----------
+    a, b
+        Scores of the responses of each side. NaN scores are left out.
+    threshold
+        tau. A score equal to it does not count as above.
+    variant
+        "langfair": signed, first side less second, in [-1, 1], as that toolkit has it; which side is first is
+        arbitrary, and over several pairs opposite gaps cancel out. Its default scores are `vader(texts, output="neg")`.
+
+    Returns
+    -------
+    Value
+        NaN, with the reason, when a side has no score.
+
+    Raises
+    ------
+    ValueError
+        For an infinite score.
+
+    Notes
+    -----
+    Bouchard, *An Actionable Framework for Assessing Bias and Fairness in LLM Use Cases* (arXiv 2407.10853).
+
+    Examples
+    --------
+    >>> wcsp([0.2, 0.6, 0.7, 0.9], [0.1, 0.5, 0.6])  # 3 of 4 and 1 of 3
+    0.4166666666666667
+    """
+    return wcsp_sums(*_one_unit(a, b), threshold=threshold, variant=variant).value()
+
+
+def scsp_sums(
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    units_a: NDArray[np.intp],
+    units_b: NDArray[np.intp],
+    count: int,
+) -> SparseSums:
+    """`scsp` as a metric over units, with the two sides to exchange.
+
+    Parameters
+    ----------
+    a, b
+        Scores of each side.
+    units_a, units_b
+        The unit of each score from 0 to `count` - 1, shape (scores,).
+
+    Notes
+    -----
+    The features are, for each side, how many scores each of the different scores has; both distribution functions
+    follow from their totals.
+    """
+    sides = _known(a, units_a), _known(b, units_b)
+    points, places = np.unique(np.concatenate([scores for scores, _ in sides]), return_inverse=True)
+    places[len(sides[0][0]) :] += len(points)
+    rows = np.concatenate([units for _, units in sides])
+    sums = sparse.csr_array((np.ones(len(rows)), (rows, places)), shape=(count, 2 * len(points)))
+    exchange = np.concatenate([len(points) + np.arange(len(points)), np.arange(len(points))]).astype(np.intp)
+    return SparseSums(sums, partial(_wasserstein, steps=np.diff(points)), _reason, exchange)
+
+
+def wcsp_sums(
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    units_a: NDArray[np.intp],
+    units_b: NDArray[np.intp],
+    count: int,
+    *,
+    threshold: float = THRESHOLD,
+    variant: Variant | None = None,
+) -> SparseSums:
+    """`wcsp` as a metric over units, with the two sides to exchange; parameters as for `scsp_sums`."""
+    columns = []
+    for scores, units in (_known(a, units_a), _known(b, units_b)):
+        above = scores > threshold
+        columns += [np.bincount(units[~above], minlength=count), np.bincount(units[above], minlength=count)]
+    sums = sparse.csr_array(np.stack(columns, axis=1).astype(np.float64))
+    exchange = np.array([2, 3, 0, 1], dtype=np.intp)
+    return SparseSums(sums, _signed if variant == "langfair" else _absolute, _reason, exchange)
+
+
+def _known(scores: ArrayLike, units: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    scores = np.asarray(scores, dtype=np.float64)
+    if np.isinf(scores).any():
+        raise ValueError("a sentiment score is infinite; scores are numbers in [0, 1], or NaN where there is none")
+    known = ~np.isnan(scores)
+    return scores[known], units[known]
+
+
+def _one_unit(
+    a: ArrayLike, b: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp], NDArray[np.intp], int]:
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    return first, second, np.zeros(len(first), dtype=np.intp), np.zeros(len(second), dtype=np.intp), 1
+
+
+def _distributions(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of each side's scores up to each point, shape (..., 2, points); NaN for a side without any."""
+    counts = np.cumsum(totals.reshape(*totals.shape[:-1], 2, -1), axis=-1)
+    with np.errstate(invalid="ignore"):
+        shares: NDArray[np.float64] = counts / counts[..., -1:]
+    return shares
+
+
+def _wasserstein(totals: NDArray[np.float64], steps: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not totals.shape[-1]:
+        return np.full(totals.shape[:-1], np.nan)
+    shares = _distributions(totals)
+    gaps = np.abs(shares[..., 0, :] - shares[..., 1, :])
+    distance: NDArray[np.float64] = gaps[..., :-1] @ steps
+    return np.where(np.isnan(gaps[..., -1]), np.nan, distance)
+
+
+def _signed(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    below = _distributions(totals)[..., 0]
+    gap: NDArray[np.float64] = below[..., 1] - below[..., 0]
+    return gap
+
+
+def _absolute(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.abs(_signed(totals))
+
+
+def _reason(totals: NDArray[np.float64]) -> str:
+    half = len(totals) // 2
+    return f"no response of the {'second' if totals[:half].sum() else 'first'} side has a sentiment score"
