@@ -14,8 +14,8 @@ An item absent from :math:`R_2` ranks after all that are present. SERP-K is the 
 :math:`\psi(2,1)`, PRAG-K that of :math:`\eta(1,2)` and :math:`\eta(2,1)`, so all three are symmetric. Higher is fairer.
 Jaccard-K and SERP-K are in [0, 1], 1 for equal lists (SERP-K also for the same items in another order). PRAG-K is in
 [0, (K - 1) / (2 (K + 1))], because only K (K - 1) / 2 pairs are ordered while the divisor is K (K + 1): equal lists of
-10 give 9/22 = 0.409. `normalise=True` divides by that bound, so that equal lists give 1; lists that differ in their last
-item only do, too, as the last one comes after all others wherever it is from.
+10 give 9/22 = 0.409. `normalise=True` divides by that bound, so that equal lists give 1, as do lists that
+differ in their last item only, because it comes after all others wherever it is from.
 
 Source: arXiv 2407.10853, after Zhang and others, *Is ChatGPT Fair for Recommendation?*, RecSys 2023, and Tomlein and
 others, *An Audit of Misinformation Filter Bubbles on YouTube*, RecSys 2021.
