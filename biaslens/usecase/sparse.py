@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,25 @@ class SparseSums:
         return np.concatenate(found) if found else np.zeros(0)
 
 
-def stacked(parts: Sequence[SparseSums]) -> SparseSums:
-    """One metric over the units of several parts of the data, which are read one after the other."""
-    return replace(parts[0], sums=sparse.csr_array(sparse.vstack([part.sums for part in parts])))
+class _HasSums(Protocol):
+    @property
+    def sums(self) -> sparse.csr_array:
+        """What each unit adds."""
+
+
+Part = TypeVar("Part", bound=_HasSums)
+
+
+def stacked(parts: Sequence[Part]) -> Part:
+    """One metric of several parts of the data with units of their own, as when texts are read in chunks."""
+    together = sparse.csr_array(sparse.vstack([part.sums for part in parts]))
+    return cast(Part, replace(cast(Any, parts[0]), sums=together))
+
+
+def added(parts: Iterable[Part]) -> Part:
+    """One metric of several parts of the data with the same units, as when responses to a prompt lie far apart."""
+    first, *others = parts
+    together = first.sums.copy()
+    for part in others:
+        together += part.sums
+    return cast(Part, replace(cast(Any, first), sums=together))

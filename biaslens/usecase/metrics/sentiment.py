@@ -141,7 +141,7 @@ def wcsp_sums(
     columns = []
     for scores, units in (_known(a, units_a), _known(b, units_b)):
         above = scores > threshold
-        columns += [np.bincount(units[~above], minlength=count), np.bincount(units[above], minlength=count)]
+        columns += [np.bincount(units[above], minlength=count), np.bincount(units[~above], minlength=count)]
     sums = sparse.csr_array(np.stack(columns, axis=1).astype(np.float64))
     exchange = np.array([2, 3, 0, 1], dtype=np.intp)
     return SparseSums(sums, _signed if variant == "langfair" else _absolute, _reason, exchange)
@@ -180,8 +180,8 @@ def _wasserstein(totals: NDArray[np.float64], steps: NDArray[np.float64]) -> NDA
 
 
 def _signed(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    below = _distributions(totals)[..., 0]
-    gap: NDArray[np.float64] = below[..., 1] - below[..., 0]
+    above = _distributions(totals)[..., 0]
+    gap: NDArray[np.float64] = above[..., 0] - above[..., 1]
     return gap
 
 
