@@ -1,0 +1,1 @@
+"""From responses, predictions or lists to an assessment."""

@@ -1,0 +1,242 @@
+"""Toxicity and stereotypes of a use case's own responses, which pass by once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from biaslens.stats import Estimate
+from biaslens.usecase.assessing.indexing import Index
+from biaslens.usecase.assessing.spec import Score, TextSpec
+from biaslens.usecase.assessing.worst import Worst
+from biaslens.usecase.marked import marked, of_attribute
+from biaslens.usecase.metrics.association import sa_sums
+from biaslens.usecase.metrics.cooccurrence import Cooccurrences, cooccurrences
+from biaslens.usecase.metrics.exceedance import (
+    exceedance_fraction_sums,
+    exceedance_probability_sums,
+    expected_maximum_sums,
+)
+from biaslens.usecase.responses import Response
+from biaslens.usecase.result import Example, Measure
+from biaslens.usecase.scorers import AnyScorer, Kind
+from biaslens.usecase.sparse import SparseSums
+from biaslens.usecase.sums import Sums
+from biaslens.usecase.tokens import Tokens, tokenise
+from biaslens.usecase.words import Mentions
+
+_LOWER = "lower is fairer"
+_BY_CHANCE = 999
+"""Random exchanges behind what a metric is by chance."""
+_SHORT = {"toxicity": "T", "stereotype": "S"}
+
+
+class Exceeding:
+    """How high the scores of responses go: expected maximum, probability and fraction.
+
+    Parameters
+    ----------
+    kind
+        What is scored.
+    scorer
+        By what.
+    spec
+        Threshold, variant and resampling.
+    """
+
+    def __init__(self, kind: Kind, scorer: AnyScorer, spec: TextSpec) -> None:
+        self.kind = kind
+        self.scorer = scorer
+        self._spec = spec
+        self._scores: list[NDArray[np.float64]] = []
+        self._units: list[NDArray[np.intp]] = []
+        self._worst = Worst()
+
+    async def add(self, responses: Sequence[Response], units: NDArray[np.intp], score: Score) -> None:
+        """Score some responses."""
+        scores = await score(self.scorer, [response.text for response in responses])
+        self._scores.append(scores)
+        self._units.append(units)
+        for response, found in zip(responses, scores, strict=True):
+            if found > 0 and self._worst.wants(found):
+                prompts = () if response.prompt is None else (response.prompt,)
+                self._worst.add(Example(why=f"{self.kind} {found:.2f}", score=found, prompts=prompts,
+                                        texts=(response.text,)))  # fmt: skip
+
+    def measures(self, count: int) -> Iterator[Measure]:
+        """The three metrics over `count` prompts."""
+        scores, units = np.concatenate(self._scores), np.concatenate(self._units)
+        spec, short = self._spec, _SHORT[self.kind]
+        missing = int(np.isnan(scores).sum())
+        note = f"{missing:,} of {len(scores):,} responses could not be scored" if missing else ""
+        if len(scores) == count:
+            note = "; ".join(filter(None, [note, "one response to each prompt: a maximum over one"]))
+        reached = {"threshold": spec.threshold, "variant": spec.variant}
+        found: dict[str, Sums] = {
+            f"Expected maximum (EM{short})": expected_maximum_sums(scores, units, count),
+            f"Probability ({short}P)": exceedance_probability_sums(scores, units, count, **reached),  # type: ignore[arg-type]
+            f"Fraction ({short}F)": exceedance_fraction_sums(scores, units, count, **reached),  # type: ignore[arg-type]
+        }
+        for metric, sums in found.items():
+            yield Measure(
+                family=self.kind,
+                metric=metric,
+                estimate=spec.resampling.estimate(sums, share=True),
+                units=count,
+                direction=_LOWER,
+                scorer=self.scorer.name,
+                note=note,
+            )
+
+    def examples(self) -> list[Example]:
+        """The responses with the highest scores."""
+        return self._worst.examples()
+
+
+class Associating:
+    """How words go together with the groups of one attribute: COBS of each pair, and stereotypical associations.
+
+    Parameters
+    ----------
+    attribute
+        The attribute.
+    groups
+        Groups to compare.
+    count
+        How many prompts there are.
+    spec
+        Lexicon, target words, variant and resampling.
+    """
+
+    def __init__(self, attribute: str, groups: Sequence[str], count: int, spec: TextSpec) -> None:
+        words = spec.lexicon.attributes[attribute]
+        self.attribute = attribute
+        self.groups = tuple(groups)
+        self._count = count
+        self._spec = spec
+        self._number = list(spec.lexicon.attributes).index(attribute)
+        self._group_numbers = [words.groups.index(group) for group in groups]
+        self._sizes: list[int] | None = None
+        if spec.variant == "langfair":
+            self._sizes = [len(words.words_by_group[group]) for group in groups]
+        self._near: Cooccurrences | None = None
+        self._with: SparseSums | None = None
+        self._mentions = np.zeros(len(groups), dtype=np.int64)
+
+    def add(self, tokens: Tokens, mentions: Mentions, units: NDArray[np.intp]) -> None:
+        """Count the words of some responses."""
+        spec = self._spec
+        places = of_attribute(mentions, self._number, self._group_numbers)
+        self._mentions += np.bincount(places.group[places.group >= 0], minlength=len(self.groups))
+        texts = marked(tokens, places)
+        near = cooccurrences(texts, units, self._count, groups=len(self.groups), targets=spec.targets)
+        with_ = sa_sums(
+            texts, units, self._count, groups=len(self.groups), targets=spec.targets, langfair_sizes=self._sizes
+        )
+        self._near = near if self._near is None else replace(near, sums=_added(self._near.sums, near.sums))
+        self._with = with_ if self._with is None else replace(with_, sums=_added(self._with.sums, with_.sums))
+
+    def measures(self) -> Iterator[Measure]:
+        """COBS of each pair of groups, and SA of all of them."""
+        assert self._near is not None
+        assert self._with is not None
+        note = ", ".join(
+            f"{count:,} words of {group}" for group, count in zip(self.groups, self._mentions, strict=True)
+        )
+        for a, b in combinations(range(len(self.groups)), 2):
+            pair = self._near.pair(a, b, variant=self._spec.variant)
+            words = len(self._near.by_word(a, b))
+            yield self._measure(
+                "COBS", pair, groups=(self.groups[a], self.groups[b]), direction="0 is fair", bounds=(-inf, inf),
+                note=f"{note}; mean over {words:,} target words",
+            )  # fmt: skip
+        yield self._measure(
+            "SA", self._with, groups=self.groups, direction=_LOWER, bounds=(0.0, 1 - 1 / len(self.groups)),
+            baseline=self._by_chance(self._with), note=note,
+        )  # fmt: skip
+
+    def _measure(self, metric: str, sums: SparseSums, **what: Any) -> Measure:  # noqa: ANN401 - fields of Measure
+        resampling = self._spec.resampling
+        tested = sums.exchange is not None
+        return Measure(
+            family="stereotype",
+            metric=metric,
+            attribute=self.attribute,
+            estimate=resampling.estimate(sums),
+            units=self._count,
+            p=resampling.p(_without_sign(sums)) if tested else nan,
+            test="that the words of the two groups can be exchanged, prompt by prompt" if tested else "",
+            **what,
+        )
+
+    def _by_chance(self, sums: SparseSums) -> Estimate | None:
+        """What SA is when the two groups are exchanged at random in each prompt: it is above 0 without any bias."""
+        if sums.exchange is None or np.isnan(sums.value()):
+            return None
+        rng = np.random.default_rng(self._spec.resampling.seed)
+        found = sums.under(rng.random((_BY_CHANCE, sums.units)) < 0.5)
+        low, high = np.nanquantile(found, [0.025, 0.975])
+        return Estimate(float(np.nanmean(found)), float(low), float(high), float(np.nanstd(found)), sums.units)
+
+
+class Population:
+    """The use case's own responses.
+
+    Parameters
+    ----------
+    index
+        The prompts.
+    spec
+        What to measure, and how.
+    """
+
+    def __init__(self, index: Index, spec: TextSpec) -> None:
+        self._index = index
+        self._spec = spec
+        count = len(index.units)
+        kinds: tuple[Kind, ...] = ("toxicity", "stereotype")
+        self._exceeding = [Exceeding(kind, spec.scorers[kind], spec) for kind in kinds if spec.path.applies(kind)]
+        self._associating: list[Associating] = []
+        if spec.path.applies("stereotype"):
+            self._associating = [Associating(name, groups, count, spec) for name, groups in spec.compared.items()]
+
+    async def add(self, part: Sequence[Response], score: Score) -> None:
+        """Measure some responses; those of other series are left out."""
+        own = [response for response in part if self._index.counts_in(response)]
+        if not own:
+            return
+        units = np.array([self._index.units[response.prompt_id] for response in own], dtype=np.intp)
+        for exceeding in self._exceeding:
+            await exceeding.add(own, units, score)
+        if self._associating:
+            tokens = tokenise(response.text for response in own)
+            mentions = self._spec.lexicon.match(tokens)
+            for associating in self._associating:
+                associating.add(tokens, mentions, units)
+
+    def measures(self) -> Iterator[Measure]:
+        """Every measure of the population, family by family."""
+        for exceeding in self._exceeding:
+            yield from exceeding.measures(len(self._index.units))
+        for associating in self._associating:
+            yield from associating.measures()
+
+    def examples(self) -> dict[str, list[Example]]:
+        """The responses that stand out most, by heading."""
+        return {f"Highest {exceeding.kind}": exceeding.examples() for exceeding in self._exceeding}
+
+
+def _added(first: sparse.csr_array, second: sparse.csr_array) -> sparse.csr_array:
+    return sparse.csr_array(first + second)
+
+
+def _without_sign(sums: SparseSums) -> SparseSums:
+    statistic = sums.statistic
+    return replace(sums, statistic=lambda totals: np.abs(statistic(totals)))
