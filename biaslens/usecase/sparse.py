@@ -103,7 +103,5 @@ def stacked(parts: Sequence[Part]) -> Part:
 def added(parts: Iterable[Part]) -> Part:
     """One metric of several parts of the data with the same units, as when responses to a prompt lie far apart."""
     first, *others = parts
-    together = first.sums.copy()
-    for part in others:
-        together += part.sums
-    return cast(Part, replace(cast(Any, first), sums=together))
+    together = sum((part.sums for part in others), start=first.sums)
+    return cast(Part, replace(cast(Any, first), sums=sparse.csr_array(together)))
