@@ -185,12 +185,12 @@ def _similarity(opposed: Opposed, metric: str, similar: Similar, bounds: tuple[f
         direction="higher is fairer",
         bounds=bounds,
         baseline=baseline,
-        p=resampling.p(_gap(across, within, units, count)) if len(units) else nan,
+        p=resampling.p(gap_of(across, within, units, count)) if len(units) else nan,
         test=TEST,
     )
 
 
-def _gap(across: NDArray[np.float64], within: NDArray[np.float64], units: Rows, count: int) -> SwappedSums:
+def gap_of(across: NDArray[np.float64], within: NDArray[np.float64], units: Rows, count: int) -> SwappedSums:
     """How much less alike the groups are than a group is to itself; exchanged is which response is the group's own."""
     known = ~(np.isnan(across) | np.isnan(within))
     units = units[known]
@@ -214,7 +214,7 @@ async def _sentiments(opposed: Opposed, score: Score, worst: Worst) -> list[Meas
     for index, gap in enumerate(np.abs(first - second)):
         if worst.wants(gap):
             worst.add(opposed.example(index, gap, f"sentiment {first[index]:.2f} and {second[index]:.2f}"))
-    a, b, again = triple
+    a, _, again = triple
     units, count, few = pairs.triples.units, pairs.count, spec.threshold
     signed = spec.variant == "langfair"
     there = len(units) > 0

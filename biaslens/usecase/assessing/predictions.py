@@ -1,0 +1,132 @@
+"""Assess a classifier's predictions: parity of every two groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from biaslens.errors import InputError
+from biaslens.usecase.assessing.measuring import Resampling, corrected
+from biaslens.usecase.framework import Path
+from biaslens.usecase.metrics.classification import pairwise_gaps, parity_sums
+from biaslens.usecase.metrics.conditional import clustered_permutation_p
+from biaslens.usecase.metrics.rates import ASSISTIVE, PUNITIVE, REPRESENTATION, Parity, count_rows
+from biaslens.usecase.resampling import GAP, RATIO
+from biaslens.usecase.result import Measure
+
+PARITIES = {"representation": REPRESENTATION, "misses": ASSISTIVE, "false alarms": PUNITIVE}
+"""Metrics of each family of classification."""
+
+_NAMES = {
+    Parity.DP: "Demographic parity (DP)",
+    Parity.FNRD: "False negative rate (FNRD)",
+    Parity.FORD: "False omission rate (FORD)",
+    Parity.FPRD: "False positive rate (FPRD)",
+    Parity.FDRD: "False discovery rate (FDRD)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predictions:
+    """A classifier's predictions, all values as text.
+
+    Parameters
+    ----------
+    column
+        What the groups are: "sex".
+    group, prediction
+        Of each row.
+    label
+        The truth, of each row; None where it is not known.
+    cluster
+        What rows belong to, such as a person; None where each stands alone.
+    left_out
+        Rows without a group, label or prediction.
+    """
+
+    column: str
+    group: Sequence[str]
+    prediction: Sequence[str]
+    label: Sequence[str] | None = None
+    cluster: Sequence[str] | None = None
+    left_out: int = 0
+
+
+def classification_measures(
+    rows: Predictions, path: Path, *, positives: Sequence[str], resampling: Resampling
+) -> list[Measure]:
+    """Parity of every two groups: difference and ratio of each rate that applies, for each class that counts.
+
+    Raises
+    ------
+    InputError
+        When labels are needed and missing, or a class does not occur.
+    """
+    found: list[Measure] = []
+    for family, parities in PARITIES.items():
+        if not path.applies(family):
+            continue
+        for positive in positives:
+            for parity in parities:
+                try:
+                    found += _parity(rows, family, parity, positive, resampling, several=len(positives) > 1)
+                except ValueError as error:
+                    raise InputError(str(error)) from None
+    return corrected(found)
+
+
+def _parity(
+    rows: Predictions, family: str, parity: Parity, positive: str, resampling: Resampling, *, several: bool
+) -> Iterator[Measure]:
+    given = (parity, rows.group, rows.label, rows.prediction)
+    name = _NAMES[parity] + (f", {positive}" if several else "")
+    for gap in pairwise_gaps(*given, positive=positive):
+        pair = (gap.first.group, gap.second.group)
+        options = {"positive": positive, "groups": pair, "directed": True, "cluster": rows.cluster}
+        units = _units(rows, pair)
+        rates = "; ".join(f"{one.group}: {one.numerator:,} of {one.denominator:,}" for one in (gap.first, gap.second))
+        common = {
+            "family": family,
+            "attribute": rows.column,
+            "groups": tuple(map(str, pair)),
+            "units": units,
+            "unit": "rows" if rows.cluster is None else "clusters",
+        }
+        yield Measure(
+            metric=f"{name}, difference",
+            estimate=resampling.estimate(parity_sums(*given, **options), fold=GAP),  # type: ignore[arg-type]
+            direction="lower is fairer",
+            p=_p(rows, parity, positive, pair) if rows.cluster is not None else float(gap.p),
+            test="that the rate does not depend on the group (groups exchanged, all counts kept)",
+            note=rates,
+            **common,  # type: ignore[arg-type]
+        )
+        yield Measure(
+            metric=f"{name}, ratio",
+            estimate=resampling.estimate(parity_sums(*given, **options, ratio=True), fold=RATIO),  # type: ignore[arg-type]
+            direction="1 is fair",
+            **common,  # type: ignore[arg-type]
+        )
+
+
+def _units(rows: Predictions, pair: tuple[object, object]) -> int:
+    if rows.cluster is None:
+        return sum(group in pair for group in rows.group)
+    return len({cluster for cluster, group in zip(rows.cluster, rows.group, strict=True) if group in pair})
+
+
+def _p(rows: Predictions, parity: Parity, positive: str, pair: tuple[object, object]) -> float:
+    """p-value where rows cluster; NaN where a cluster has rows of both groups, which then cannot be exchanged."""
+    assert rows.cluster is not None
+    counted = count_rows(parity, rows.group, rows.label, rows.prediction, positive=positive, groups=pair)
+    places: dict[str, int] = {}
+    kept = [index for index, group in enumerate(rows.group) if group in pair]
+    units = np.array([places.setdefault(rows.cluster[index], len(places)) for index in kept], dtype=np.intp)
+    group, above, below = (each[kept] for each in (counted.group, counted.numerator, counted.denominator))
+    second = np.bincount(units, group, len(places)) / np.bincount(units, minlength=len(places))
+    if not np.isin(second, (0.0, 1.0)).all():
+        return float("nan")
+    successes, trials = (np.bincount(units[one], minlength=len(places)) for one in (above, below))
+    return float(clustered_permutation_p(successes, trials, second == 1))
