@@ -88,7 +88,7 @@ def bootstrap(
     Simulated coverage of the 95 % interval with 20, 50 and 200 units: mean of exponential scores 93, 94 and 94 %; mean
     of scores from beta(0.5, 4) 92, 94 and 95 %; ratio of two sums, skewed, 92, 93 and 95 %; difference of two rates of
     0.4 and 0.2 94, 96 and 96 %; share of 0.05 98, 97 and 96 %; share of 0.05 of 25 responses a prompt that cluster
-    (intraclass correlation 0.33) 88, 92 and 94 %. Plain percentiles have 90, 90, 90, 92, 99 and 83 % with 20 units.
+    (intraclass correlation 0.33) 88, 92 and 94 %. Plain percentiles have 90, 90, 90, 92, 100 and 83 % with 20 units.
     A difference of small rates of small groups is covered worse, as a rate of 0 does not vary between rounds: 80 % for
     0.1 and 0.05 in two groups of 10, 90 % in groups of 25.
 
