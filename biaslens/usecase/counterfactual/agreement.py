@@ -1,0 +1,256 @@
+"""Verbs after "they": "she is" becomes "they are", "he walks and talks" becomes "they walk and talk"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaslens.usecase.counterfactual.tagger import tags
+from biaslens.usecase.words.context import BREAK
+from biaslens.usecase.words.grammar import grammar
+
+_IRREGULAR = {
+    "is": "are",
+    "was": "were",
+    "has": "have",
+    "does": "do",
+    "isn": "aren",
+    "wasn": "weren",
+    "hasn": "haven",
+    "doesn": "don",
+    "goes": "go",
+}
+_AUXILIARY = frozenset({"is", "was", "has", "does", "isn", "wasn", "hasn", "doesn"})
+_MODAL = frozenset(
+    {
+        "will",
+        "would",
+        "can",
+        "could",
+        "may",
+        "might",
+        "must",
+        "shall",
+        "should",
+        "won",
+        "wouldn",
+        "couldn",
+        "shouldn",
+        "can",
+        "d",
+        "ll",
+        "did",
+        "didn",
+        "had",
+        "hadn",
+    }
+)
+_ADVERBS = frozenset(
+    "always never often also still just usually now then sometimes both only even ever already soon rarely seldom probably really simply not first later once either perhaps maybe almost nearly currently frequently too".split()
+)
+_JOINS = frozenset({"and", "or", "but", "then", BREAK})
+_PARTICIPLES = frozenset(
+    "been got had gone done made taken come become begun seen known given written won lost left found spent grown shown worked lived always never just already recently".split()
+)
+_STATES = frozenset(
+    "tired interested bored worried excited married divorced retired engaged disabled qualified called named supposed allowed scared concerned experienced skilled gifted talented educated dressed "
+    "blessed pleased annoyed confused prepared required expected paid employed hired convinced related".split()
+)
+_NO_S = ("ss", "us", "is", "ous", "s's")
+
+
+def base(verb: str) -> str | None:
+    """The base form of a verb in the third person singular, in lower case; None where it is not in that form.
+
+    Examples
+    --------
+    >>> [base(verb) for verb in ("walks", "tries", "watches", "goes", "has", "can", "lies", "uses")]
+    ['walk', 'try', 'watch', 'go', 'have', None, 'lie', 'use']
+    """
+    if verb in _IRREGULAR:
+        return _IRREGULAR[verb]
+    if not verb.endswith("s") or len(verb) < 4 or verb.endswith(_NO_S):
+        return None
+    if verb.endswith("ies"):
+        return f"{verb[:-3]}y" if len(verb) > 4 else verb[:-1]
+    if verb.endswith(("sses", "shes", "ches", "xes", "zzes")) and verb not in {"aches"}:
+        return verb[:-2]
+    return verb[:-1]
+
+
+def agree(words: Sequence[str], spelled: Sequence[str], place: int) -> Iterator[tuple[int, str]]:
+    """Verbs to change where the pronoun at `place` becomes "they": their places, and their new forms.
+
+    Parameters
+    ----------
+    words, spelled
+        The words of the text, in lower case and as they are spelled, with breaks.
+    place
+        Where "she" or "he" stands as a subject.
+    """
+    yield from _inverted(words, place)
+    verb = _first_verb(words, place + 1)
+    if verb is None:
+        return
+    if words[verb] == "s" and verb == place + 1:
+        yield verb, _contracted(words, spelled, verb)
+    elif (changed := base(words[verb])) is not None and _is_verb(words, spelled, verb, sure=verb == place + 1):
+        yield verb, changed
+    elif words[verb] not in _MODAL and changed is None and not _past(words[verb]):
+        return
+    if words[verb] in _MODAL:
+        return
+    yield from _joined(words, spelled, verb)
+
+
+def _inverted(words: Sequence[str], place: int) -> Iterator[tuple[int, str]]:
+    before = place - 1
+    while before >= 0 and words[before] in {"t", "not"}:
+        before -= 1
+    if before < 0:
+        return
+    if words[before] in _AUXILIARY and not _subject_before(words, before):
+        yield before, _IRREGULAR[words[before]]
+    elif words[before] == "s" and before > 0 and words[before - 1] in {"what", "where", "how", "who", "when", "why"}:
+        yield before, "'re"
+
+
+def _subject_before(words: Sequence[str], verb: int) -> bool:
+    """Whether the verb before the pronoun belongs to a subject before it: "the fact is he ..."."""
+    before = words[verb - 1] if verb else BREAK
+    return before not in {
+        BREAK,
+        "what",
+        "where",
+        "when",
+        "why",
+        "how",
+        "who",
+        "which",
+        "and",
+        "or",
+        "but",
+        "nor",
+        "neither",
+        "so",
+        "never",
+        "if",
+        "whom",
+        "than",
+        "as",
+        "then",
+        "if",
+        "because",
+        "than",
+        "or",
+        "well",
+        "please",
+    } and not (_question_phrase(words, verb))
+
+
+def _question_phrase(words: Sequence[str], verb: int) -> bool:
+    begin = verb
+    while begin > 0 and words[begin - 1] != BREAK:
+        begin -= 1
+    return words[begin] in {"what", "which", "whose", "how", "where", "when", "why", "who", "whom"} or (
+        begin + 1 < verb and words[begin + 1] in {"what", "which", "whose", "how"}
+    )
+
+
+def _first_verb(words: Sequence[str], place: int) -> int | None:
+    while place < len(words) and (
+        words[place] in _ADVERBS or (words[place].endswith("ly") and base(words[place]) is None)
+    ):
+        place += 1
+    return place if place < len(words) and words[place] != BREAK else None
+
+
+def _contracted(words: Sequence[str], spelled: Sequence[str], verb: int) -> str:
+    after = _first_verb(words, verb + 1)
+    if after is None:
+        return "'re"
+    word = words[after]
+    if word in _PARTICIPLES:
+        return "'ve"
+    if word.endswith("ed") and word not in _STATES and tags([*spelled[max(0, verb - 1) : after + 2], "."])[-3] != "AJ0":
+        following = words[after + 1] if after + 1 < len(words) else BREAK
+        return "'re" if following in {"by", BREAK, "to"} else "'ve"
+    return "'re"
+
+
+def _past(word: str) -> bool:
+    return word.endswith("ed") or word in grammar().verbs
+
+
+def _is_verb(words: Sequence[str], spelled: Sequence[str], place: int, *, sure: bool) -> bool:
+    if words[place] in _IRREGULAR or sure:
+        return True
+    return _tag(words, spelled, place) == "VVZ"
+
+
+def _tag(words: Sequence[str], spelled: Sequence[str], place: int) -> str:
+    begin = place
+    while begin > 0 and place - begin < 8 and words[begin - 1] != BREAK:
+        begin -= 1
+    end = place + 1
+    while end < len(words) and end - place < 4 and words[end] != BREAK:
+        end += 1
+    return tags([*spelled[begin:end], "."])[place - begin]
+
+
+_SUBJECTS = frozenset({"i", "you", "he", "she", "it", "we", "they", "who", "which", "that", "this", "there", "what"})
+
+
+def _joined(words: Sequence[str], spelled: Sequence[str], verb: int) -> Iterator[tuple[int, str]]:
+    """Further verbs of the same subject: behind "and", "or", "but" or a comma, up to the next subject."""
+    place = last = verb
+    while place + 1 < len(words):
+        place += 1
+        word = words[place]
+        if word in _SUBJECTS or (word == BREAK and _sentence_ends(spelled, place)):
+            return
+        if word not in _JOINS:
+            continue
+        following = _first_verb(words, place + 1)
+        if following is None:
+            continue
+        if words[following] in _JOINS:
+            continue
+        changed = base(words[following])
+        if changed is None:
+            continue
+        direct = place == last + 1
+        if direct or words[following] in _IRREGULAR or _looks_like_verb(words, spelled, following):
+            yield following, changed
+            last = following
+        place = following
+
+
+def _sentence_ends(spelled: Sequence[str], place: int) -> bool:
+    return spelled[place] == "."
+
+
+def _looks_like_verb(words: Sequence[str], spelled: Sequence[str], place: int) -> bool:
+    after = words[place + 1] if place + 1 < len(words) else BREAK
+    if after in {
+        "a",
+        "an",
+        "the",
+        "his",
+        "her",
+        "their",
+        "my",
+        "your",
+        "our",
+        "to",
+        "him",
+        "them",
+        "that",
+        "it",
+        "every",
+        "at",
+        "with",
+        "as",
+        "about",
+    }:
+        return _tag(words, spelled, place) == "VVZ" or after in {"a", "an", "the", "his", "her", "their", "him", "them"}
+    return _tag(words, spelled, place) == "VVZ"

@@ -1,0 +1,309 @@
+"""Setting every word of an attribute in a text to one group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from biaslens.errors import InputError
+from biaslens.usecase.counterfactual.agreement import agree
+from biaslens.usecase.counterfactual.article import article
+from biaslens.usecase.counterfactual.case import cased
+from biaslens.usecase.counterfactual.marked import Marked
+from biaslens.usecase.counterfactual.pronouns import decide
+from biaslens.usecase.words import AttributeWords, Lexicon
+from biaslens.usecase.words.context import BREAK, holds
+from biaslens.usecase.words.lexicon import Mentions, Reading
+from biaslens.usecase.words.spoken import Spoken
+
+_ARTICLE = re.compile(r"(?<!\w)(an?)(\s+[\"'“‘(*]*)$", re.IGNORECASE)
+_WORD = re.compile(r"[\"'“‘(*]*([^\W_][\w'’-]*(?:\s+\w+)?)")
+_JOIN = re.compile(r"\s*(?:/|\bor\b|\band\b)\s*", re.IGNORECASE)
+_BEGINS = re.compile(r"(?:^|[.!?:\n]|[\"“])[\s\"'“‘(*\-]*$")
+_PRONOUNS = frozenset({"subject", "object", "determiner", "possessive", "reflexive"})
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """One word or phrase of the original, from character `start` to `end`, and what takes its place."""
+
+    before: str
+    after: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A text that names one group only.
+
+    Parameters
+    ----------
+    text
+        The text.
+    swaps
+        Words of the attribute that were replaced, in the order of the text; "" as `after` where one was dropped. Verbs
+        and articles that follow them are changed, too, and not listed.
+    notes
+        What is uncertain, or could not be replaced.
+    """
+
+    text: str
+    swaps: tuple[Swap, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def swapped(self) -> str:
+        """The swaps in one line: "his -> her; Mr -> Ms", each once."""
+        return "; ".join(dict.fromkeys(f"{swap.before.strip()} -> {swap.after or '(dropped)'}" for swap in self.swaps))
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """A mention of the attribute: its words, characters, and what it is."""
+
+    first: int
+    last: int
+    start: int
+    end: int
+    group: str
+    reading: Reading
+
+
+@dataclass(slots=True)
+class _Edit:
+    start: int
+    end: int
+    text: str
+    before: str = ""
+    kind: str = ""
+
+
+def substitute(text: str, attribute: AttributeWords, group: str, lexicon: Lexicon) -> Variant:
+    """Set every word of an attribute in a text to one group.
+
+    Words of the group itself stay as they are, so that substituting twice is the same as once. Case is kept, and "a" or
+    "an" before a changed word follows its sound. Where a form is missing for the group, the word stays, with a note.
+
+    Parameters
+    ----------
+    text
+        Any text.
+    attribute
+        The attribute; one of those of the lexicon.
+    group
+        One of its groups.
+    lexicon
+        Where words are looked up.
+
+    Raises
+    ------
+    InputError
+        When the attribute has no such group, or the lexicon no such attribute.
+
+    Examples
+    --------
+    >>> from biaslens.usecase.words import load_words
+    >>> lexicon = load_words(["gender"])
+    >>> gender = lexicon.attributes["gender"]
+    >>> substitute("He told his wife.", gender, "male", lexicon).text
+    'He told his husband.'
+    >>> substitute("She is a waitress; the tip is hers.", gender, "neutral", lexicon).text
+    'They are a server; the tip is theirs.'
+    """
+    if group not in attribute.groups:
+        raise InputError(f"{attribute.name} has no group {group!r}; there are: {', '.join(attribute.groups)}")
+    if attribute.name not in lexicon.attributes:
+        raise InputError(f"the lexicon has no words of {attribute.name!r}; load them with it")
+    spoken = Spoken.of(text)
+    mentions = lexicon.match(spoken.tokens, prefer=attribute.name)
+    number = list(lexicon.attributes).index(attribute.name)
+    if not (mentions.attribute == number).any():
+        return Variant(text, (), ())
+    marked = Marked.of(spoken)
+    hits = _hits(spoken, marked, mentions, number, attribute, lexicon)
+    notes: list[str] = []
+    edits: list[_Edit] = []
+    for hit in hits:
+        if hit.group != group:
+            edits += _replaced(hit, spoken, marked, attribute, group, notes)
+        elif (start := _with_s(text, hit.start, hit.reading.row.kind)) < hit.start:
+            edits.append(_Edit(start, hit.end, text[hit.start : hit.end], text[start : hit.end], "word"))
+    edits = _collapsed(hits, edits, spoken)
+    swaps = tuple(
+        Swap(e.before, e.text if e.kind == "word" else "", e.start, e.start + len(e.before))
+        for e in edits
+        if e.kind.startswith("word")
+    )
+    return Variant(_written(text, edits), swaps, tuple(dict.fromkeys(notes)))
+
+
+def _hits(
+    spoken: Spoken, marked: Marked, mentions: Mentions, number: int, attribute: AttributeWords, lexicon: Lexicon
+) -> list[_Hit]:
+    hits = []
+    for token, length, of, group in zip(
+        mentions.token.tolist(),
+        mentions.length.tolist(),
+        mentions.attribute.tolist(),
+        mentions.group.tolist(),
+        strict=True,
+    ):
+        if of != number:
+            continue
+        start, end = spoken.span(token, token + length)
+        readings = [
+            reading
+            for reading in lexicon.readings(spoken.words[token : token + length])
+            if (reading.attribute, reading.group) == (of, group)
+        ]
+        place = marked.places[token]
+        behind = marked.places[token + length - 1] + 1
+        low, high = max(0, place - 12), behind + 12
+        window = marked.words[low:high]
+        chosen = [r for r in readings if holds(r.rule, window, place - low, behind - low, r.context)] or _by_words(
+            readings, spoken, token, length
+        )
+        hits.append(_Hit(token, token + length - 1, start, end, attribute.groups[group], chosen[0]))
+    return hits
+
+
+def _by_words(readings: Sequence[Reading], spoken: Spoken, token: int, length: int) -> list[Reading]:
+    """Readings by the words alone, where punctuation speaks against all of them."""
+    low = max(0, token - 12)
+    window = spoken.words[low : token + length + 12]
+    start = token - low
+    return [r for r in readings if holds(r.rule, window, start, start + length, r.context)] or list(readings)
+
+
+def _replaced(
+    hit: _Hit, spoken: Spoken, marked: Marked, attribute: AttributeWords, group: str, notes: list[str]
+) -> list[_Edit]:
+    before = spoken.text[hit.start : hit.end]
+    row = hit.reading.row
+    place = marked.places[hit.first]
+    if row.kind in _PRONOUNS and before.lower() in {"her", "his"}:
+        decision = decide(marked.words, marked.spelled, place)
+        if not decision.sure:
+            notes.append(f'"{before}" may be read in two ways')
+        kind = "determiner" if decision.determiner else ("object" if before.lower() == "her" else "possessive")
+        row = next((other for other in attribute.rows if other.kind == kind), row)
+    form = row.written.get(group)
+    if form is None:
+        notes.append(f'"{before}" has no form for {group}')
+        return []
+    start, end = hit.start, hit.end
+    if form == "":
+        if _hyphenated(spoken.text, start, end):
+            notes.append(f'"{before}" cannot be dropped beside a hyphen')
+            return []
+        return [_dropped(spoken.text, start, end)]
+    listed = _listed(row.recognised.get(hit.group, ()), before)
+    begins = bool(_BEGINS.search(spoken.text[max(0, start - 20) : start]))
+    start = _with_s(spoken.text, start, row.kind)
+    edits = [_Edit(start, end, cased(form, before, listed, begins=begins), spoken.text[start:end], "word")]
+    if row.kind == "subject" and group == attribute.neutral:
+        edits += _agreeing(spoken, marked, place)
+    return edits
+
+
+def _with_s(text: str, start: int, kind: str) -> int:
+    """Where "s/he" or "(s)he" begins."""
+    if kind == "subject":
+        for written in ("(s)", "s/"):
+            begin = start - len(written)
+            if begin >= 0 and text[begin:start].lower() == written and not text[max(0, begin - 1) : begin].isalnum():
+                return begin
+    return start
+
+
+def _listed(forms: Iterable[str], before: str) -> str:
+    plain = re.sub(r"[\W_]+", " ", before).casefold()
+    for form in forms:
+        if re.sub(r"[\W_]+", " ", form).casefold() == plain:
+            return form
+    return before.lower()
+
+
+def _hyphenated(text: str, start: int, end: int) -> bool:
+    return text[end : end + 1] == "-" or text[max(0, start - 1) : start] == "-"
+
+
+def _dropped(text: str, start: int, end: int) -> _Edit:
+    space = re.compile(r"\s*").match(text, end)
+    until = space.end() if space else end
+    upper = text[start].isupper() and bool(_BEGINS.search(text[max(0, start - 20) : start])) and until < len(text)
+    if upper:
+        return _Edit(start, until + 1, text[until].upper(), text[start:end], "word-dropped")
+    return _Edit(start, until, "", text[start:end], "word-dropped")
+
+
+def _agreeing(spoken: Spoken, marked: Marked, place: int) -> list[_Edit]:
+    edits = []
+    for verb, form in agree(marked.words, marked.spelled, place):
+        start, end = spoken.spans[marked.origin[verb]]
+        before = spoken.text[start:end]
+        if form.startswith("'"):
+            start -= 1
+            apostrophe = spoken.text[start]
+            if marked.words[verb - 1] in {"what", "where", "how", "who", "when", "why"}:
+                form, apostrophe = " are", ""
+            edits.append(_Edit(start, end, apostrophe + form.removeprefix("'"), before, "verb"))
+            continue
+        edits.append(_Edit(start, end, cased(form, before, before.lower(), begins=False), before, "verb"))
+    return edits
+
+
+def _collapsed(hits: Sequence[_Hit], edits: list[_Edit], spoken: Spoken) -> list[_Edit]:
+    """Write "she" for "she or she", and "women" for "women and women"."""
+    by_start = {edit.end: edit for edit in edits if edit.kind.startswith("word")}
+    new: dict[int, str] = {}
+    for hit in hits:
+        edit = by_start.get(hit.end)
+        new[hit.end] = edit.text if edit else spoken.text[hit.start : hit.end]
+    removed: list[_Edit] = []
+    for left, right in zip(hits, hits[1:], strict=False):
+        gap = spoken.text[left.end : right.start]
+        if not _JOIN.fullmatch(gap) or new[left.end].casefold() != new[right.end].casefold() or not new[left.end]:
+            continue
+        if left.end not in by_start and right.end not in by_start:
+            continue
+        if "and" in gap.lower() and left.reading.row.kind in {"noun", "name", "title"}:
+            continue
+        edit = by_start.get(right.end)
+        if edit:
+            edits = [other for other in edits if other is not edit]
+        removed.append(_Edit(left.end, right.end, "", spoken.text[right.start : right.end], "word"))
+    return sorted(edits + removed, key=lambda edit: (edit.start, edit.end))
+
+
+def _written(text: str, edits: Sequence[_Edit]) -> str:
+    """Carry out edits, and set articles before them right."""
+    parts: list[str] = []
+    at = 0
+    pending: list[tuple[int, str, str]] = []
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if edit.start < at:
+            continue
+        gap = text[at : edit.start]
+        parts.append(gap)
+        if edit.kind.startswith("word"):
+            found = _ARTICLE.search(gap)
+            if found:
+                pending.append((len(parts) - 1, found[1], found[2]))
+        parts.append(edit.text)
+        at = edit.end
+    parts.append(text[at:])
+    for index, old, space in pending:
+        after = _WORD.match("".join(parts[index + 1 : index + 6]))
+        if after:
+            gap = parts[index]
+            parts[index] = gap[: len(gap) - len(old) - len(space)] + _same_case(article(after[1]), old) + space
+    return "".join(parts)
+
+
+def _same_case(new: str, old: str) -> str:
+    if old.isupper() and len(old) > 1:
+        return new.upper()
+    return new.capitalize() if old[0].isupper() else new
