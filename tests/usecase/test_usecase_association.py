@@ -52,7 +52,8 @@ def test_associations_of_three_groups_by_hand():
 def test_langfair_counts_targets_and_divides_by_the_length_of_lists():
     texts = ["She is a nurse and her nurse is tall.", "He is a nurse."]
     groups = {"women": ["she", "her"], "men": ["he", "him", "his", "himself"]}
-    # nurse: women 2 x 2 / 2 words = 2, men 1 x 1 / 4 words = 0.25: |2 / 2.25 - 1/2| = 0.38889. tall: women 1, men 0: 1/2.
+    # nurse: women 2 x 2 / 2 words = 2, men 1 x 1 / 4 words = 0.25: |2 / 2.25 - 1/2| = 0.38889.
+    # tall: women 1, men 0: 1/2.
     score = stereotypical_associations(texts, groups, targets=["nurse", "tall"], variant="langfair")
     assert score == pytest.approx((2 / 2.25 - 0.5 + 0.5) / 2, abs=1e-12)
     # The formula: nurse 2 and 1, tall 2 and 0.
