@@ -134,9 +134,9 @@ def of_attribute(mentions: Attributed, attribute: int, groups: Sequence[int]) ->
         Index within the attribute of each compared group, in the order of comparison.
     """
     kept = mentions.attribute == attribute
-    number = {group: index for index, group in enumerate(groups)}
-    group = np.array([number.get(int(each), OTHER) for each in mentions.group[kept]], dtype=np.int64)
-    return Places(mentions.token[kept], mentions.length[kept], group)
+    number = np.full(max([*groups, int(mentions.group.max(initial=-1))]) + 1, OTHER, dtype=np.int64)
+    number[list(groups)] = np.arange(len(groups))
+    return Places(mentions.token[kept], mentions.length[kept], number[mentions.group[kept]])
 
 
 def marked(tokens: Tokens, places: Places) -> Marked:
