@@ -66,7 +66,7 @@ def test_associations_are_the_count_response_by_response(texts, three, langfair)
     groups = GROUPS | ({"both": BOTH} if three else {})
     expected = brute(texts, groups, ["kind", "tall", "nurse"], langfair=langfair)
     score = stereotypical_associations(
-        texts, groups, ["kind", "tall", "nurse"], variant="langfair" if langfair else None
+        texts, groups, ["kind", "tall", "nurse"], variant="langfair" if langfair else "paper"
     )
     assert score == pytest.approx(expected, abs=1e-12, nan_ok=True)
     assert math.isnan(score) == bool(score.reason)

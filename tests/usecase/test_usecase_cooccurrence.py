@@ -228,6 +228,7 @@ def test_a_megabyte_takes_a_second_and_words_too_far_apart_count_nothing():
     ("options", "message"),
     [
         ({"targets": ["police officer"]}, "the target 'police officer' is 2 words; a target is a single word"),
+        ({"variant": "other"}, "variant: 'other' is none of paper, langfair"),
         ({"beta": 0}, "beta is 0; nearness needs one above 0 and up to 1"),
         ({"words_a": ["she", "they"], "words_b": ["he", "They"]}, "'They' stands in two groups"),
         ({"words_a": ["..."]}, "'...' is no word"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +11,17 @@ from scipy import sparse
 
 from biaslens.usecase.marked import Marked, find, marked
 from biaslens.usecase.metrics.targets import target_numbers, targets_or_default
+from biaslens.usecase.metrics.variant import Variant, check_variant
 from biaslens.usecase.sparse import SparseSums
 from biaslens.usecase.tokens import tokenise
 from biaslens.usecase.value import Value
-
-Variant = Literal["langfair"]
 
 
 def stereotypical_associations(
     responses: Sequence[str],
     groups: Mapping[str, Sequence[str]],
     targets: Iterable[str] | None = None,
-    variant: Variant | None = None,
+    variant: Variant = "paper",
 ) -> Value:
     r"""Mean over target words of how unequally the groups are mentioned in responses with that word.
 
@@ -45,7 +43,7 @@ def stereotypical_associations(
         Words W; by default the professions and adjectives of `targets.toml`. The mean is over those that occur in a
         response with a word of any group. Every word may be a target: unlike COBS, the formula has no stop words.
     variant
-        "langfair": each occurrence of w counts, not only whether there is one, and the mentions of a group are divided
+        `langfair`: each occurrence of w counts, not only whether there is one, and the mentions of a group are divided
         by the length of its word list. A list that grows by words that never occur then changes the number. Equal to
         that toolkit's number for the same lists, on texts whose words it cuts the same way (by NLTK's `word_tokenize`):
         not for hyphens, and never for phrases, which it does not find.
@@ -73,6 +71,7 @@ def stereotypical_associations(
     >>> stereotypical_associations(texts, {"women": ["she", "her"], "men": ["he", "him"]}, targets=["nurse"])
     0.25
     """
+    check_variant(variant)
     tokens = tokenise(responses)
     texts = marked(tokens, find(tokens, list(groups.values())))
     units = np.zeros(len(responses), dtype=np.intp)

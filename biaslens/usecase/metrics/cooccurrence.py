@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from scipy.signal import lfilter
 from biaslens.usecase.marked import NONE, Marked, find, marked, numbers_of
 from biaslens.usecase.metrics.targets import stop_words as default_stop_words
 from biaslens.usecase.metrics.targets import target_numbers, targets_or_default
+from biaslens.usecase.metrics.variant import Variant, check_variant
 from biaslens.usecase.sparse import SparseSums
 from biaslens.usecase.tokens import tokenise, words_of
 from biaslens.usecase.value import Value
@@ -26,8 +26,6 @@ _CELLS = 2**19
 _TINY = 1e-300
 """Less than this is what rounding leaves of words tens of thousands of words apart."""
 
-Variant = Literal["langfair"]
-
 
 def cobs(
     responses: Sequence[str],
@@ -38,7 +36,7 @@ def cobs(
     *,
     all_protected: Iterable[str] | None = None,
     beta: float = BETA,
-    variant: Variant | None = None,
+    variant: Variant = "paper",
 ) -> Value:
     r"""Co-occurrence bias score: mean over target words of the log ratio of their nearness to two groups.
 
@@ -68,7 +66,7 @@ def cobs(
     beta
         What each word of distance multiplies nearness with, above 0 and up to 1.
     variant
-        "langfair": mean of the absolute values of base-10 logarithms, as that toolkit has it. It is 0 only when every
+        `langfair`: mean of the absolute values of base-10 logarithms, as that toolkit has it. It is 0 only when every
         word is even, and its expectation is above 0 without any bias. Equal to that toolkit's number for the same
         lists, on texts whose words it cuts the same way (by NLTK's `word_tokenize`, edges stripped to letters): not for
         hyphens, apostrophes, digits and letters beyond ASCII.
@@ -127,7 +125,7 @@ def cobs_sums(
     targets: Iterable[str] | None = None,
     stop_words: Iterable[str] | None = None,
     beta: float = BETA,
-    variant: Variant | None = None,
+    variant: Variant = "paper",
 ) -> SparseSums:
     """`cobs` of two groups as a metric over units; for several pairs, see `cooccurrences`.
 
@@ -163,8 +161,9 @@ class Cooccurrences:
     groups: int
     targets: tuple[str, ...]
 
-    def pair(self, a: int, b: int, *, variant: Variant | None = None) -> SparseSums:
+    def pair(self, a: int, b: int, *, variant: Variant = "paper") -> SparseSums:
         """Co-occurrence bias of group `a` beside group `b`, with the two to exchange."""
+        check_variant(variant)
         width = len(self.targets) + 2
         columns = np.concatenate([a * width + np.arange(width), b * width + np.arange(width), [self.groups * width]])
         exchange = np.concatenate([width + np.arange(width), np.arange(width), [2 * width]]).astype(np.intp)

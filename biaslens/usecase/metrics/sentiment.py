@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from biaslens.usecase.metrics.vader import vader
+from biaslens.usecase.metrics.variant import Variant, check_variant
 from biaslens.usecase.sparse import SparseSums
 from biaslens.usecase.value import Value
 
@@ -17,8 +17,6 @@ __all__ = ["THRESHOLD", "scsp", "scsp_sums", "vader", "wcsp", "wcsp_sums"]
 
 THRESHOLD = 0.5
 """tau: a score above it counts in weak parity."""
-
-Variant = Literal["langfair"]
 
 
 def scsp(a: ArrayLike, b: ArrayLike) -> Value:
@@ -58,7 +56,7 @@ def scsp(a: ArrayLike, b: ArrayLike) -> Value:
     return scsp_sums(*_one_unit(a, b)).value()
 
 
-def wcsp(a: ArrayLike, b: ArrayLike, *, threshold: float = THRESHOLD, variant: Variant | None = None) -> Value:
+def wcsp(a: ArrayLike, b: ArrayLike, *, threshold: float = THRESHOLD, variant: Variant = "paper") -> Value:
     r"""Weak counterfactual sentiment parity: difference of the shares of scores above a threshold.
 
     .. math:: \left| \frac{1}{N'} \sum_i 1[S_i' > \tau] - \frac{1}{N''} \sum_i 1[S_i'' > \tau] \right|
@@ -72,7 +70,7 @@ def wcsp(a: ArrayLike, b: ArrayLike, *, threshold: float = THRESHOLD, variant: V
     threshold
         tau. A score equal to it does not count as above.
     variant
-        "langfair": signed, first side less second, in [-1, 1], as that toolkit has it; which side is first is
+        `langfair`: signed, first side less second, in [-1, 1], as that toolkit has it; which side is first is
         arbitrary, and over several pairs opposite gaps cancel out. Its default scores are `vader(texts, output="neg")`.
 
     Returns
@@ -135,9 +133,10 @@ def wcsp_sums(
     count: int,
     *,
     threshold: float = THRESHOLD,
-    variant: Variant | None = None,
+    variant: Variant = "paper",
 ) -> SparseSums:
     """`wcsp` as a metric over units, with the two sides to exchange; parameters as for `scsp_sums`."""
+    check_variant(variant)
     columns = []
     for scores, units in (_known(a, units_a), _known(b, units_b)):
         above = scores > threshold
