@@ -88,7 +88,7 @@ def agree(words: Sequence[str], spelled: Sequence[str], place: int) -> Iterator[
         Where "she" or "he" stands as a subject.
     """
     yield from _inverted(words, place)
-    verb = _first_verb(words, place + 1)
+    verb = _first_verb(words, _behind_aside(words, spelled, place + 1))
     if verb is None:
         return
     if words[verb] == "s" and verb == place + 1:
@@ -154,6 +154,18 @@ def _question_phrase(words: Sequence[str], verb: int) -> bool:
     return words[begin] in {"what", "which", "whose", "how", "where", "when", "why", "who", "whom"} or (
         begin + 1 < verb and words[begin + 1] in {"what", "which", "whose", "how"}
     )
+
+
+def _behind_aside(words: Sequence[str], spelled: Sequence[str], place: int) -> int:
+    """Where the verb may stand behind a short aside in commas: "He, however, is late"."""
+    if place >= len(words) or words[place] != BREAK or _sentence_ends(spelled, place):
+        return place
+    for end in range(place + 2, min(place + 6, len(words))):
+        if words[end] == BREAK:
+            after = words[end + 1] if end + 1 < len(words) else BREAK
+            aside = after in _IRREGULAR and not _sentence_ends(spelled, end)
+            return end + 1 if aside else place
+    return place
 
 
 def _first_verb(words: Sequence[str], place: int) -> int | None:
@@ -231,6 +243,8 @@ def _sentence_ends(spelled: Sequence[str], place: int) -> bool:
 
 def _looks_like_verb(words: Sequence[str], spelled: Sequence[str], place: int) -> bool:
     after = words[place + 1] if place + 1 < len(words) else BREAK
+    if words[place] in grammar().verbs and after in grammar().follow:
+        return True
     if after in {
         "a",
         "an",

@@ -98,17 +98,29 @@ def _his(words: Sequence[str], spelled: Sequence[str], place: int, after: str) -
     if after == BREAK:
         return NO
     if after in {"and", "or"} and _at(words, place + 2) in {"her", "hers", "their", "my", "your", "our"}:
-        return Decision(determiner=not _ends(_at(words, place + 3)))
+        return Decision(determiner=words[place + 2] != "hers")
     if after in known.never_noun:
         return NO
     if after in known.begins_noun or after in known.days:
         return Decision(determiner=not _ends(_at(words, place + 2)) or after in {"own", "first", "last", "best", "all"})
-    following = _tags(spelled, place)[place - _begin(spelled, place) + 1]
-    if _at(words, place - 1) == "of" and following in {"VVD", "VVZ"}:
+    if _one_of_his(words, place, after):
         return NO
+    following = _tags(spelled, place)[place - _begin(spelled, place) + 1]
     if _at(words, place - 1) in grammar().be and following in {"AV0", "TO0"}:
         return NO
     return YES
+
+
+def _one_of_his(words: Sequence[str], place: int, after: str) -> bool:
+    """Whether it is the end of "a friend of his", with the verb behind it."""
+    if _at(words, place - 1) != "of" or _at(words, place - 3) not in _ONE:
+        return False
+    return grammar().verb(after) and _at(words, place + 2) in _classes().never_noun | {BREAK}
+
+
+_NUMBERS = frozenset({"two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "several", "many"})
+_APPOINTING = frozenset({"elected", "elect", "appointed", "appoint", "crowned", "named", "chose", "voted", "nominated"})
+_ONE = frozenset({"a", "an", "some", "any", "no", "this", "that", "these", "those", "two", "another", "every", "few"})
 
 
 def _her(words: Sequence[str], spelled: Sequence[str], place: int, after: str) -> Decision:
@@ -189,6 +201,10 @@ def _noun_or_not(words: Sequence[str], spelled: Sequence[str], place: int, aroun
         and (_ends(behind) or behind in known.never_noun)
         and before in known.judging | known.causing
     ):
+        return NO
+    if (after.isdigit() or after in _NUMBERS) and _at(words, place + 3) in {"ago", "later", "earlier", "before"}:
+        return NO
+    if before in _APPOINTING and after in grammar().singular and (_ends(behind) or behind in {"of", "for"}):
         return NO
     if after == "very" and behind in {"much", "well", "badly", "highly", "often"}:
         return NO

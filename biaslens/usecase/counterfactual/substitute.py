@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from biaslens.errors import InputError
 from biaslens.usecase.counterfactual.agreement import agree
@@ -13,13 +14,16 @@ from biaslens.usecase.counterfactual.case import cased
 from biaslens.usecase.counterfactual.marked import Marked
 from biaslens.usecase.counterfactual.pronouns import decide
 from biaslens.usecase.words import AttributeWords, Lexicon
-from biaslens.usecase.words.context import BREAK, holds
+from biaslens.usecase.words.context import holds
 from biaslens.usecase.words.lexicon import Mentions, Reading
 from biaslens.usecase.words.spoken import Spoken
 
 _ARTICLE = re.compile(r"(?<!\w)(an?)(\s+[\"'“‘(*]*)$", re.IGNORECASE)
 _WORD = re.compile(r"[\"'“‘(*]*([^\W_][\w'’-]*(?:\s+\w+)?)")
-_JOIN = re.compile(r"\s*(?:/|\bor\b|\band\b)\s*", re.IGNORECASE)
+_JOIN = re.compile(r",?\s*(?:/|\bor\b|\band\b)\s*", re.IGNORECASE)
+_COMMA = re.compile(r",\s*")
+_POSSESSIVE = re.compile(r"['’](s?)(?!\w)", re.IGNORECASE)
+_SINGULAR = frozenset({"noun", "name", "title"})
 _BEGINS = re.compile(r"(?:^|[.!?:\n]|[\"“])[\s\"'“‘(*\-]*$")
 _PRONOUNS = frozenset({"subject", "object", "determiner", "possessive", "reflexive"})
 
@@ -130,11 +134,11 @@ def substitute(text: str, attribute: AttributeWords, group: str, lexicon: Lexico
             edits += _replaced(hit, spoken, marked, attribute, group, notes)
         elif (start := _with_s(text, hit.start, hit.reading.row.kind)) < hit.start:
             edits.append(_Edit(start, hit.end, text[hit.start : hit.end], text[start : hit.end], "word"))
-    edits = _collapsed(hits, edits, spoken)
+    edits = _collapsed(text, hits, edits)
     swaps = tuple(
         Swap(e.before, e.text if e.kind == "word" else "", e.start, e.start + len(e.before))
         for e in edits
-        if e.kind.startswith("word")
+        if e.kind in {"word", "dropped", "joined"}
     )
     return Variant(_written(text, edits), swaps, tuple(dict.fromkeys(notes)))
 
@@ -203,6 +207,8 @@ def _replaced(
     begins = bool(_BEGINS.search(spoken.text[max(0, start - 20) : start]))
     start = _with_s(spoken.text, start, row.kind)
     edits = [_Edit(start, end, cased(form, before, listed, begins=begins), spoken.text[start:end], "word")]
+    if row.kind == "plural":
+        edits += _possessive(spoken.text, hit.start, end, form)
     if row.kind == "subject" and group == attribute.neutral:
         edits += _agreeing(spoken, marked, place)
     return edits
@@ -216,6 +222,19 @@ def _with_s(text: str, start: int, kind: str) -> int:
             if begin >= 0 and text[begin:start].lower() == written and not text[max(0, begin - 1) : begin].isalnum():
                 return begin
     return start
+
+
+def _possessive(text: str, start: int, end: int, form: str) -> list[_Edit]:
+    """The ending of a possessive: "men's" and "boys'"."""
+    after = _POSSESSIVE.match(text, end)
+    if after is None:
+        return []
+    if after[1] and form.endswith("s"):
+        return [_Edit(after.start(1), after.end(1), "", after[1], "ending")]
+    bare = not after[1] and text[start:end].lower().endswith("s") and not form.endswith("s")
+    if not bare or text[max(0, start - 1) : start] in {"'", "‘"}:
+        return []
+    return [_Edit(after.end(), after.end(), "S" if text[start:end].isupper() else "s", "", "ending")]
 
 
 def _listed(forms: Iterable[str], before: str) -> str:
@@ -235,8 +254,8 @@ def _dropped(text: str, start: int, end: int) -> _Edit:
     until = space.end() if space else end
     upper = text[start].isupper() and bool(_BEGINS.search(text[max(0, start - 20) : start])) and until < len(text)
     if upper:
-        return _Edit(start, until + 1, text[until].upper(), text[start:end], "word-dropped")
-    return _Edit(start, until, "", text[start:end], "word-dropped")
+        return _Edit(start, until + 1, text[until].upper(), text[start:end], "dropped")
+    return _Edit(start, until, "", text[start:end], "dropped")
 
 
 def _agreeing(spoken: Spoken, marked: Marked, place: int) -> list[_Edit]:
@@ -255,27 +274,31 @@ def _agreeing(spoken: Spoken, marked: Marked, place: int) -> list[_Edit]:
     return edits
 
 
-def _collapsed(hits: Sequence[_Hit], edits: list[_Edit], spoken: Spoken) -> list[_Edit]:
-    """Write "she" for "she or she", and "women" for "women and women"."""
-    by_start = {edit.end: edit for edit in edits if edit.kind.startswith("word")}
-    new: dict[int, str] = {}
+def _collapsed(text: str, hits: Sequence[_Hit], edits: list[_Edit]) -> list[_Edit]:
+    """Write "she" for "she or she", and "Christians" for "Christians, Christians and Christians"."""
+    replaced = {edit.end: edit for edit in edits if edit.kind == "word"}
+    for chain in _chains(text, hits):
+        forms = [replaced[hit.end].text if hit.end in replaced else text[hit.start : hit.end] for hit in chain]
+        if len({form.casefold() for form in forms}) > 1 or not any(hit.end in replaced for hit in chain):
+            continue
+        for left, right in pairwise(chain):
+            edits = [edit for edit in edits if edit is not replaced.get(right.end)]
+            edits.append(_Edit(left.end, right.end, "", text[left.end : right.end], "joined"))
+    return sorted(edits, key=lambda edit: (edit.start, edit.end))
+
+
+def _chains(text: str, hits: Sequence[_Hit]) -> Iterator[list[_Hit]]:
+    """Mentions joined by "and" or "or", with commas between the first ones; singular nouns by "or" alone."""
+    chain: list[_Hit] = []
     for hit in hits:
-        edit = by_start.get(hit.end)
-        new[hit.end] = edit.text if edit else spoken.text[hit.start : hit.end]
-    removed: list[_Edit] = []
-    for left, right in zip(hits, hits[1:], strict=False):
-        gap = spoken.text[left.end : right.start]
-        if not _JOIN.fullmatch(gap) or new[left.end].casefold() != new[right.end].casefold() or not new[left.end]:
-            continue
-        if left.end not in by_start and right.end not in by_start:
-            continue
-        if "and" in gap.lower() and left.reading.row.kind in {"noun", "name", "title"}:
-            continue
-        edit = by_start.get(right.end)
-        if edit:
-            edits = [other for other in edits if other is not edit]
-        removed.append(_Edit(left.end, right.end, "", spoken.text[right.start : right.end], "word"))
-    return sorted(edits + removed, key=lambda edit: (edit.start, edit.end))
+        gap = text[chain[-1].end : hit.start] if chain else ""
+        if chain and _JOIN.fullmatch(gap) and not ("and" in gap.lower() and hit.reading.row.kind in _SINGULAR):
+            yield [*chain, hit]
+            chain = []
+        elif chain and _COMMA.fullmatch(gap):
+            chain.append(hit)
+        else:
+            chain = [hit]
 
 
 def _written(text: str, edits: Sequence[_Edit]) -> str:
@@ -288,7 +311,7 @@ def _written(text: str, edits: Sequence[_Edit]) -> str:
             continue
         gap = text[at : edit.start]
         parts.append(gap)
-        if edit.kind.startswith("word"):
+        if edit.kind in {"word", "dropped"}:
             found = _ARTICLE.search(gap)
             if found:
                 pending.append((len(parts) - 1, found[1], found[2]))

@@ -170,7 +170,9 @@ def origin(words: Sequence[str], start: int, end: int, context: Context) -> bool
     if words[place] == "from":
         came = before in {"come", "comes", "came", "coming", "originally"}
         return came or before in known.be or before in known.origin or before in known.names or known.person(before)
-    return words[place] in {"in", "of", "to"} and before in known.origin
+    if before == "up":
+        return words[place] == "in" and place > 1 and words[place - 2] in {"grew", "grow", "growing", "grown"}
+    return words[place] in {"in", "of"} and before in known.origin
 
 
 def age(words: Sequence[str], start: int, end: int, context: Context) -> bool:
@@ -182,7 +184,7 @@ def age(words: Sequence[str], start: int, end: int, context: Context) -> bool:
         after_age = words[end + 2] if end + 2 < len(words) else BREAK
         return _before_person(words, end + 2, context) or _ends(words, end + 2) or known.verb(after_age)
     if after in (["years", "old"], ["years", "of"]):
-        return predicative(words, start, end, context) or _said_of(before)
+        return predicative(words, start, end + 2, context) or _said_of(before)
     if before in {"aged", "age", "ages"}:
         return not after or after[0] not in {"years", "months", "days", "weeks", "hours", "year", "percent"}
     return before in {"m", "is", "was", "am"} and _ends(words, end) and predicative(words, start, end, context)

@@ -49,6 +49,17 @@ def grammar() -> Grammar:
     table = tomllib.loads((data / "persons.toml").read_text(encoding="utf-8"))
     names = tomllib.loads((data / "names.toml").read_text(encoding="utf-8"))
     classes = {key: frozenset(text.split()) for key, text in table.items()}
+    classes["singular"] |= _forms(data / "gender.toml", "noun")
+    for attribute in ("gender", "race", "age", "sexual_orientation", "disability", "nationality"):
+        classes["plural"] |= _forms(data / f"{attribute}.toml", "plural")
     classes["plural"] |= {f"{word}s" for word in classes["singular"]}
     given = (name for lists in names.values() for group in lists.values() if isinstance(group, list) for name in group)
     return Grammar(**classes, names=frozenset(name.lower() for name in given))
+
+
+def _forms(path: Path, kind: str) -> frozenset[str]:
+    """Single words of one kind in a word list, without abstract ones such as "motherhood"."""
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))["words"][kind]
+    cells = [cell if isinstance(cell, list) else [cell] for row in rows for cell in row.values()]
+    forms = (form.removeprefix("=").lower() for cell in cells for form in cell)
+    return frozenset(form for form in forms if form.isalpha() and not form.endswith(("hood", "ity", "ship")))
