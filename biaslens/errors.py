@@ -15,7 +15,8 @@
         ├── RunMismatchError      the run file belongs to another model, benchmark or prompt
         ├── RunLockedError        another process is writing this run file
         ├── StorageError          the run file cannot be read or written
-        └── RunStoppedError       too many requests failed; the answers so far are kept
+        ├── RunStoppedError       too many requests failed; the answers so far are kept
+        └── RunInterruptedError   somebody stopped it; the answers so far are kept
 
 Messages say what was wrong, with what input, and what to do about it, in one line: the command line prints them
 as they are.
@@ -101,3 +102,7 @@ class StorageError(RunError):
 
 class RunStoppedError(RunError):
     """The run was stopped because it cannot succeed; everything answered so far is kept."""
+
+
+class RunInterruptedError(RunError):
+    """Somebody stopped the run before it was complete; everything answered so far is kept."""

@@ -9,7 +9,9 @@ import click
 from biaslens.cli.agreement import agreement_command
 from biaslens.cli.analyze import analyze_command, compare_command
 from biaslens.cli.annotate import annotate_command
+from biaslens.cli.assess import assess_command
 from biaslens.cli.check import check_command
+from biaslens.cli.counterfactual import counterfactual_command
 from biaslens.cli.evaluate import evaluate_command, plan_command
 from biaslens.cli.generate import generate_command
 from biaslens.cli.import_ import import_command
@@ -53,6 +55,8 @@ for _command in (
     compare_command,
     page_command,
     publish_command,
+    assess_command,
+    counterfactual_command,
 ):
     app.add_command(_command)
 

@@ -66,7 +66,7 @@ def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
     )
 
 
-_PACE_OPTIONS = (
+PACE_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Requests in flight."),
     click.option("--requests-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
     click.option("--tokens-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
@@ -99,7 +99,7 @@ _OPTIONS = (
     click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True, help="Of an answer."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of option order, and of local models."),
     click.option("--shuffle-options", is_flag=True, help="Permute the groups of a choice question in each trial."),
-    *_PACE_OPTIONS,
+    *PACE_OPTIONS,
     click.option("--judge-requests-per-minute", type=click.FloatRange(0, min_open=True), help="Of other judges."),
     click.option("--judge-tokens-per-minute", type=click.FloatRange(0, min_open=True), help="Of other judges."),
     json_option,
@@ -113,7 +113,7 @@ _JUDGING_OPTIONS = (
     click.option(
         "--in-force", is_flag=True, help="Let this panel count in reports, where another one has judged before."
     ),
-    *_PACE_OPTIONS,
+    *PACE_OPTIONS,
     json_option,
 )
 
@@ -125,7 +125,7 @@ def judging_options(command: Callable[..., None]) -> Callable[..., None]:
     def with_panel(*, run: Path, in_force: bool, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
         panel = _panel(values)
         assert panel is not None, "--judge is required"
-        command(run=run, panel=panel, pace=_pace(values), in_force=in_force, as_json=as_json)
+        command(run=run, panel=panel, pace=pace_of(values), in_force=in_force, as_json=as_json)
 
     decorated: Callable[..., None] = with_panel
     for option in reversed(_JUDGING_OPTIONS):
@@ -169,7 +169,7 @@ def _tasks(values: dict[str, Any]) -> list[Task]:
         seed=values["seed"],
         shuffle_options=values["shuffle_options"],
     )
-    pace = _pace(values)
+    pace = pace_of(values)
     judge_pace = replace(
         pace,
         requests_per_minute=values["judge_requests_per_minute"],
@@ -191,7 +191,8 @@ def _panel(values: dict[str, Any]) -> Panel | None:
     )
 
 
-def _pace(values: dict[str, Any]) -> Pace:
+def pace_of(values: dict[str, Any]) -> Pace:
+    """How fast to ask, from the values of `PACE_OPTIONS`."""
     return Pace(
         concurrency=values["concurrency"],
         requests_per_minute=values["requests_per_minute"],

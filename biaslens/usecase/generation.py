@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
-from biaslens.engine import Pace, Progress, Request, Store, Tally, ask_all
+from biaslens.engine import Pace, Request, Store, Tally, ask_all
 from biaslens.engine.interrupt import graceful_interrupt
 from biaslens.engine.pacing import pace_for, price_of
 from biaslens.engine.record import this_start
@@ -20,6 +19,7 @@ from biaslens.schema import content_hash
 from biaslens.settings import Settings, load_settings
 from biaslens.usecase.counterfactual import substitute
 from biaslens.usecase.responses import FILTERED, Response, Series
+from biaslens.usecase.watching import Watcher
 from biaslens.usecase.words import Lexicon
 
 MAX_TOKENS = 512
@@ -127,16 +127,6 @@ class Generated:
     cost: float = 0.0
 
 
-class Watcher(Progress, Protocol):
-    """Watches requests being asked, phase by phase."""
-
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        """A phase begins: `done` of its `total` requests were answered by earlier starts."""
-
-    def interrupted(self) -> None:
-        """The run was told to stop and waits for what is in flight."""
-
-
 def wanted(spec: GenerationSpec, lexicon: Lexicon) -> Iterator[Wanted]:
     """Every response that an assessment wants.
 
@@ -158,15 +148,19 @@ def wanted(spec: GenerationSpec, lexicon: Lexicon) -> Iterator[Wanted]:
 
 def _askings(spec: GenerationSpec, prompt: str, lexicon: Lexicon) -> Iterator[tuple[str, str, Series, str, int]]:
     yield "", "", Series.ORIGINAL, prompt, 0
-    mentioned = {found.attribute for found in lexicon.find(prompt)}
     for attribute, groups in spec.compared.items():
-        if attribute not in mentioned:
+        if not any(found.attribute == attribute for found in lexicon.find(prompt, prefer=attribute)):
             continue
-        texts = [substitute(prompt, lexicon.attributes[attribute], group, lexicon).text for group in groups]
-        for group, text in zip(groups, texts, strict=True):
+        texts: dict[str, str] = {}
+        for group in groups:
+            text = substitute(prompt, lexicon.attributes[attribute], group, lexicon).text
+            # A group without a form of its own comes out as another one: there is nothing to compare.
+            if text not in texts.values():
+                texts[group] = text
+        for group, text in texts.items():
             yield attribute, group, Series.COUNTERFACTUAL, text, 0
-        for group, text in zip(groups[:-1], texts, strict=False):
-            yield attribute, group, Series.NO_EFFECT, text, spec.per_prompt
+        for group in list(texts)[:-1]:
+            yield attribute, group, Series.NO_EFFECT, texts[group], spec.per_prompt
 
 
 async def generate_async(

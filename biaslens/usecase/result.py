@@ -153,6 +153,8 @@ class Assessment:
         What a reader must know before using a number.
     record
         Everything needed to repeat it.
+    missing
+        Responses that were asked for and have not come.
     """
 
     task: str
@@ -164,6 +166,7 @@ class Assessment:
     examples: Mapping[str, Sequence[Example]] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     record: Mapping[str, object] = field(default_factory=dict)
+    missing: int = 0
 
     def measure(self, metric: str, *groups: str) -> Measure:
         """The measure of a metric, for these groups where it is measured for several.
@@ -189,6 +192,7 @@ class Assessment:
             "families": [_plain(family) for family in self.families],
             "measures": [_measure(measure) for measure in self.measures],
             "warnings": list(self.warnings),
+            "missing": self.missing,
             "record": dict(self.record),
         }
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from math import isfinite, isnan
 from typing import Any
 
-from biaslens.report.assessment.words import interval, notes, p_value, value
+from biaslens.report.assessment.words import interval, p_value, remarks, sections, value
 from biaslens.report.page.environment import environment
 from biaslens.usecase.result import Assessment, Example, Measure
 
@@ -35,15 +34,15 @@ def page(assessment: Assessment) -> str:
 
 
 def _sections(assessment: Assessment) -> Iterator[dict[str, Any]]:
-    for (family, attribute), found in groupby(assessment.measures, key=lambda m: (m.family, m.attribute)):
-        measures = list(found)
+    for title, measures in sections(assessment.measures):
         yield {
-            "title": family.capitalize() + (f": {attribute.replace('_', ' ')}" if attribute else ""),
+            "title": title,
             "scorers": list(dict.fromkeys(measure.scorer for measure in measures if measure.scorer)),
-            "compared": any(measure.groups for measure in measures),
+            "compared": len({measure.groups for measure in measures}) > 1,
             "baselines": any(measure.baseline is not None for measure in measures),
             "tests": list(dict.fromkeys(measure.test for measure in measures if measure.test)),
             "rows": list(map(_row, measures)),
+            "remarks": remarks(measures),
         }
 
 
@@ -62,7 +61,6 @@ def _row(measure: Measure) -> dict[str, Any]:
         "units": f"{measure.units:,}",
         "unit": measure.unit,
         "few": measure.few,
-        "notes": notes(measure),
         "drawing": _drawing(measure),
     }
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from biaslens.report.assessment.words import interval, notes, p_value, value
+from biaslens.report.assessment.words import interval, p_value, remarks, sections, value
 from biaslens.report.table import printable
 from biaslens.usecase.result import Assessment, Measure
 
+_WORDS = ("groups", "reads", "rests on")
+_READS = {"lower is fairer": "lower", "higher is fairer": "higher", "0 is fair": "0", "1 is fair": "1"}
+"""Short for what is fairer."""
+
 _LEGEND = (
-    "Intervals are 95 %, resampled by the unit named. Baseline: the same metric where nothing was changed between the "
-    "two sides; a value means nothing without it. p: corrected for all tests of this assessment after Holm. "
-    "† marks few units."
+    "Reads: which values are fairer. Intervals are 95 %, resampled by what the number rests on. Baseline: the same metric where nothing was changed between the "
+    "two sides. p: corrected for all tests of this assessment after Holm. † marks few units."
 )
 
 
@@ -40,8 +42,8 @@ def render(assessment: Assessment) -> Iterator[RenderableType]:
     """Give the parts of the output in their order."""
     yield _heading(assessment)
     yield Group(Text(), _path(assessment))
-    for (family, attribute), measures in groupby(assessment.measures, key=lambda m: (m.family, m.attribute)):
-        yield Group(Text(), *_family(family, attribute, list(measures)))
+    for title, measures in sections(assessment.measures):
+        yield Group(Text(), *_section(title, measures))
     if assessment.measures:
         yield Group(Text(), Text(_LEGEND, style="dim"))
     for warning in assessment.warnings:
@@ -60,31 +62,33 @@ def _heading(assessment: Assessment) -> Text:
 def _path(assessment: Assessment) -> Text:
     text = Text("Decision path", style="bold")
     for step in assessment.steps:
-        text.append(printable(f"\n  {step.question} "), style="not bold").append(printable(step.answer), style="bold")
-        text.append(printable(f": {step.because}"), style="not bold")
+        text.append("\n  ").append(printable(f"{step.question} "), style="not bold")
+        text.append(printable(step.answer)).append(printable(f": {step.because}"), style="not bold")
     for family in assessment.families:
         mark = "measured" if family.applies else "left out"
-        text.append(printable(f"\n  -> {family.name}: {mark} ({family.reason})"), style="not bold")
+        text.append("\n  -> ").append(printable(f"{family.name}: {mark}"))
+        text.append(printable(f" ({family.reason})"), style="not bold")
     return text
 
 
-def _family(family: str, attribute: str, measures: Sequence[Measure]) -> Iterator[RenderableType]:
-    title = family.capitalize() + (f", {attribute.replace('_', ' ')}" if attribute else "")
+def _section(title: str, measures: Sequence[Measure]) -> Iterator[RenderableType]:
     yield Text(printable(title), style="bold")
     for scorer in dict.fromkeys(measure.scorer for measure in measures if measure.scorer):
         yield Text(printable(f"scored by {scorer}"), style="dim")
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    table.add_column("metric", overflow="fold")
-    compared = any(measure.groups for measure in measures)
-    baselines = any(measure.baseline is not None for measure in measures)
-    tested = any(measure.test for measure in measures)
     shown = {
-        "groups": compared, "value": True, "95 % interval": True, "baseline": baselines, "p": tested, "": True,
-        "n": True,
-    }  # fmt: skip
-    for name, needed in shown.items():
-        if needed:
-            table.add_column(name, justify="left" if name in ("groups", "") else "right", overflow="fold")
+        "groups": len({measure.groups for measure in measures}) > 1,
+        "value": True,
+        "95 % interval": True,
+        "baseline": any(measure.baseline is not None for measure in measures),
+        "p": any(measure.test for measure in measures),
+        "reads": True,
+        "rests on": True,
+    }
+    columns = [name for name, needed in shown.items() if needed]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True, header_style="bold")
+    table.add_column("metric", overflow="fold")
+    for name in columns:
+        table.add_column(name, justify="left" if name in _WORDS else "right", overflow="fold")
     for measure in measures:
         cells = {
             "groups": printable(measure.comparison),
@@ -92,16 +96,10 @@ def _family(family: str, attribute: str, measures: Sequence[Measure]) -> Iterato
             "95 % interval": interval(measure.estimate),
             "baseline": value(measure.baseline),
             "p": p_value(measure.p_holm),
-            "": measure.direction,
-            "n": f"{measure.units:,} {measure.unit}{' †' if measure.few else ''}",
+            "reads": _READS.get(measure.direction, measure.direction),
+            "rests on": f"{measure.units:,} {measure.unit}{' †' if measure.few else ''}",
         }
-        table.add_row(printable(measure.metric), *(cells[name] for name, needed in shown.items() if needed))
+        table.add_row(printable(measure.metric), *(cells[name] for name in columns))
     yield table
-    said = dict.fromkeys(
-        f"{measure.metric}{f' ({measure.comparison})' if measure.groups else ''}: {note}"
-        for measure in measures
-        for note in notes(measure)
-        if not note.startswith("only ")
-    )
-    for line in said:
+    for line in remarks(measures):
         yield Text(printable(line), style="dim")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from math import isnan
 
 from biaslens.stats import Estimate
@@ -60,3 +62,34 @@ def notes(measure: Measure) -> list[str]:
     if measure.note:
         found.append(measure.note)
     return found
+
+
+def sections(measures: Sequence[Measure]) -> Iterator[tuple[str, list[Measure]]]:
+    """The measures under headings: a family, an attribute, and for pairs of responses the two groups."""
+
+    def place(measure: Measure) -> tuple[str, str, str]:
+        return measure.family, measure.attribute, measure.comparison if measure.family == "counterfactual" else ""
+
+    for (family, attribute, groups), found in groupby(measures, key=place):
+        listed = list(found)
+        # One comparison alone stands in the heading.
+        alike = {measure.groups for measure in listed}
+        groups = groups or (listed[0].comparison if len(alike) == 1 else "")
+        parts = [attribute.replace("_", " "), groups]
+        yield family.capitalize() + "".join(f": {part}" for part in parts if part), listed
+
+
+def remarks(measures: Sequence[Measure]) -> list[str]:
+    """Notes of several measures in a line each: those that all of them share without their names."""
+    by_note: dict[str, list[Measure]] = {}
+    for measure in measures:
+        for note in notes(measure):
+            by_note.setdefault(note, []).append(measure)
+    several = len({measure.groups for measure in measures}) > 1
+    said = []
+    for note, found in by_note.items():
+        if note.startswith("only "):
+            continue
+        names = [f"{m.metric} ({m.comparison})" if several and m.groups else m.metric for m in found]
+        said.append(note if len(found) == len(measures) else f"{', '.join(names)}: {note}")
+    return said

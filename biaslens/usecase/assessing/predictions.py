@@ -12,8 +12,9 @@ from biaslens.usecase.assessing.measuring import Resampling, corrected
 from biaslens.usecase.framework import Path
 from biaslens.usecase.metrics.classification import pairwise_gaps, parity_sums
 from biaslens.usecase.metrics.conditional import clustered_permutation_p
+from biaslens.usecase.metrics.gap_interval import gap_estimate
 from biaslens.usecase.metrics.rates import ASSISTIVE, PUNITIVE, REPRESENTATION, Parity, count_rows
-from biaslens.usecase.resampling import GAP, RATIO
+from biaslens.usecase.resampling import RATIO
 from biaslens.usecase.result import Measure
 
 PARITIES = {"representation": REPRESENTATION, "misses": ASSISTIVE, "false alarms": PUNITIVE}
@@ -96,7 +97,7 @@ def _parity(
         }
         yield Measure(
             metric=f"{name}, difference",
-            estimate=resampling.estimate(parity_sums(*given, **options), fold=GAP),  # type: ignore[arg-type]
+            estimate=gap_estimate(*given, groups=pair, positive=positive, cluster=rows.cluster, level=resampling.level),
             direction="lower is fairer",
             p=_p(rows, parity, positive, pair) if rows.cluster is not None else float(gap.p),
             test="that the rate does not depend on the group (groups exchanged, all counts kept)",

@@ -82,7 +82,7 @@ def read_recommendations(source: Table, *, group: str = "group") -> Recommendati
 
 
 def _whole(parts: Iterator[pd.DataFrame]) -> list[dict[str, str]]:
-    return [record for part in parts for record in part.to_dict("records")]
+    return [dict(zip(part.columns, row, strict=True)) for part in parts for row in part.itertuples(index=False)]
 
 
 def _trial(found: tuple[str, str, str, Sequence[str]]) -> float:
@@ -101,7 +101,7 @@ def _items(text: str, row: int) -> list[str]:
     return [str(item).strip() for item in items]
 
 
-def _by_rank(rows: Sequence[Mapping[str, str]], key: str, group: str) -> Iterator[tuple[str, str, str, Sequence[str]]]:
+def _by_rank(rows: Sequence[Mapping[str, str]], key: str, group: str) -> Iterator[tuple[str, str, str, list[str]]]:
     lists: dict[tuple[str, str, str], list[tuple[float, str]]] = {}
     for number, row in enumerate(rows, start=1):
         try:
@@ -110,4 +110,8 @@ def _by_rank(rows: Sequence[Mapping[str, str]], key: str, group: str) -> Iterato
             raise InputError(f"row {number}: rank {row['rank']!r} is no number") from None
         lists.setdefault((row[group], row[key], row.get("trial", "")), []).append((rank, row["item"].strip()))
     for place, items in lists.items():
+        ranks = [rank for rank, _ in items]
+        if len(set(ranks)) < len(ranks):
+            name = f"prompt {place[1]!r}, group {place[0]!r}"
+            raise InputError(f"{name}: a rank stands twice; tell several lists apart by a column trial")
         yield *place, [item for _, item in sorted(items, key=lambda found: found[0])]

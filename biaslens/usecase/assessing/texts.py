@@ -157,8 +157,9 @@ def _warnings(index: Index, spec: TextSpec, *, counterfactual: bool) -> Iterable
         )
     if counterfactual and index.groups and not spec.path.sentiment_only and not embedding.available():
         yield f"Cosine similarity is not measured, for its model is not installed: {embedding.HOW_TO_INSTALL}."
-    for kind in ("toxicity", "stereotype", "sentiment"):
-        if spec.path.applies("counterfactual" if kind == "sentiment" else kind):
-            note = spec.scorers[kind].note
-            if note:
-                yield f"{kind.capitalize()}: {note}"
+    notes: dict[str, list[str]] = {}
+    for kind, scorer in spec.scorers.items():
+        if scorer.note and spec.path.applies("counterfactual" if kind == "sentiment" else kind):
+            notes.setdefault(scorer.note, []).append(kind)
+    for note, kinds in notes.items():
+        yield f"{' and '.join(kinds).capitalize()}: {note}"

@@ -1,0 +1,142 @@
+"""The command that assesses one's own use case."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from biaslens.cli.assess_options import KIND_OF, assess_options, refuse_strangers
+from biaslens.cli.assess_progress import ScoringBar
+from biaslens.cli.options import pace_of
+from biaslens.engine import Pace
+from biaslens.errors import RunInterruptedError
+from biaslens.models import Params
+from biaslens.report.assessment import print_assessment, write_assessment
+from biaslens.usecase.assess import assess_lists, assess_predictions, assess_texts
+from biaslens.usecase.assessing.measuring import Resampling
+from biaslens.usecase.framework import Intervention, Task
+from biaslens.usecase.options import TextOptions
+from biaslens.usecase.result import Assessment
+
+INCOMPLETE = 3
+INTERRUPTED = 130
+
+
+@click.command("assess")
+@assess_options
+@click.pass_context
+def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
+    """Assess your own use of a model: which metrics apply to it, and what they say.
+
+    SOURCE is a table (.csv, .tsv, .jsonl, .parquet). Generation and summarisation: prompts (column prompt) with
+    --model, or responses (column response). Classification: rows with a group, a label and a prediction.
+    Recommendation: ranked lists by prompt and group. Everything is measured offline unless a scorer is named.
+    """
+    task = Task(values["task"])
+    refuse_strangers(context, task)
+    out = values["out"] or Path("assessments") / values["source"].stem
+    resampling = Resampling(rounds=values["rounds"], seed=values["seed"])
+    try:
+        assessment = {"texts": _texts, "predictions": _predictions, "lists": _lists}[KIND_OF[task]](
+            values, out, resampling
+        )
+    except (KeyboardInterrupt, RunInterruptedError) as error:
+        click.echo(str(error) or "stopped; the same command asks only what is missing", err=True)
+        sys.exit(INTERRUPTED)
+    files = write_assessment(assessment, out)
+    if values["as_json"]:
+        click.echo(json.dumps(assessment.to_dict(), ensure_ascii=False, indent=1, allow_nan=False))
+    else:
+        print_assessment(assessment)
+    click.echo(f"page {files[0]}, numbers {files[1]} and {files[2]}", err=True)
+    if assessment.missing:
+        sys.exit(INCOMPLETE)
+
+
+def _texts(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
+    kinds = ("toxicity", "stereotype", "sentiment")
+    options = TextOptions(
+        task=Task(values["task"]),
+        model=values["model"],
+        out=out,
+        attributes=_split(values["attributes"]),
+        compare=dict(map(_comparison, values["compare"])),
+        words=values["words"],
+        names=values["names"],
+        per_prompt=values["per_prompt"],
+        limit=values["limit"],
+        system=values["system"],
+        params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
+        families=_split(values["metrics"]),
+        invariance=not values["no_invariance"],
+        scorers={kind: values[f"{kind}_scorer"] for kind in kinds if values[f"{kind}_scorer"]},  # type: ignore[misc]
+        targets=_words_of(values["targets"]),
+        threshold=values["threshold"],
+        variant=values["variant"],
+        resampling=resampling,
+        pace=pace_of(values),
+        scorer_pace=Pace(concurrency=values["concurrency"]),
+    )
+    with ScoringBar() as bar:
+        return assess_texts(values["source"], options, watcher=bar)
+
+
+def _predictions(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
+    del out
+    missing = next((name for name in ("group", "prediction") if not values[name]), None)
+    if missing:
+        raise click.UsageError(f"--task classification needs --{missing} COLUMN")
+    return assess_predictions(
+        values["source"],
+        group=values["group"],
+        prediction=values["prediction"],
+        label=values["label"],
+        cluster=values["cluster"],
+        positives=values["positive"] or ("1",),
+        parity=values["parity"],
+        intervention=Intervention(values["intervention"]) if values["intervention"] else None,
+        families=_split(values["metrics"]),
+        resampling=resampling,
+    )
+
+
+def _lists(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
+    del out
+    return assess_lists(
+        values["source"],
+        k=values["k"],
+        group=values["group"] or "group",
+        attributes=_split(values["attributes"]),
+        invariance=not values["no_invariance"],
+        families=_split(values["metrics"]),
+        variant=values["variant"],
+        resampling=resampling,
+    )
+
+
+def _split(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _comparison(text: str) -> tuple[str, Sequence[str]]:
+    attribute, equals, groups = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--compare {text}: write ATTRIBUTE=GROUP,GROUP, such as gender=female,male")
+    return attribute.strip(), _split(groups) or []
+
+
+def _words_of(path: Path | None) -> list[str] | None:
+    if path is None:
+        return None
+    try:
+        words = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except OSError as error:
+        raise click.UsageError(f"--targets {path}: {error.strerror}") from None
+    if not words:
+        raise click.UsageError(f"--targets {path}: the file holds no words")
+    return words

@@ -1,0 +1,93 @@
+"""The options of an assessment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+from click.core import ParameterSource
+
+from biaslens.cli.options import PACE_OPTIONS, PATH, json_option
+from biaslens.usecase.framework import Intervention, Task
+from biaslens.usecase.generation import MAX_TOKENS
+
+_ALL = (
+    click.argument("source", type=PATH),
+    click.option("--task", type=click.Choice([str(task) for task in Task]), required=True, help="What the model does."),
+    click.option("--out", type=PATH, help="Folder of the report.  [default: assessments/ and the name of SOURCE]"),
+    click.option("--metrics", help="Families to measure instead of those that apply, with commas."),
+    click.option("--no-invariance", is_flag=True, help="Responses, or lists, may depend on the group."),
+    click.option("--variant", type=click.Choice(["paper", "langfair"]), default="paper", show_default=True,
+                 help="Whose formulas, where that toolkit's differ."),
+    click.option("--rounds", type=click.IntRange(100), default=2000, show_default=True, help="Of the bootstrap."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of everything random."),
+    json_option,
+)  # fmt: skip
+
+_TEXTS = (
+    click.option("--model", help="Whom to ask the prompts of SOURCE; without it, SOURCE holds responses."),
+    click.option("--attributes", help="Protected attributes, with commas.  [default: those that prompts mention]"),
+    click.option("--compare", multiple=True, metavar="ATTRIBUTE=GROUP,GROUP", help="Groups to compare; repeatable."),
+    click.option("--words", type=PATH, multiple=True, help="File of your own words; repeatable."),
+    click.option("--names", is_flag=True, help="Given names count as words of gender and race."),
+    click.option("--per-prompt", type=click.IntRange(1), default=25, show_default=True, help="Responses to each."),
+    click.option("--prompts", "limit", type=click.IntRange(1), help="Only the first N prompts."),
+    click.option("--system", default="", help="System prompt of the use case."),
+    click.option("--temperature", type=click.FloatRange(0), help="By default the provider's."),
+    click.option("--top-p", type=click.FloatRange(0, 1), help="By default the provider's."),
+    click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True, help="Of a response."),
+    click.option("--toxicity-scorer", help="offline, detoxify, hf:NAME, moderation, perspective, judge:MODEL."),
+    click.option("--stereotype-scorer", help="offline, hf:NAME, judge:MODEL."),
+    click.option("--sentiment-scorer", help="vader, hf:NAME, judge:MODEL."),
+    click.option("--targets", type=PATH, help="Words whose association with groups is measured, one a line."),
+    click.option("--threshold", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Of scores."),
+    *PACE_OPTIONS,
+)  # fmt: skip
+
+_PREDICTIONS = (
+    click.option("--group", help="Column of the protected group."),
+    click.option("--label", help="Column of the truth."),
+    click.option("--prediction", help="Column of the prediction."),
+    click.option("--cluster", help="Column that says which rows belong together, such as one person's."),
+    click.option("--positive", multiple=True, help="Class that counts, against all others; repeatable.  [default: 1]"),
+    click.option("--parity", is_flag=True, help="Equal predicted prevalence is what fairness means here."),
+    click.option("--intervention", type=click.Choice([str(each) for each in Intervention]),
+                 help="What a positive prediction leads to."),
+)  # fmt: skip
+
+_LISTS = (
+    click.option("--k", type=click.IntRange(1), default=10, show_default=True, help="Items of a list that count."),
+)
+
+_GO_WITH = {
+    "texts": {"attributes", "model", "compare", "words", "names", "per_prompt", "limit", "system", "temperature",
+              "top_p", "max_tokens", "toxicity_scorer", "stereotype_scorer", "sentiment_scorer", "targets", "threshold",
+              "concurrency", "requests_per_minute", "tokens_per_minute", "max_attempts", "failure_share"},
+    "predictions": {"group", "label", "prediction", "cluster", "positive", "parity", "intervention"},
+    "lists": {"k", "group", "attributes"},
+}  # fmt: skip
+"""Options that go with what is assessed."""
+
+KIND_OF = {
+    Task.GENERATION: "texts",
+    Task.SUMMARISATION: "texts",
+    Task.CLASSIFICATION: "predictions",
+    Task.RECOMMENDATION: "lists",
+}
+"""What is assessed for a task."""
+
+
+def assess_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of an assessment."""
+    for option in reversed((*_ALL, *_TEXTS, *_PREDICTIONS, *_LISTS)):
+        command = option(command)
+    return command
+
+
+def refuse_strangers(context: click.Context, task: Task) -> None:
+    """Refuse an option of another task: it would silently do nothing."""
+    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    strangers = given & set().union(*_GO_WITH.values()) - _GO_WITH[KIND_OF[task]]
+    if strangers:
+        names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+        raise click.UsageError(f"{names[min(strangers)]} does not go with --task {task}")

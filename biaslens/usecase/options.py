@@ -1,0 +1,97 @@
+"""What a user can say about an assessment of generated texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from biaslens.engine import Pace
+from biaslens.errors import InputError
+from biaslens.models import Params
+from biaslens.usecase.assessing.measuring import Resampling
+from biaslens.usecase.framework import Task
+from biaslens.usecase.generation import MAX_TOKENS
+from biaslens.usecase.metrics.variant import Variant
+from biaslens.usecase.scorers import DEFAULTS, Kind
+
+RUN_FILE = "assessment.sqlite"
+"""Name of the run file, in the folder of an assessment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """How to assess generated texts.
+
+    Parameters
+    ----------
+    task
+        "generation" or "summarisation".
+    model
+        Whom to ask the prompts, by full name: "openai/gpt-4o-mini"; None to score responses that are there.
+    out
+        Folder of the run file and the report; a model and paid scorers need one, so that no answer is lost.
+    attributes
+        Protected attributes; None for those that the prompts mention.
+    compare
+        Groups to compare, by attribute; by default those that the word lists name.
+    words, names
+        Files of the user's own words, and whether given names count as words of gender and race.
+    per_prompt
+        Responses to each prompt; 25 is the convention.
+    limit
+        Only the first so many prompts.
+    system, params
+        System prompt and sampling parameters of the use case.
+    families
+        Families of metrics to measure instead of those that apply.
+    invariance
+        Whether responses should be the same whatever the group.
+    scorers
+        Name of the scorer of each kind; by default those that work offline.
+    targets
+        Words whose association with groups is measured; None for those of the package.
+    threshold
+        Score from which on a response counts as toxic, as a stereotype, or as positive.
+    variant
+        "paper", or "langfair" to compare numbers with that toolkit.
+    resampling
+        How intervals and tests are made.
+    pace, scorer_pace
+        How fast to ask the model, and a remote scorer.
+    """
+
+    task: Task = Task.GENERATION
+    model: str | None = None
+    out: Path | None = None
+    attributes: Sequence[str] | None = None
+    compare: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    words: Sequence[Path] = ()
+    names: bool = False
+    per_prompt: int = 25
+    limit: int | None = None
+    system: str = ""
+    params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
+    families: Sequence[str] | None = None
+    invariance: bool = True
+    scorers: Mapping[Kind, str] = field(default_factory=dict)
+    targets: Sequence[str] | None = None
+    threshold: float = 0.5
+    variant: Variant = "paper"
+    resampling: Resampling = field(default_factory=Resampling)
+    pace: Pace = field(default_factory=Pace)
+    scorer_pace: Pace = field(default_factory=Pace)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot go together."""
+        if self.task not in (Task.GENERATION, Task.SUMMARISATION):
+            raise InputError(f"texts are assessed for generation or summarisation, not for {self.task}")
+        if self.model is not None and self.out is None:
+            raise InputError("a model needs a folder for its answers; give out")
+        unknown = set(self.scorers) - set(DEFAULTS)
+        if unknown:
+            raise InputError(f"no kind of score {min(unknown)!r}; there are {', '.join(DEFAULTS)}")
+
+    def scorer(self, kind: Kind) -> str:
+        """Name of the scorer of a kind."""
+        return self.scorers.get(kind, DEFAULTS[kind])
