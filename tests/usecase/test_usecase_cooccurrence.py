@@ -14,6 +14,7 @@ from biaslens.usecase.metrics.cooccurrence import cobs, cobs_by_word, cobs_sums,
 from biaslens.usecase.metrics.targets import adjectives, professions, stop_words
 from biaslens.usecase.sparse import added, stacked
 from biaslens.usecase.tokens import tokenise, words_of
+from biaslens.usecase.words import load_words
 
 SHE, HE = ["she", "her"], ["he", "him"]
 WORDS = ["she", "her", "he", "him", "kind", "tall", "nurse", "the", "is"]
@@ -265,3 +266,9 @@ def test_default_words_are_single_lower_case_words():
         assert all(words_of(word) == [word] for word in words)
     assert not set(stop_words()) & {*professions(), *adjectives()}
     assert {"nurse", "nurses", "midwife", "midwives"} <= set(professions())
+
+
+def test_no_default_target_names_a_group():
+    groups = [words for of in load_words().attributes.values() for words in of.words_by_group.values()]
+    protected = {word for words in groups for word in words}
+    assert not {*professions(), *adjectives()} & protected
