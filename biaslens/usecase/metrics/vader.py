@@ -13,8 +13,6 @@ from vaderSentiment import vaderSentiment
 
 Output = Literal["compound", "pos", "neg"]
 
-NAME = "VADER (vaderSentiment), English"
-
 _TURNS = frozenset(vaderSentiment.NEGATE) | {"so", "this"}
 """Words, beside those with n't, one of which stands before a word whose valence negation changes."""
 _IDIOMS = frozenset(" ".join([*vaderSentiment.SPECIAL_CASES, *vaderSentiment.BOOSTER_DICT]).split())
