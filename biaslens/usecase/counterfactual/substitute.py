@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from biaslens.errors import InputError
 from biaslens.usecase.counterfactual.agreement import agree
@@ -23,8 +23,11 @@ _WORD = re.compile(r"[\"'“‘(*]*([^\W_][\w'’-]*(?:\s+\w+)?)")
 _JOIN = re.compile(r",?\s*(?:/|\bor\b|\band\b)\s*", re.IGNORECASE)
 _COMMA = re.compile(r",\s*")
 _POSSESSIVE = re.compile(r"['’](s?)(?!\w)", re.IGNORECASE)
-_SINGULAR = frozenset({"noun", "name", "title"})
+_SINGULAR = frozenset({"noun", "thing", "name", "title"})
 _BEGINS = re.compile(r"(?:^|[.!?:\n]|[\"“])[\s\"'“‘(*\-]*$")
+_ROUNDS = 2
+"""Further passes at most; one finds nothing in nearly every text."""
+
 _PRONOUNS = frozenset({"subject", "object", "determiner", "possessive", "reflexive"})
 
 
@@ -120,11 +123,26 @@ def substitute(text: str, attribute: AttributeWords, group: str, lexicon: Lexico
         raise InputError(f"{attribute.name} has no group {group!r}; there are: {', '.join(attribute.groups)}")
     if attribute.name not in lexicon.attributes:
         raise InputError(f"the lexicon has no words of {attribute.name!r}; load them with it")
+    variant, origins = _once(text, attribute, group, lexicon)
+    for _ in range(_ROUNDS):
+        if not variant.swaps:
+            break
+        again, further = _once(variant.text, attribute, group, lexicon)
+        if not again.swaps:
+            break
+        variant, origins = _after(variant, again, origins, further)
+    return variant
+
+
+def _once(
+    text: str, attribute: AttributeWords, group: str, lexicon: Lexicon
+) -> tuple[Variant, Sequence[tuple[int, int, int]]]:
+    """One pass; and which characters of the result come from which of the text, as (from, to, where in the text)."""
     spoken = Spoken.of(text)
     mentions = lexicon.match(spoken.tokens, prefer=attribute.name)
     number = list(lexicon.attributes).index(attribute.name)
     if not (mentions.attribute == number).any():
-        return Variant(text, (), ())
+        return Variant(text, (), ()), [(0, len(text), 0)]
     marked = Marked.of(spoken)
     hits = _hits(spoken, marked, mentions, number, attribute, lexicon)
     notes: list[str] = []
@@ -140,7 +158,31 @@ def substitute(text: str, attribute: AttributeWords, group: str, lexicon: Lexico
         for e in edits
         if e.kind in {"word", "dropped", "joined"}
     )
-    return Variant(_written(text, edits), swaps, tuple(dict.fromkeys(notes)))
+    written, origins = _written(text, edits)
+    return Variant(written, swaps, tuple(dict.fromkeys(notes))), origins
+
+
+def _after(
+    first: Variant,
+    second: Variant,
+    origins: Sequence[tuple[int, int, int]],
+    further: Sequence[tuple[int, int, int]],
+) -> tuple[Variant, Sequence[tuple[int, int, int]]]:
+    """A second pass over the result of the first one: new words may make others count ("wealthy beggar")."""
+    swaps = list(first.swaps)
+    for swap in second.swaps:
+        for begin, end, origin in origins:
+            if begin <= swap.start and swap.end <= end:
+                start = origin + swap.start - begin
+                swaps.append(Swap(swap.before, swap.after, start, start + len(swap.before)))
+    both = [
+        (begin + max(0, low - origin), begin + min(end - begin, high - origin), source + max(0, origin - low))
+        for begin, end, origin in further
+        for low, high, source in origins
+        if low < origin + end - begin and origin < high
+    ]
+    swaps.sort(key=lambda swap: (swap.start, swap.end))
+    return Variant(second.text, tuple(swaps), tuple(dict.fromkeys(first.notes + second.notes))), both
 
 
 def _hits(
@@ -207,7 +249,7 @@ def _replaced(
     begins = bool(_BEGINS.search(spoken.text[max(0, start - 20) : start]))
     start = _with_s(spoken.text, start, row.kind)
     edits = [_Edit(start, end, cased(form, before, listed, begins=begins), spoken.text[start:end], "word")]
-    if row.kind == "plural":
+    if row.kind in {"plural", "things"}:
         edits += _possessive(spoken.text, hit.start, end, form)
     if row.kind == "subject" and group == attribute.neutral:
         edits += _agreeing(spoken, marked, place)
@@ -301,29 +343,30 @@ def _chains(text: str, hits: Sequence[_Hit]) -> Iterator[list[_Hit]]:
             chain = [hit]
 
 
-def _written(text: str, edits: Sequence[_Edit]) -> str:
-    """Carry out edits, and set articles before them right."""
+def _written(text: str, edits: Sequence[_Edit]) -> tuple[str, list[tuple[int, int, int]]]:
+    """Carry out edits, and set articles before them right; and where the rest comes from."""
     parts: list[str] = []
+    kept: list[tuple[int, int, int]] = []
     at = 0
-    pending: list[tuple[int, str, str]] = []
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+    articles: list[tuple[int, re.Match[str]]] = []
+    for edit in edits:
         if edit.start < at:
             continue
         gap = text[at : edit.start]
-        parts.append(gap)
-        if edit.kind in {"word", "dropped"}:
-            found = _ARTICLE.search(gap)
-            if found:
-                pending.append((len(parts) - 1, found[1], found[2]))
-        parts.append(edit.text)
+        found = _ARTICLE.search(gap) if edit.kind in {"word", "dropped"} else None
+        if found:
+            articles.append((len(parts), found))
+        kept.append((len(parts), at, found.start() if found else len(gap)))
+        parts += [gap, edit.text]
         at = edit.end
+    kept.append((len(parts), at, len(text) - at))
     parts.append(text[at:])
-    for index, old, space in pending:
+    for index, found in articles:
         after = _WORD.match("".join(parts[index + 1 : index + 6]))
         if after:
-            gap = parts[index]
-            parts[index] = gap[: len(gap) - len(old) - len(space)] + _same_case(article(after[1]), old) + space
-    return "".join(parts)
+            parts[index] = parts[index][: found.start()] + _same_case(article(after[1]), found[1]) + found[2]
+    starts = list(accumulate((len(part) for part in parts), initial=0))
+    return "".join(parts), [(starts[index], starts[index] + length, origin) for index, origin, length in kept]
 
 
 def _same_case(new: str, old: str) -> str:

@@ -49,6 +49,8 @@ def _before_person(words: Sequence[str], end: int, context: Context) -> bool:
             return True
         if known.person(word):
             return place + 1 >= len(words) or words[place + 1] not in known.things
+        if word in known.members and (_ends(words, place + 1) or known.verb(words[place + 1])):
+            return True
         if not known.modifies(word) and not _joins(words, place):
             return False
     return False

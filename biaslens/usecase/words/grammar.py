@@ -11,6 +11,10 @@ _SUFFIXES = ("al", "ic", "ive", "ous", "ful", "less", "able", "ible", "ish", "es
 """Endings of words that may stand between an adjective and its noun."""
 
 
+_MEMBERS = ("race", "religion", "age", "sexual_orientation", "disability", "nationality", "socioeconomic_status")
+"""Attributes whose nouns name people, and may be adjectives, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grammar:
     """Words in lower case by what they are; the file ``persons.toml`` says what each class is for."""
@@ -28,6 +32,7 @@ class Grammar:
     things: frozenset[str]
     origin: frozenset[str]
     names: frozenset[str]
+    members: frozenset[str]
 
     def person(self, word: str) -> bool:
         """Whether a word is a noun for a person, or for people."""
@@ -50,16 +55,26 @@ def grammar() -> Grammar:
     names = tomllib.loads((data / "names.toml").read_text(encoding="utf-8"))
     classes = {key: frozenset(text.split()) for key, text in table.items()}
     classes["singular"] |= _forms(data / "gender.toml", "noun")
-    for attribute in ("gender", "race", "age", "sexual_orientation", "disability", "nationality"):
+    for attribute in (
+        "gender",
+        "race",
+        "age",
+        "sexual_orientation",
+        "disability",
+        "nationality",
+        "socioeconomic_status",
+    ):
         classes["plural"] |= _forms(data / f"{attribute}.toml", "plural")
     classes["plural"] |= {f"{word}s" for word in classes["singular"]}
     given = (name for lists in names.values() for group in lists.values() if isinstance(group, list) for name in group)
+    classes["members"] = frozenset[str]().union(*(_forms(data / f"{attribute}.toml", "noun") for attribute in _MEMBERS))
+    classes["plural"] |= {f"{word}s" for word in classes["members"] if not word.endswith("s")}
     return Grammar(**classes, names=frozenset(name.lower() for name in given))
 
 
 def _forms(path: Path, kind: str) -> frozenset[str]:
-    """Single words of one kind in a word list, without abstract ones such as "motherhood"."""
+    """Single words of one kind in a word list."""
     rows = tomllib.loads(path.read_text(encoding="utf-8"))["words"][kind]
     cells = [cell if isinstance(cell, list) else [cell] for row in rows for cell in row.values()]
     forms = (form.removeprefix("=").lower() for cell in cells for form in cell)
-    return frozenset(form for form in forms if form.isalpha() and not form.endswith(("hood", "ity", "ship")))
+    return frozenset(form for form in forms if form.isalpha())

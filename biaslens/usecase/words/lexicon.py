@@ -15,8 +15,8 @@ from biaslens.usecase.words.model import AttributeWords, Context, Row
 from biaslens.usecase.words.spoken import Spoken
 
 _NOTHING, _CANDIDATE = -1, -2
-_LESS = {"noun": 0, "plural": 0, "attributive": 1, "collective": 3}
-"""Order in which readings are tried: as a noun, before a noun, others (2), as a group."""
+_LESS = {"noun": 0, "plural": 0, "attributive": 1, "collective": 1}
+"""Order in which readings are tried: as a noun, before a noun or as a group, others (2)."""
 
 
 @dataclass(frozen=True, eq=False)
