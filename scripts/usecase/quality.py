@@ -1,7 +1,7 @@
-"""Measure the offline scorers on texts written for it: `python scripts/usecase/quality.py [--half tuning]`.
+"""Measure the offline scorers on texts written for it: `python scripts/usecase/quality.py [--part tuning] [--wrong]`.
 
-Half of each category of texts, drawn by a fixed seed, was held out while the rules were made; its numbers are the ones
-to quote.
+Half of each category of texts, drawn by a fixed seed, was held out while the rules were made; a third set was written
+after they were finished.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from biaslens.usecase.scorers import open_scorer
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "usecase" / "data"
 SEED = 20261121
-HALVES = ("tuning", "held-out", "all")
+PARTS = ("tuning", "held-out", "later")
 
 Score = Callable[[Sequence[str]], NDArray[np.float64]]
 
@@ -36,15 +36,16 @@ class Item:
     positive: bool
 
 
-def load(kind: str, half: str) -> list[Item]:
-    """Items of one half: each category is shuffled by the seed, and its second half is held out."""
-    categories = tomllib.loads((DATA / f"{kind}.toml").read_text(encoding="utf-8"))
+def load(kind: str, part: str) -> list[Item]:
+    """Items of one part: each category is shuffled by the seed, and its second half is held out."""
+    file = f"{kind}_later.toml" if part == "later" else f"{kind}.toml"
+    categories = tomllib.loads((DATA / file).read_text(encoding="utf-8"))
     label = {"toxicity": "toxic", "stereotype": "stereotype"}[kind]
     found = []
     for name, category in categories.items():
         texts = random.Random(f"{SEED} {kind} {name}").sample(category["texts"], len(category["texts"]))
         middle = len(texts) // 2
-        chosen = {"tuning": texts[:middle], "held-out": texts[middle:], "all": texts}[half]
+        chosen = {"tuning": texts[:middle], "held-out": texts[middle:], "later": texts}[part]
         found += [Item(text, name, bool(category[label])) for text in chosen]
     return found
 
@@ -93,20 +94,26 @@ def scorers_of(kind: str) -> dict[str, Score]:
     return {**columns, "offline scorer": ours.score}
 
 
+def report(kind: str, part: str, *, wrong: bool) -> None:
+    """Print the table of one part, and where asked its texts on the wrong side of 0.5."""
+    items = load(kind, part)
+    scorers = scorers_of(kind)
+    print(f"### {kind.capitalize()}, {part}\n")
+    print("\n".join(table(items, scorers)), end="\n\n")
+    if wrong:
+        for item, score in zip(items, scorers["offline scorer"]([item.text for item in items]), strict=True):
+            if (score >= 0.5) != item.positive:
+                print(f"{score:.2f} {item.category}: {item.text}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", choices=HALVES, default="held-out")
+    parser.add_argument("--part", choices=PARTS, nargs="+", default=["held-out", "later"])
     parser.add_argument("--wrong", action="store_true", help="list the texts on the wrong side of 0.5")
     options = parser.parse_args()
     for kind in ("toxicity", "stereotype"):
-        items = load(kind, options.half)
-        scorers = scorers_of(kind)
-        print(f"### {kind.capitalize()}, {options.half} half\n" if options.half != "all" else f"### {kind}\n")
-        print("\n".join(table(items, scorers)), end="\n\n")
-        if options.wrong:
-            for item, score in zip(items, scorers["offline scorer"]([item.text for item in items]), strict=True):
-                if (score >= 0.5) != item.positive:
-                    print(f"{score:.2f} {item.category}: {item.text}")
+        for part in options.part:
+            report(kind, part, wrong=options.wrong)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,6 @@ BATCH = 32
 LONGEST = 512
 """Most tokens of a text that are read, or fewer where the model takes fewer; the rest is cut off."""
 
-INSTALL = "pip install 'biaslens[classifiers]'"
-
 _GUESSES: dict[Kind, tuple[str, ...]] = {
     "toxicity": ("toxic", "toxicity", "hate", "offensive", "label_1"),
     "stereotype": ("stereotype", "stereotypical", "label_1"),
@@ -102,8 +100,10 @@ def require(*packages: str) -> None:
     """
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
-        what = "detoxify" if missing == ["detoxify"] else "biaslens[classifiers]"
-        raise InputError(f"this scorer needs {' and '.join(missing)}, which is not installed; pip install '{what}'")
+        extra = "'biaslens[classifiers]'" if {"torch", "transformers"} & set(missing) else ""
+        own = "detoxify" if "detoxify" in missing else ""
+        what, verb = " ".join(filter(None, [extra, own])), "is" if len(missing) == 1 else "are"
+        raise InputError(f"this scorer needs {' and '.join(missing)}, which {verb} not installed; pip install {what}")
 
 
 def _load(model: str) -> tuple[Any, Any]:

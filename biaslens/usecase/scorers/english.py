@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 
 _WORD = re.compile(r"[^\W\d_]+")
-_ENGLISH = frozenset(
-    ["the", "of", "and", "to", "in", "is", "that", "it", "was", "for", "on", "are", "as", "with", "his", "they", "at", "be", "this", "have", "from", "or", "had", "by", "but", "not", "what", "all", "were", "we", "when", "your", "can", "said", "there", "each", "which", "she", "do", "how", "their", "if", "will", "up", "other", "about", "out", "many", "then", "them", "these", "some", "her", "would", "make", "like", "him", "has", "two", "more", "no", "could", "my", "than", "been", "who", "its", "now", "did", "get", "may", "i", "you", "a", "an", "he", "me", "so", "us", "our", "just", "very", "why", "where", "because", "should", "too", "also", "don", "t", "s", "re", "ll", "ve", "m", "am", "does", "isn", "doesn", "won"]
-)
+_STOP_WORDS = """
+the of and to in is that it was for on are as with his they at be this have from or had by but not what all were we when
+your can said there each which she do how their if will up other about out many then them these some her would make like
+him has two more no could my than been who its now did get may i you a an he me so us our just very why where because
+should too also don t s re ll ve m am does isn doesn won
+"""
+_ENGLISH = frozenset(_STOP_WORDS.split())
 _FEWEST = 8
 _SHARE = 0.2
 _READ = 4_000

@@ -62,8 +62,8 @@ def mark(sentence: str) -> str:
     --------
     >>> mark("Old people and Muslims aren't lazy.")
     "GROUPS and GROUPS aren't lazy ."
-    >>> mark("The poor trust a blind man who is gay.")
-    'GROUPS trust a MEMBER who is BELONGING .'
+    >>> mark("The poor can trust a blind man who is gay.")
+    'GROUPS can trust a MEMBER who is BELONGING .'
     """
     words = _words()
     tokens = _WORD.findall(_POSSESSIVE.sub(" 's", sentence.lower().replace("’", "'")))
@@ -107,10 +107,8 @@ def _next_mark(tagged: list[tuple[str, str]], place: int, before: str, words: _W
             return GROUPS, end + 1 - place
         if noun in words.grammar.singular or _SINGULAR in noun_kinds:
             return MEMBER, end + 1 - place
-    if token in words.grammar.plural and _MODIFIER in _kinds_at(tagged, place + 1):
-        return GROUPS, 2
-    if token in words.grammar.singular and _MODIFIER in _kinds_at(tagged, place + 1):
-        return MEMBER, 2
+    if words.grammar.person(token) and _MODIFIER in _kinds_at(tagged, place + 1):
+        return (GROUPS if token in words.grammar.plural else MEMBER), 2
     if _PLURAL in kinds or (before == "the" and token in words.collective and _ends(tagged, place + 1, words.grammar)):
         return GROUPS, 1
     if _SINGULAR in kinds and not (_ADJECTIVE in kinds and before in _COPULAS):

@@ -23,7 +23,7 @@ class VaderSentiment:
     note = "VADER reads English only, word by word; 0.5 stands for a text without any word of its list."
 
     def __init__(self) -> None:
-        from biaslens.usecase.metrics.sentiment import vader
+        from biaslens.usecase.metrics.vader import vader
 
         self._vader = vader
         self.name = f"VADER (vaderSentiment {version('vaderSentiment')})"
