@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.signal import lfilter
 
 from biaslens.usecase.marked import NONE, Marked, find, marked, numbers_of
 from biaslens.usecase.metrics.targets import stop_words as default_stop_words
@@ -226,6 +225,8 @@ def _nearness(starts: NDArray[np.int64], here: NDArray[np.bool_], beta: float) -
     What lies to the left follows from the token before: near[t] = beta near[t - 1] + here[t]; the right side likewise.
     Texts of similar length are filtered together, so that it takes one step a token, however long a text is.
     """
+    from scipy.signal import lfilter  # only here: it loads longer than all else of this package
+
     nearness = np.zeros(len(here))
     lengths = np.diff(starts)
     marks = np.concatenate([[0], np.cumsum(here)])[starts]
