@@ -18,8 +18,9 @@ _READS = {"lower is fairer": "lower", "higher is fairer": "higher", "0 is fair":
 """Short for what is fairer."""
 
 _LEGEND = (
-    "Reads: which values are fairer. Intervals are 95 %, resampled by what the number rests on. Baseline: the same metric where nothing was changed between the "
-    "two sides. p: corrected for all tests of this assessment after Holm. † marks few units."
+    "Reads: which values are fairer. Intervals are 95 %, resampled by what the number rests on. Baseline: the same "
+    "metric where nothing was changed between the two sides. p: corrected for all tests of this assessment after "
+    "Holm. † marks few units."
 )
 
 

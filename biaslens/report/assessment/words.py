@@ -74,8 +74,7 @@ def sections(measures: Sequence[Measure]) -> Iterator[tuple[str, list[Measure]]]
         listed = list(found)
         # One comparison alone stands in the heading.
         alike = {measure.groups for measure in listed}
-        groups = groups or (listed[0].comparison if len(alike) == 1 else "")
-        parts = [attribute.replace("_", " "), groups]
+        parts = [attribute.replace("_", " "), groups or (listed[0].comparison if len(alike) == 1 else "")]
         yield family.capitalize() + "".join(f": {part}" for part in parts if part), listed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -151,8 +151,15 @@ def _measure(opposed: _Opposed, metric: _Metric, resampling: Resampling) -> Meas
         baseline=baseline,
         p=p,
         test=TEST,
-        note=f"{short:,} of {len(scores):,} pairs left out: a list is too short" if short else "",
+        note="; ".join(_notes(metric, short, len(scores))),
     )  # fmt: skip
+
+
+def _notes(metric: _Metric, short: int, pairs: int) -> Iterator[str]:
+    if metric.largest < 1:
+        yield f"equal lists give {metric.largest:.3f}"
+    if short:
+        yield f"{short:,} of {pairs:,} pairs left out: a list is too short"
 
 
 def _keep_worst(worst: Worst, found: Recommendations, opposed: _Opposed, similar: _Similar) -> None:
