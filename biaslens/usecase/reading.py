@@ -35,7 +35,7 @@ def frames(source: Table, *, required: Sequence[str]) -> Iterator[pd.DataFrame]:
         When it is missing, cannot be read, lacks a column, or has no rows.
     """
     rows = 0
-    name = _name(source)
+    name = name_of(source)
     for part in _parts(source):
         missing = [column for column in required if column not in part.columns]
         if missing:
@@ -77,9 +77,9 @@ def read_prompts(source: Table, *, limit: int | None = None) -> dict[str, str]:
                 return found
             name = str(row) if names is None else str(names.iloc[index])
             if not prompt.strip():
-                raise InputError(f"{_name(source)}: row {row} has an empty prompt; remove it")
+                raise InputError(f"{name_of(source)}: row {row} has an empty prompt; remove it")
             if found.setdefault(name, prompt) != prompt:
-                raise InputError(f"{_name(source)}: row {row}: prompt_id {name!r} stands for two different prompts")
+                raise InputError(f"{name_of(source)}: row {row}: prompt_id {name!r} stands for two different prompts")
     return found
 
 
@@ -108,10 +108,10 @@ class ResponseTable:
         columns = columns_of(source)
         if "group" in columns and "prompt_id" not in columns:
             raise InputError(
-                f"{_name(source)}: column 'group' needs a column 'prompt_id' that says which responses belong together"
+                f"{name_of(source)}: column 'group' needs a column 'prompt_id' that says which responses belong together"
             )
         if "group" in columns and "attribute" not in columns and not attribute:
-            raise InputError(f"{_name(source)}: column 'group' needs a column 'attribute', or one --attributes NAME")
+            raise InputError(f"{name_of(source)}: column 'group' needs a column 'attribute', or one --attributes NAME")
 
     def parts(self) -> Iterator[Sequence[Response]]:
         """All responses, in parts."""
@@ -142,10 +142,12 @@ class ResponseTable:
             series = Series(given)
         except ValueError:
             raise InputError(
-                f"{_name(self._source)}: row {row + 1}: series {given!r} is none of {', '.join(Series)}"
+                f"{name_of(self._source)}: row {row + 1}: series {given!r} is none of {', '.join(Series)}"
             ) from None
         if (series is Series.ORIGINAL) == bool(group):
-            raise InputError(f"{_name(self._source)}: row {row + 1}: series {series} does not go with group {group!r}")
+            raise InputError(
+                f"{name_of(self._source)}: row {row + 1}: series {series} does not go with group {group!r}"
+            )
         return series
 
 
@@ -155,8 +157,9 @@ def _records(part: pd.DataFrame) -> Iterator[dict[str, str]]:
         yield dict(zip(names, values, strict=True))
 
 
-def _name(source: Table) -> str:
-    return "the data frame" if isinstance(source, pd.DataFrame) else str(source)
+def name_of(source: Table) -> str:
+    """How a table is called in messages."""
+    return "a data frame" if isinstance(source, pd.DataFrame) else str(source)
 
 
 def _parts(source: Table) -> Iterator[pd.DataFrame]:

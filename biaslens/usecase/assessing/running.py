@@ -1,0 +1,204 @@
+"""One start of an assessment of texts: ask what is to be asked, score what is to be scored, measure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaslens.engine import Store
+from biaslens.engine.interrupt import graceful_interrupt
+from biaslens.engine.record import this_command
+from biaslens.errors import InputError, RunInterruptedError
+from biaslens.settings import Settings
+from biaslens.usecase.assessing.indexing import Index, index
+from biaslens.usecase.assessing.spec import TextSpec
+from biaslens.usecase.assessing.texts import Measured, find_path, groups_compared, measure_texts
+from biaslens.usecase.framework import Path as Walk
+from biaslens.usecase.generation import TABLES, Generated, GenerationSpec, StoredResponses, generate_async
+from biaslens.usecase.options import RUN_FILE, TextOptions
+from biaslens.usecase.reading import ResponseTable, Table, name_of, read_prompts
+from biaslens.usecase.responses import Responses
+from biaslens.usecase.result import Assessment
+from biaslens.usecase.scorers import DEFAULTS, AnyScorer, Kind, is_remote, open_scorer, score_texts
+from biaslens.usecase.watching import Watcher
+from biaslens.usecase.words import load_words
+from biaslens.version import __version__
+
+INTERRUPTED = "stopped; every answer is kept, and the same command asks only what is missing"
+
+_EMBEDDED = "local/smollm2"
+
+
+class TextRun:
+    """One start of an assessment of texts.
+
+    Parameters
+    ----------
+    source, options, settings, watcher
+        As for `assess_texts`.
+    """
+
+    def __init__(self, source: Table, options: TextOptions, settings: Settings, watcher: Watcher) -> None:
+        self.source = source
+        self.options = options
+        self.settings = settings
+        self.watcher = watcher
+        self.lexicon = load_words(options.attributes, own=options.words, names=options.names)
+        self.scorers: dict[Kind, AnyScorer] = {
+            kind: open_scorer(kind, options.scorer(kind), settings) for kind in DEFAULTS
+        }
+        remote = [scorer.name for scorer in self.scorers.values() if is_remote(scorer)]
+        if remote and options.out is None:
+            raise InputError(f"{remote[0]} needs a folder for its answers; give out")
+
+    async def assess(self) -> Assessment:
+        """Ask what is to be asked, and measure."""
+        generated: Generated | None = None
+        if self.options.model is None:
+            responses: Responses = ResponseTable(self.source, attribute=self._single_attribute())
+            found = index(responses)
+            path, compared = self._path(list(found.prompts.values()))
+        else:
+            prompts = read_prompts(self.source, limit=self.options.limit)
+            path, compared = self._path(list(prompts.values()))
+            generated = await self._generate(prompts, compared if path.applies("counterfactual") else {})
+            responses = StoredResponses(generated.run)
+            found = index(responses)
+        spec = self._spec(path, compared)
+        measured = await self._measure(responses, found, spec)
+        return Assessment(
+            task=str(self.options.task),
+            source=self._described(),
+            counts=_counts(found),
+            steps=path.steps,
+            families=path.families,
+            measures=measured.measures,
+            examples=measured.examples,
+            warnings=[*self._warnings(generated), *measured.warnings],
+            record=self._record(compared),
+            missing=generated.missing if generated else 0,
+        )
+
+    def _path(self, prompts: Sequence[str]) -> tuple[Walk, Mapping[str, Sequence[str]]]:
+        """The way to the metrics, and the groups to compare."""
+        options = self.options
+        path, unawareness = find_path(
+            prompts, self.lexicon, task=options.task, invariance=options.invariance, wanted=options.families
+        )
+        named = options.attributes is not None
+        return path, groups_compared(self.lexicon, options.compare, unawareness, named=named)
+
+    def _single_attribute(self) -> str:
+        """Attribute of a column of groups without one of attributes."""
+        named = self.options.attributes or ()
+        return named[0] if len(named) == 1 else ""
+
+    async def _generate(self, prompts: Mapping[str, str], compared: Mapping[str, Sequence[str]]) -> Generated:
+        options = self.options
+        assert options.model is not None
+        assert options.out is not None
+        spec = GenerationSpec(
+            model=options.model,
+            prompts=prompts,
+            run=options.out / RUN_FILE,
+            compared=compared,
+            per_prompt=options.per_prompt,
+            system=options.system,
+            params=options.params,
+            seed=options.resampling.seed,
+        )
+        generated = await generate_async(
+            spec, self.lexicon, pace=options.pace, settings=self.settings, watcher=self.watcher
+        )
+        if generated.interrupted:
+            raise RunInterruptedError(INTERRUPTED)
+        return generated
+
+    def _spec(self, path: Walk, compared: Mapping[str, Sequence[str]]) -> TextSpec:
+        options = self.options
+        return TextSpec(
+            path=path,
+            lexicon=self.lexicon,
+            compared=compared,
+            scorers=self.scorers,
+            targets=options.targets,
+            threshold=options.threshold,
+            variant=options.variant,
+            resampling=options.resampling,
+        )
+
+    async def _measure(self, responses: Responses, found: Index, spec: TextSpec) -> Measured:
+        """Measure the responses; scores that were paid for, or took long, are kept in the run file."""
+        stop = asyncio.Event()
+        with ExitStack() as stack:
+            folder = self.options.out or Path(stack.enter_context(TemporaryDirectory()))
+            store = stack.enter_context(Store(folder / RUN_FILE, write=True, tables=TABLES))
+            stack.enter_context(graceful_interrupt(stop, self.watcher.interrupted))
+
+            async def score(scorer: AnyScorer, texts: Sequence[str]) -> NDArray[np.float64]:
+                if is_remote(scorer):
+                    self.watcher.phase(scorer.name, total=len(set(texts)), done=0)
+                scores = await score_texts(
+                    texts,
+                    scorer,
+                    store=store,
+                    pace=self.options.scorer_pace,
+                    settings=self.settings,
+                    progress=self.watcher,
+                    stop=stop,
+                    done=self.watcher.scored,
+                )
+                if stop.is_set():
+                    raise RunInterruptedError(INTERRUPTED)
+                return scores
+
+            return await measure_texts(responses, found, spec, score)
+
+    def _described(self) -> str:
+        name = name_of(self.source)
+        return f"prompts of {name}, answered by {self.options.model}" if self.options.model else f"responses of {name}"
+
+    def _warnings(self, generated: Generated | None) -> Iterator[str]:
+        if generated is not None and generated.missing:
+            yield (
+                f"{generated.missing:,} of {generated.wanted:,} responses are missing; the same command asks for them "
+                "again. What is shown rests on the others."
+            )
+        if self.options.model == _EMBEDDED:
+            yield (
+                "This is the small embedded model. What it writes proves the pipeline and is not a finding on a model "
+                "that anybody uses."
+            )
+
+    def _record(self, compared: Mapping[str, Sequence[str]]) -> dict[str, object]:
+        options = self.options
+        asked = {
+            "per_prompt": options.per_prompt,
+            "system": options.system or None,
+            "params": {name: said for name, said in asdict(options.params).items() if said is not None},
+        }
+        return {
+            "command": this_command(),
+            "package_version": __version__,
+            "model": options.model,
+            **(asked if options.model else {}),
+            "groups": {name: list(groups) for name, groups in compared.items()},
+            "scorers": {kind: scorer.name for kind, scorer in self.scorers.items()},
+            "word_lists": {name: words.source for name, words in self.lexicon.attributes.items() if name in compared},
+            "threshold": options.threshold,
+            "variant": options.variant,
+            "resampling": asdict(options.resampling),
+        }
+
+
+def _counts(found: Index) -> dict[str, int]:
+    counts = {"responses": found.counts["responses"], "prompts": len(found.units)}
+    counts |= {what: found.counts[what] for what in ("withheld by a filter", "empty") if found.counts[what]}
+    return counts
