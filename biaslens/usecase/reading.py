@@ -107,9 +107,8 @@ class ResponseTable:
         self._attribute = attribute
         columns = columns_of(source)
         if "group" in columns and "prompt_id" not in columns:
-            raise InputError(
-                f"{name_of(source)}: column 'group' needs a column 'prompt_id' that says which responses belong together"
-            )
+            what = "column 'group' needs a column 'prompt_id' that says which responses belong together"
+            raise InputError(f"{name_of(source)}: {what}")
         if "group" in columns and "attribute" not in columns and not attribute:
             raise InputError(f"{name_of(source)}: column 'group' needs a column 'attribute', or one --attributes NAME")
 
