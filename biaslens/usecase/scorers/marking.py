@@ -18,10 +18,11 @@ GROUPS, MEMBER, BELONGING = "GROUPS", "MEMBER", "BELONGING"
 """Marks: several of a group or all ("old people", "the poor"), one of it ("a gay man"), and its adjective alone."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n+|[;•]\s*")
-_POSSESSIVE = re.compile(r"'s\b")
+_SHORT = {"'s": " 's", "'re": " are", "'m": " am", "'ll": " will", "'ve": " have"}
+_SHORTENED = re.compile(r"'(?:s|re|m|ll|ve)\b")
 _WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*|'s\b|[^\w\s]|_+")
 _LONGEST = 2_000
-_COPULAS = frozenset({"is", "am", "are", "was", "were", "be", "being", "i'm", "he's", "she's", "they're"})
+_COPULAS = frozenset({"is", "am", "are", "was", "were", "be", "being", "'s"})
 _PLURAL, _SINGULAR, _ADJECTIVE, _MODIFIER = "psam"
 _KINDS = {
     "plural": _PLURAL,
@@ -66,7 +67,7 @@ def mark(sentence: str) -> str:
     'GROUPS can trust a MEMBER who is BELONGING .'
     """
     words = _words()
-    tokens = _WORD.findall(_POSSESSIVE.sub(" 's", sentence.lower().replace("’", "'")))
+    tokens = _WORD.findall(_SHORTENED.sub(lambda found: _SHORT[found[0]], sentence.lower().replace("’", "'")))
     tagged = list(_tagged(tokens, words))
     made: list[str] = []
     place = 0
