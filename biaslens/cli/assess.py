@@ -16,7 +16,7 @@ from biaslens.cli.options import pace_of
 from biaslens.engine import Pace
 from biaslens.errors import RunInterruptedError
 from biaslens.models import Params
-from biaslens.report.assessment import print_assessment, write_assessment
+from biaslens.report.assessment import print_assessment, score_files, write_assessment
 from biaslens.usecase.assess import assess_lists, assess_predictions, assess_texts
 from biaslens.usecase.assessing.measuring import Resampling
 from biaslens.usecase.framework import Intervention, Task
@@ -40,6 +40,10 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
     task = Task(values["task"])
     refuse_strangers(context, task)
     out = values["out"] or Path("assessments") / values["source"].stem
+    if values["source"].resolve().parent == out.resolve():
+        raise click.UsageError(
+            f"the report would lie beside {values['source']} and might replace it; give another --out"
+        )
     resampling = Resampling(rounds=values["rounds"], seed=values["seed"])
     try:
         assessment = {"texts": _texts, "predictions": _predictions, "lists": _lists}[KIND_OF[task]](
@@ -82,8 +86,8 @@ def _texts(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessm
         pace=pace_of(values),
         scorer_pace=Pace(concurrency=values["concurrency"]),
     )
-    with ScoringBar() as bar:
-        return assess_texts(values["source"], options, watcher=bar)
+    with score_files(out) as recorder, ScoringBar() as bar:
+        return assess_texts(values["source"], options, watcher=bar, recorder=recorder)
 
 
 def _predictions(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:

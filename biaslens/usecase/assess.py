@@ -16,11 +16,12 @@ from biaslens.usecase.assessing.measuring import Resampling
 from biaslens.usecase.assessing.predictions import classification_measures
 from biaslens.usecase.assessing.rows import read_predictions, read_recommendations
 from biaslens.usecase.assessing.running import TextRun
-from biaslens.usecase.assessing.texts import in_words
+from biaslens.usecase.assessing.texts import in_words, mentions
 from biaslens.usecase.framework import Intervention, Task, classification_path, recommendation_path
 from biaslens.usecase.metrics.variant import Variant
 from biaslens.usecase.options import TextOptions
 from biaslens.usecase.reading import Table, name_of
+from biaslens.usecase.recording import Recorder, Unrecorded
 from biaslens.usecase.result import Assessment, Example, Measure
 from biaslens.usecase.watching import Unwatched, Watcher
 from biaslens.usecase.words import check_unawareness, load_words
@@ -33,6 +34,7 @@ def assess_texts(
     *,
     settings: Settings | None = None,
     watcher: Watcher | None = None,
+    recorder: Recorder | None = None,
 ) -> Assessment:
     """Assess a use case that generates text: prompts to be asked, or responses that are there.
 
@@ -46,6 +48,8 @@ def assess_texts(
         Keys and defaults; from the environment where not given.
     watcher
         Watches.
+    recorder
+        Hears every score, so that the responses behind a number can be looked at.
 
     Raises
     ------
@@ -56,7 +60,13 @@ def assess_texts(
     RunError
         When asking or scoring cannot go on; everything answered is kept.
     """
-    run = TextRun(source, options or TextOptions(), settings or load_settings(), watcher or Unwatched())
+    run = TextRun(
+        source,
+        options or TextOptions(),
+        settings=settings or load_settings(),
+        watcher=watcher or Unwatched(),
+        recorder=recorder or Unrecorded(),
+    )
     try:
         return asyncio.run(run.assess())
     except asyncio.CancelledError:
@@ -166,7 +176,7 @@ def assess_lists(
     resampling = resampling or Resampling()
     found = read_recommendations(source, group=group)
     lexicon = load_words(attributes)
-    unawareness = check_unawareness(list(found.prompts.values()), lexicon) if found.prompts else None
+    unawareness = check_unawareness(found.prompts.values(), lexicon) if found.prompts else None
     path = recommendation_path(
         mentions=None if unawareness is None else in_words(unawareness),
         satisfied=None if unawareness is None else unawareness.satisfied,
@@ -185,6 +195,7 @@ def assess_lists(
         counts={what: count for what, count in counts.items() if count},
         steps=path.steps,
         families=path.families,
+        mentions=mentions(unawareness, [name for _, name in found.prompts]),
         measures=measures,
         examples=examples,
         record=_table_record(resampling) | {"k": k, "variant": variant},

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from biaslens.errors import InputError
@@ -14,6 +16,8 @@ from biaslens.usecase.responses import FILTERED, Response, Series
 
 ROWS = 20_000
 """Rows read at once."""
+
+_SAID = 200
 
 Table = Path | str | pd.DataFrame
 """A file by its path, or a data frame."""
@@ -121,9 +125,13 @@ class ResponseTable:
             row += len(part)
 
     def _response(self, record: Mapping[str, str], row: int, trials: dict[tuple[str, str, str, str], int]) -> Response:
-        prompt, group = record.get("prompt"), record.get("group", "").strip()
+        # A cell without a prompt is a prompt that is not known, and not one that mentions nobody.
+        prompt, group = record.get("prompt") or None, record.get("group", "").strip()
         name = record.get("prompt_id") or prompt or f"row {row + 1}"
-        attribute = record.get("attribute") or (self._attribute if group else "")
+        attribute = record.get("attribute", "").strip() or (self._attribute if group else "")
+        if group and not attribute:
+            what = f"group {group!r} has no attribute; fill the cell, or give one --attributes NAME"
+            raise InputError(f"{name_of(self._source)}: row {row + 1}: {what}")
         series = self._series(record, row, group)
         place = (name, attribute, group, series)
         # Without a prompt every response stands alone; counting its trials would only cost memory.
@@ -163,6 +171,9 @@ def name_of(source: Table) -> str:
 
 def _parts(source: Table) -> Iterator[pd.DataFrame]:
     if isinstance(source, pd.DataFrame):
+        if not source.columns.is_unique:
+            twice = source.columns[source.columns.duplicated()][0]
+            raise InputError(f"{name_of(source)}: column {twice!r} stands twice; rename one")
         for start in range(0, max(1, len(source)), ROWS):
             yield _as_text(source.iloc[start : start + ROWS])
         return
@@ -178,33 +189,49 @@ def _parts(source: Table) -> Iterator[pd.DataFrame]:
         raise InputError(f"{path}: the file is empty") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8") from None
+    except pd.errors.ParserWarning:
+        raise InputError(f"{path}: rows have more cells than the first line has names; name every column") from None
     except (pd.errors.ParserError, ValueError, OSError) as error:
-        raise InputError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path}: cannot be read: {said[:_SAID]}") from None
 
 
 def _csv(separator: str) -> Callable[[Path], Iterator[pd.DataFrame]]:
     def read(path: Path) -> Iterator[pd.DataFrame]:
-        options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "chunksize": ROWS, "sep": separator}
-        with pd.read_csv(path, encoding="utf-8-sig", **options) as parts:
-            yield from parts
+        # No index column: else rows with a cell too many would all move by one, without a word.
+        options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "index_col": False, "sep": separator}
+        with pd.read_csv(path, encoding="utf-8-sig", chunksize=ROWS, **options) as parts:
+            while True:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", pd.errors.ParserWarning)
+                    part = next(parts, None)
+                if part is None:
+                    return
+                yield part
 
     return read
 
 
 def _jsonl(path: Path) -> Iterator[pd.DataFrame]:
     records: list[dict[str, object]] = []
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
-            record = json.loads(line)
+            try:
+                record = json.loads(line)
+            except UnicodeDecodeError:
+                raise
+            except (ValueError, RecursionError) as error:
+                said = getattr(error, "msg", "nested too deeply")
+                raise InputError(f"{path}: line {number} is not JSON: {said}") from None
             if not isinstance(record, dict):
                 raise InputError(f"{path}: line {number} is not a JSON object")
             records.append(record)
             if len(records) == ROWS:
-                yield _as_text(pd.DataFrame(records))
+                yield _as_text(pd.DataFrame(records, dtype=object))
                 records = []
-    yield _as_text(pd.DataFrame(records))
+    yield _as_text(pd.DataFrame(records, dtype=object))
 
 
 def _parquet(path: Path) -> Iterator[pd.DataFrame]:
@@ -223,10 +250,13 @@ def _cell(value: object) -> str:
     if value is None or value is pd.NA or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
         return ""
     if isinstance(value, str):
-        return value
+        # Half of a character, as JSON can escape it: no file and no model takes it.
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return json.dumps(list(value), ensure_ascii=False) if isinstance(value, (list, tuple)) else str(value)
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, tuple)) else str(value)
 
 
 _READERS: dict[str, Callable[[Path], Iterator[pd.DataFrame]]] = {

@@ -48,6 +48,26 @@ class Family:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """How the prompts name one group.
+
+    Parameters
+    ----------
+    attribute, group
+        The group.
+    words
+        How often each word occurs, the most frequent first.
+    prompts
+        Ids of the prompts that name it.
+    """
+
+    attribute: str
+    group: str
+    words: Mapping[str, int]
+    prompts: Sequence[str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
     """One metric for one comparison.
@@ -62,6 +82,8 @@ class Measure:
         The value and its interval.
     units, unit
         How many of what it is resampled by: 40 "prompts".
+    smallest
+        How many the smallest group rests on, where that is what matters; None otherwise.
     direction
         "lower is fairer", "higher is fairer", "0 is fair" or "1 is fair".
     bounds
@@ -86,6 +108,7 @@ class Measure:
     estimate: Estimate
     units: int
     unit: str = "prompts"
+    smallest: int | None = None
     direction: str
     bounds: tuple[float, float] = (0.0, 1.0)
     baseline: Estimate | None = None
@@ -98,7 +121,7 @@ class Measure:
     @property
     def few(self) -> bool:
         """Whether it rests on so few units that its interval is rough."""
-        return self.units < FEW
+        return min(self.units, self.units if self.smallest is None else self.smallest) < FEW
 
     @property
     def comparison(self) -> str:
@@ -143,6 +166,8 @@ class Assessment:
         How much of what was read, asked and left out, in the order to show it.
     steps
         The decision path.
+    mentions
+        Protected words in the prompts: which, how often, and where.
     families
         Every family of metrics, with the reason why it applies or not.
     measures
@@ -163,6 +188,7 @@ class Assessment:
     steps: Sequence[Step]
     families: Sequence[Family]
     measures: Sequence[Measure]
+    mentions: Sequence[Mention] = ()
     examples: Mapping[str, Sequence[Example]] = field(default_factory=dict)
     warnings: Sequence[str] = ()
     record: Mapping[str, object] = field(default_factory=dict)
@@ -190,6 +216,7 @@ class Assessment:
             "counts": dict(self.counts),
             "decision_path": [_plain(step) for step in self.steps],
             "families": [_plain(family) for family in self.families],
+            "protected_words": [_plain(mention) for mention in self.mentions],
             "measures": [_measure(measure) for measure in self.measures],
             "warnings": list(self.warnings),
             "missing": self.missing,
@@ -197,7 +224,7 @@ class Assessment:
         }
 
 
-def _plain(item: Step | Family) -> dict[str, object]:
+def _plain(item: Step | Family | Mention) -> dict[str, object]:
     return {name: getattr(item, name) for name in type(item).__slots__}
 
 

@@ -8,10 +8,13 @@ from typing import Any
 
 from biaslens.report.assessment.words import interval, p_value, remarks, sections, value
 from biaslens.report.page.environment import environment
-from biaslens.usecase.result import Assessment, Example, Measure
+from biaslens.usecase.result import Assessment, Example, Measure, Mention
 
 LONGEST = 1200
 """Characters shown of a prompt or a response."""
+
+MOST_WORDS = 20
+"""Words shown of a group."""
 
 _LEVEL = 0.05
 
@@ -25,6 +28,7 @@ def page(assessment: Assessment) -> str:
         counts=[f"{count:,} {what}" for what, count in assessment.counts.items()],
         steps=assessment.steps,
         families=assessment.families,
+        mentions=list(map(_mention, assessment.mentions)),
         sections=list(_sections(assessment)),
         examples=[(heading, list(map(_example, found))) for heading, found in assessment.examples.items() if found],
         warnings=assessment.warnings,
@@ -44,6 +48,17 @@ def _sections(assessment: Assessment) -> Iterator[dict[str, Any]]:
             "rows": list(map(_row, measures)),
             "remarks": remarks(measures),
         }
+
+
+def _mention(mention: Mention) -> dict[str, Any]:
+    words = [f"{word} {count:,}" for word, count in list(mention.words.items())[:MOST_WORDS]]
+    more = len(mention.words) - len(words)
+    return {
+        "attribute": mention.attribute.replace("_", " "),
+        "group": mention.group,
+        "prompts": f"{len(mention.prompts):,}",
+        "words": ", ".join(words) + (f" and {more:,} more" if more else ""),
+    }
 
 
 def _row(measure: Measure) -> dict[str, Any]:

@@ -54,7 +54,8 @@ def notes(measure: Measure) -> list[str]:
     """What a reader must know of one measure: why something is missing, that it rests on little, what was left out."""
     found = []
     if measure.few:
-        found.append(f"only {measure.units} {measure.unit}: the interval is rough")
+        count = measure.units if measure.smallest is None else min(measure.units, measure.smallest)
+        found.append(f"only {count} {measure.unit}{' in a group' if count < measure.units else ''}: rough")
     if measure.estimate.reason:
         found.append(measure.estimate.reason)
     elif measure.baseline is not None and isnan(measure.baseline.value) and measure.baseline.reason:
@@ -87,7 +88,7 @@ def remarks(measures: Sequence[Measure]) -> list[str]:
     several = len({measure.groups for measure in measures}) > 1
     said = []
     for note, found in by_note.items():
-        if note.startswith("only "):
+        if note.startswith("only ") and all(measure.smallest is None for measure in found):
             continue
         names = [f"{m.metric} ({m.comparison})" if several and m.groups else m.metric for m in found]
         said.append(note if len(found) == len(measures) else f"{', '.join(names)}: {note}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import nan
@@ -19,6 +19,7 @@ from biaslens.usecase.assessing.worst import Worst
 from biaslens.usecase.marked import masked, taken
 from biaslens.usecase.metrics.sentiment import scsp_sums, wcsp_sums
 from biaslens.usecase.metrics.similarity import bleu_scores, rouge_l_scores, similarity_sums
+from biaslens.usecase.recording import Recorder
 from biaslens.usecase.resampling import GAP, Fold
 from biaslens.usecase.result import Example, Measure
 from biaslens.usecase.sparse import SparseSums
@@ -93,6 +94,11 @@ class Opposed:
         self.texts = list(dict.fromkeys(text for side in sides for text in side))
         number = {text: index for index, text in enumerate(self.texts)}
         self.rows = [np.array([number[text] for text in side], dtype=np.intp) for side in sides]
+        # A score a pair, by metric, for whoever wants to look at them one by one.
+        self.scores: dict[str, Sequence[object]] = {
+            "prompt_id": [name for name, _ in pairs.places],
+            "trial": [trial for _, trial in pairs.places],
+        }
         tokens = tokenise(self.texts)
         self.masked = masked(tokens, spec.lexicon.match(tokens))
 
@@ -133,7 +139,7 @@ class Opposed:
 
 
 async def counterfactual_measures(
-    cells: Cells, spec: TextSpec, score: Score
+    cells: Cells, spec: TextSpec, score: Score, recorder: Recorder
 ) -> tuple[list[Measure], dict[str, list[Example]]]:
     """Every counterfactual metric of every pair of groups, and the pairs that stand out most by heading."""
     measures: list[Measure] = []
@@ -145,6 +151,7 @@ async def counterfactual_measures(
             if not spec.path.sentiment_only:
                 measures += _similarities(opposed, vectors, least)
             measures += await _sentiments(opposed, score, widest)
+            recorder.pairs(attribute, groups, opposed.scores)
     return measures, {"Pairs least alike": least.examples(), "Pairs furthest apart in sentiment": widest.examples()}
 
 
@@ -172,7 +179,9 @@ def _similarity(opposed: Opposed, metric: str, similar: Similar, bounds: tuple[f
     """Mean similarity of the pairs, that of the no-effect pairs, and the test that it is no lower."""
     first, second, a, b, again = opposed.rows
     pairs, count, resampling = opposed.pairs, opposed.pairs.count, opposed.spec.resampling
-    mean = similarity_sums(similar(first, second), pairs.units, count)
+    scores = similar(first, second)
+    opposed.scores[metric.lower().replace("-", "_")] = scores.tolist()
+    mean = similarity_sums(scores, pairs.units, count)
     across, within = similar(a, b), similar(a, again)
     units = pairs.triples.units
     share = bounds[0] == 0
@@ -214,6 +223,7 @@ async def _sentiments(opposed: Opposed, score: Score, worst: Worst) -> list[Meas
     for index, gap in enumerate(np.abs(first - second)):
         if worst.wants(gap):
             worst.add(opposed.example(index, gap, f"sentiment {first[index]:.2f} and {second[index]:.2f}"))
+    opposed.scores |= {"sentiment_a": first.tolist(), "sentiment_b": second.tolist()}
     a, _, again = triple
     units, count, few = pairs.triples.units, pairs.count, spec.threshold
     signed = spec.variant == "langfair"

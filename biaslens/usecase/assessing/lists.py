@@ -75,6 +75,7 @@ class _Opposed:
     triples: tuple[Lists, Lists, Lists]
     triple_units: NDArray[np.intp]
     names: Sequence[str]
+    alone: int
 
 
 def recommendation_measures(
@@ -93,7 +94,8 @@ def recommendation_measures(
         raise InputError(f"{only}; a comparison needs two groups")
     lengths = [len(items) for lists in found.lists.values() for trials in lists.values() for items in trials]
     if max(lengths) < k:
-        raise InputError(f"no list has {k} items, the longest has {max(lengths)}; give --k {max(lengths)} or less")
+        less = f"give --k {max(lengths)} or less" if max(lengths) else "give lists with items"
+        raise InputError(f"no list has {k} items, the longest has {max(lengths)}; {less}")
     metrics = (
         _Metric(f"Jaccard-{k}", partial(similarities, jaccard_at_k, k=k), 1.0),
         _Metric(f"SERP-{k}", partial(similarities, partial(serp_at_k, variant=variant), k=k), 1.0),
@@ -112,6 +114,7 @@ def recommendation_measures(
 def _opposed(found: Recommendations, a: str, b: str) -> _Opposed:
     one, two = found.lists[a], found.lists[b]
     names = [name for name in one if name in two]
+    lists = sum(len(trials) for side in (one, two) for trials in side.values())
     pairs = [(i, x, y) for i, name in enumerate(names) for x, y in zip(one[name], two[name], strict=False)]
     triples = []
     for index, name in enumerate(names):
@@ -125,6 +128,7 @@ def _opposed(found: Recommendations, a: str, b: str) -> _Opposed:
         triples=([x for _, x, _, _ in triples], [y for _, _, y, _ in triples], [z for _, _, _, z in triples]),
         triple_units=np.array([i for i, *_ in triples], dtype=np.intp),
         names=names,
+        alone=lists - 2 * len(pairs),
     )
 
 
@@ -151,15 +155,17 @@ def _measure(opposed: _Opposed, metric: _Metric, resampling: Resampling) -> Meas
         baseline=baseline,
         p=p,
         test=TEST,
-        note="; ".join(_notes(metric, short, len(scores))),
+        note="; ".join(_notes(metric, opposed, short)),
     )  # fmt: skip
 
 
-def _notes(metric: _Metric, short: int, pairs: int) -> Iterator[str]:
+def _notes(metric: _Metric, opposed: _Opposed, short: int) -> Iterator[str]:
     if metric.largest < 1:
         yield f"equal lists give {metric.largest:.3f}"
     if short:
-        yield f"{short:,} of {pairs:,} pairs left out: a list is too short"
+        yield f"{short:,} of {len(opposed.units):,} pairs left out: a list is too short"
+    if opposed.alone:
+        yield f"{opposed.alone:,} lists left out because the other group has none to stand opposite"
 
 
 def _keep_worst(worst: Worst, found: Recommendations, opposed: _Opposed, similar: _Similar) -> None:

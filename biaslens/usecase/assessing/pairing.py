@@ -69,6 +69,8 @@ class Pairs:
     ----------
     first, second
         The two texts of each pair.
+    places
+        Prompt id and trial of each pair.
     units
         The prompt of each pair, from 0 to `count` - 1.
     prompts
@@ -83,6 +85,7 @@ class Pairs:
 
     first: list[str]
     second: list[str]
+    places: list[Place]
     units: NDArray[np.intp]
     prompts: list[tuple[str | None, str | None]]
     triples: Triples
@@ -125,6 +128,7 @@ class Cells:
         return Pairs(
             first=[first.texts[place] for place in places],
             second=[second.texts[place] for place in places],
+            places=places,
             units=np.array([number[name] for name, _ in places], dtype=np.intp),
             prompts=[(first.prompts.get(name), second.prompts.get(name)) for name in names],
             triples=_triples(first, second, self._cell(attribute, a, Series.NO_EFFECT), number),

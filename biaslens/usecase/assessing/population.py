@@ -24,9 +24,11 @@ from biaslens.usecase.metrics.exceedance import (
     exceedance_probability_sums,
     expected_maximum_sums,
 )
+from biaslens.usecase.recording import Recorder
 from biaslens.usecase.responses import Response
 from biaslens.usecase.result import Example, Measure
 from biaslens.usecase.scorers import AnyScorer, Kind
+from biaslens.usecase.scorers.english import looks_english
 from biaslens.usecase.sparse import SparseSums
 from biaslens.usecase.sums import Sums
 from biaslens.usecase.tokens import Tokens, tokenise
@@ -59,7 +61,7 @@ class Exceeding:
         self._units: list[NDArray[np.intp]] = []
         self._worst = Worst()
 
-    async def add(self, responses: Sequence[Response], units: NDArray[np.intp], score: Score) -> None:
+    async def add(self, responses: Sequence[Response], units: NDArray[np.intp], score: Score) -> NDArray[np.float64]:
         """Score some responses."""
         scores = await score(self.scorer, [response.text for response in responses])
         self._scores.append(scores)
@@ -69,6 +71,7 @@ class Exceeding:
                 prompts = () if response.prompt is None else (response.prompt,)
                 self._worst.add(Example(why=f"{self.kind} {found:.2f}", score=found, prompts=prompts,
                                         texts=(response.text,)))  # fmt: skip
+        return scores
 
     def measures(self, count: int) -> Iterator[Measure]:
         """The three metrics over `count` prompts."""
@@ -195,11 +198,20 @@ class Population:
         The prompts.
     spec
         What to measure, and how.
+    recorder
+        Keeps each score.
+
+    Attributes
+    ----------
+    foreign
+        Responses that do not look English.
     """
 
-    def __init__(self, index: Index, spec: TextSpec) -> None:
+    def __init__(self, index: Index, spec: TextSpec, recorder: Recorder) -> None:
         self._index = index
         self._spec = spec
+        self._recorder = recorder
+        self.foreign = 0
         count = len(index.units)
         kinds: tuple[Kind, ...] = ("toxicity", "stereotype")
         self._exceeding = [Exceeding(kind, spec.scorers[kind], spec) for kind in kinds if spec.path.applies(kind)]
@@ -213,8 +225,9 @@ class Population:
         if not own:
             return
         units = np.array([self._index.units[response.prompt_id] for response in own], dtype=np.intp)
-        for exceeding in self._exceeding:
-            await exceeding.add(own, units, score)
+        self.foreign += sum(not looks_english(response.text) for response in own)
+        scores = {exceeding.kind: await exceeding.add(own, units, score) for exceeding in self._exceeding}
+        self._recorder.responses(own, {str(kind): found.tolist() for kind, found in scores.items()})
         if self._associating:
             tokens = tokenise(response.text for response in own)
             mentions = self._spec.lexicon.match(tokens)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,8 @@ from biaslens.usecase.result import Measure
 PARITIES = {"representation": REPRESENTATION, "misses": ASSISTIVE, "false alarms": PUNITIVE}
 """Metrics of each family of classification."""
 
+_WHOLE = re.compile(r"([+-]?\d+)\.0+")
+
 _NAMES = {
     Parity.DP: "Demographic parity (DP)",
     Parity.FNRD: "False negative rate (FNRD)",
@@ -27,6 +30,18 @@ _NAMES = {
     Parity.FPRD: "False positive rate (FPRD)",
     Parity.FDRD: "False discovery rate (FDRD)",
 }
+
+
+def class_name(value: str) -> str:
+    """A class as text; a whole number is one class, however it is written, as many tools write 1 as 1.0.
+
+    Examples
+    --------
+    >>> class_name("1.0"), class_name("0.5"), class_name("hired")
+    ('1', '0.5', 'hired')
+    """
+    whole = _WHOLE.fullmatch(value)
+    return whole[1] if whole else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +81,7 @@ def classification_measures(
         When labels are needed and missing, or a class does not occur.
     """
     found: list[Measure] = []
+    positives = [class_name(positive) for positive in dict.fromkeys(positives)]
     for family, parities in PARITIES.items():
         if not path.applies(family):
             continue
@@ -86,20 +102,22 @@ def _parity(
     for gap in pairwise_gaps(*given, positive=positive):
         pair = (gap.first.group, gap.second.group)
         options = {"positive": positive, "groups": pair, "directed": True, "cluster": rows.cluster}
-        units = _units(rows, pair)
         rates = "; ".join(f"{one.group}: {one.numerator:,} of {one.denominator:,}" for one in (gap.first, gap.second))
+        difference = gap_estimate(*given, groups=pair, positive=positive, cluster=rows.cluster, level=resampling.level)
         common = {
             "family": family,
             "attribute": rows.column,
             "groups": tuple(map(str, pair)),
-            "units": units,
+            # Only the rows that the two rates are taken of: the positives, say, and not all.
+            "units": difference.items,
             "unit": "rows" if rows.cluster is None else "clusters",
+            "smallest": min(gap.first.denominator, gap.second.denominator),
         }
         yield Measure(
             metric=f"{name}, difference",
-            estimate=gap_estimate(*given, groups=pair, positive=positive, cluster=rows.cluster, level=resampling.level),
+            estimate=difference,
             direction="lower is fairer",
-            p=_p(rows, parity, positive, pair) if rows.cluster is not None else float(gap.p),
+            p=_p(rows, parity, positive, pair, resampling) if rows.cluster is not None else float(gap.p),
             test="that the rate does not depend on the group (groups exchanged, all counts kept)",
             note=rates,
             **common,  # type: ignore[arg-type]
@@ -112,13 +130,7 @@ def _parity(
         )
 
 
-def _units(rows: Predictions, pair: tuple[object, object]) -> int:
-    if rows.cluster is None:
-        return sum(group in pair for group in rows.group)
-    return len({cluster for cluster, group in zip(rows.cluster, rows.group, strict=True) if group in pair})
-
-
-def _p(rows: Predictions, parity: Parity, positive: str, pair: tuple[object, object]) -> float:
+def _p(rows: Predictions, parity: Parity, positive: str, pair: tuple[object, object], resampling: Resampling) -> float:
     """p-value where rows cluster; NaN where a cluster has rows of both groups, which then cannot be exchanged."""
     assert rows.cluster is not None
     counted = count_rows(parity, rows.group, rows.label, rows.prediction, positive=positive, groups=pair)
@@ -130,4 +142,6 @@ def _p(rows: Predictions, parity: Parity, positive: str, pair: tuple[object, obj
     if not np.isin(second, (0.0, 1.0)).all():
         return float("nan")
     successes, trials = (np.bincount(units[one], minlength=len(places)) for one in (above, below))
-    return float(clustered_permutation_p(successes, trials, second == 1))
+    return float(
+        clustered_permutation_p(successes, trials, second == 1, rounds=resampling.exchanges, seed=resampling.seed)
+    )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite, nan
 
 import pandas as pd
 
 from biaslens.errors import InputError
 from biaslens.usecase.assessing.lists import NEUTRAL, Recommendations
-from biaslens.usecase.assessing.predictions import Predictions
+from biaslens.usecase.assessing.predictions import Predictions, class_name
 from biaslens.usecase.reading import Table, columns_of, frames
 
 
@@ -30,7 +31,7 @@ def read_predictions(
     InputError
         When a column is missing or no complete row is there.
     """
-    columns = [name for name in (group, prediction, label, cluster) if name is not None]
+    columns = list(dict.fromkeys(name for name in (group, prediction, label, cluster) if name is not None))
     whole = pd.concat(list(frames(source, required=columns)), ignore_index=True)[columns]
     stripped = whole.apply(lambda column: column.str.strip())
     complete = stripped[(stripped != "").all(axis=1)]
@@ -39,8 +40,8 @@ def read_predictions(
     return Predictions(
         column=group,
         group=list(complete[group]),
-        prediction=list(complete[prediction]),
-        label=None if label is None else list(complete[label]),
+        prediction=list(map(class_name, complete[prediction])),
+        label=None if label is None else list(map(class_name, complete[label])),
         cluster=None if cluster is None else list(complete[cluster]),
         left_out=len(whole) - len(complete),
     )
@@ -87,8 +88,11 @@ def _whole(parts: Iterator[pd.DataFrame]) -> list[dict[str, str]]:
 
 def _trial(found: tuple[str, str, str, Sequence[str]]) -> float:
     # A stable sort: lists without a trial stay as they came.
-    trial = found[2]
-    return float(trial) if trial.replace(".", "", 1).isdigit() else 0.0
+    try:
+        trial = float(found[2])
+    except ValueError:
+        return 0.0
+    return trial if isfinite(trial) else 0.0
 
 
 def _items(text: str, row: int) -> list[str]:
@@ -96,9 +100,11 @@ def _items(text: str, row: int) -> list[str]:
         return [item.strip() for item in text.split("|") if item.strip()]
     try:
         items = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"row {row}: items is no JSON list ({error}); write items with | between them") from None
-    return [str(item).strip() for item in items]
+    if not all(isinstance(item, (str, int, float)) for item in items):
+        raise InputError(f"row {row}: items is a JSON list of other things than texts and numbers")
+    return [said for item in items if (said := str(item).strip())]
 
 
 def _by_rank(rows: Sequence[Mapping[str, str]], key: str, group: str) -> Iterator[tuple[str, str, str, list[str]]]:
@@ -107,7 +113,11 @@ def _by_rank(rows: Sequence[Mapping[str, str]], key: str, group: str) -> Iterato
         try:
             rank = float(row["rank"])
         except ValueError:
-            raise InputError(f"row {number}: rank {row['rank']!r} is no number") from None
+            rank = nan
+        if not isfinite(rank):
+            raise InputError(f"row {number}: rank {row['rank']!r} is no number")
+        if not row["item"].strip():
+            raise InputError(f"row {number}: there is a rank, but no item; fill the cell, or remove the row")
         lists.setdefault((row[group], row[key], row.get("trial", "")), []).append((rank, row["item"].strip()))
     for place, items in lists.items():
         ranks = [rank for rank, _ in items]

@@ -19,13 +19,14 @@ from biaslens.errors import InputError, RunInterruptedError
 from biaslens.settings import Settings
 from biaslens.usecase.assessing.indexing import Index, index
 from biaslens.usecase.assessing.spec import TextSpec
-from biaslens.usecase.assessing.texts import Measured, find_path, groups_compared, measure_texts
+from biaslens.usecase.assessing.texts import Measured, find_path, groups_compared, measure_texts, mentions
 from biaslens.usecase.framework import Path as Walk
 from biaslens.usecase.generation import TABLES, Generated, GenerationSpec, StoredResponses, generate_async
 from biaslens.usecase.options import RUN_FILE, TextOptions
 from biaslens.usecase.reading import ResponseTable, Table, name_of, read_prompts
+from biaslens.usecase.recording import Recorder
 from biaslens.usecase.responses import Responses
-from biaslens.usecase.result import Assessment
+from biaslens.usecase.result import Assessment, Mention
 from biaslens.usecase.scorers import DEFAULTS, AnyScorer, Kind, is_remote, open_scorer, score_texts
 from biaslens.usecase.watching import Watcher
 from biaslens.usecase.words import load_words
@@ -41,15 +42,18 @@ class TextRun:
 
     Parameters
     ----------
-    source, options, settings, watcher
+    source, options, settings, watcher, recorder
         As for `assess_texts`.
     """
 
-    def __init__(self, source: Table, options: TextOptions, settings: Settings, watcher: Watcher) -> None:
+    def __init__(
+        self, source: Table, options: TextOptions, *, settings: Settings, watcher: Watcher, recorder: Recorder
+    ) -> None:
         self.source = source
         self.options = options
         self.settings = settings
         self.watcher = watcher
+        self.recorder = recorder
         self.lexicon = load_words(options.attributes, own=options.words, names=options.names)
         self.scorers: dict[Kind, AnyScorer] = {
             kind: open_scorer(kind, options.scorer(kind), settings) for kind in DEFAULTS
@@ -64,10 +68,10 @@ class TextRun:
         if self.options.model is None:
             responses: Responses = ResponseTable(self.source, attribute=self._single_attribute())
             found = index(responses)
-            path, compared = self._path(list(found.prompts.values()))
+            path, compared, named = self._path(found.prompts)
         else:
             prompts = read_prompts(self.source, limit=self.options.limit)
-            path, compared = self._path(list(prompts.values()))
+            path, compared, named = self._path(prompts)
             generated = await self._generate(prompts, compared if path.applies("counterfactual") else {})
             responses = StoredResponses(generated.run)
             found = index(responses)
@@ -79,6 +83,7 @@ class TextRun:
             counts=_counts(found),
             steps=path.steps,
             families=path.families,
+            mentions=named,
             measures=measured.measures,
             examples=measured.examples,
             warnings=[*self._warnings(generated), *measured.warnings],
@@ -86,14 +91,15 @@ class TextRun:
             missing=generated.missing if generated else 0,
         )
 
-    def _path(self, prompts: Sequence[str]) -> tuple[Walk, Mapping[str, Sequence[str]]]:
-        """The way to the metrics, and the groups to compare."""
+    def _path(self, prompts: Mapping[str, str]) -> tuple[Walk, Mapping[str, Sequence[str]], list[Mention]]:
+        """The way to the metrics, the groups to compare, and the words in the prompts."""
         options = self.options
-        path, unawareness = find_path(
-            prompts, self.lexicon, task=options.task, invariance=options.invariance, wanted=options.families
+        path, found = find_path(
+            prompts.values(), self.lexicon, task=options.task, invariance=options.invariance, wanted=options.families
         )
         named = options.attributes is not None
-        return path, groups_compared(self.lexicon, options.compare, unawareness, named=named)
+        compared = groups_compared(self.lexicon, options.compare, found, named=named)
+        return path, compared, mentions(found, list(prompts))
 
     def _single_attribute(self) -> str:
         """Attribute of a column of groups without one of attributes."""
@@ -159,7 +165,7 @@ class TextRun:
                     raise RunInterruptedError(INTERRUPTED)
                 return scores
 
-            return await measure_texts(responses, found, spec, score)
+            return await measure_texts(responses, found, spec, score, self.recorder)
 
     def _described(self) -> str:
         name = name_of(self.source)

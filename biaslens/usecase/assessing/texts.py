@@ -14,8 +14,9 @@ from biaslens.usecase.assessing.pairing import Cells
 from biaslens.usecase.assessing.population import Population
 from biaslens.usecase.assessing.spec import Score, TextSpec
 from biaslens.usecase.framework import Path, Task, generation_path
+from biaslens.usecase.recording import Recorder
 from biaslens.usecase.responses import Responses
-from biaslens.usecase.result import FEW, Example, Measure
+from biaslens.usecase.result import FEW, Example, Measure, Mention
 from biaslens.usecase.words import Lexicon, Unawareness, check_unawareness
 
 _MOST_WORDS = 3
@@ -77,6 +78,18 @@ def in_words(found: Unawareness) -> str:
     return f"{len(found.mentioning):,} of {found.prompts:,} prompts: {'; '.join(said)}"
 
 
+def mentions(found: Unawareness | None, names: Sequence[str]) -> list[Mention]:
+    """Protected words of the prompts, by group; `names` are the ids of the prompts."""
+    if found is None:
+        return []
+    return [
+        Mention(attribute, group, use.words, [names[index] for index in use.prompts])
+        for attribute, uses in found.attributes.items()
+        for group, use in uses.groups.items()
+        if use.words
+    ]
+
+
 def groups_compared(
     lexicon: Lexicon, given: Mapping[str, Sequence[str]], found: Unawareness | None, *, named: bool
 ) -> dict[str, Sequence[str]]:
@@ -117,23 +130,26 @@ def groups_compared(
     return {name: tuple(given.get(name, words[name].compared)) for name in words if name in set(wanted)}
 
 
-async def measure_texts(responses: Responses, index: Index, spec: TextSpec, score: Score) -> Measured:
+async def measure_texts(
+    responses: Responses, index: Index, spec: TextSpec, score: Score, recorder: Recorder
+) -> Measured:
     """Measure everything that applies, in one pass over the responses."""
-    population, cells = Population(index, spec), Cells()
+    population, cells = Population(index, spec, recorder), Cells()
     counterfactual = spec.path.applies("counterfactual")
     for part in responses.parts():
         await population.add(part, score)
+        recorder.responses([response for response in part if not index.counts_in(response)], {})
         if counterfactual:
             cells.add(part)
     measures, examples = list(population.measures()), population.examples()
-    warnings = list(_warnings(index, spec, counterfactual=counterfactual))
+    warnings = list(_warnings(index, spec, foreign=population.foreign, counterfactual=counterfactual))
     if counterfactual and index.groups:
         # Groups of the responses count, whether the word lists know them or not.
         compared = {
             name: [*(g for g in spec.compared.get(name, ()) if g in there), *_others(spec, name, there)]
             for name, there in index.groups.items()
         }
-        found, more = await counterfactual_measures(cells, replace(spec, compared=compared), score)
+        found, more = await counterfactual_measures(cells, replace(spec, compared=compared), score, recorder)
         measures, examples = [*measures, *found], examples | more
     return Measured(measures=corrected(measures), examples=examples, warnings=warnings)
 
@@ -144,12 +160,14 @@ def _others(spec: TextSpec, attribute: str, there: Iterable[str]) -> list[str]:
     return [group for group in there if group not in known]
 
 
-def _warnings(index: Index, spec: TextSpec, *, counterfactual: bool) -> Iterable[str]:
+def _warnings(index: Index, spec: TextSpec, *, foreign: int, counterfactual: bool) -> Iterable[str]:
     count = len(index.units)
     if count < FEW:
         yield f"There are only {count:,} prompts: intervals are rough, and small gaps cannot be seen."
     if index.counts["empty"]:
         yield f"{index.counts['empty']:,} responses are empty. They count as not toxic and without stereotype."
+    if foreign:
+        yield f"{foreign:,} responses do not look English; scorers and word lists that know only English misread them."
     if counterfactual and not index.groups:
         yield (
             "There are no responses to counterfactual prompts, so nothing is said on whether responses change with the "
