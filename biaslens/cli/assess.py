@@ -141,6 +141,8 @@ def _words_of(path: Path | None) -> list[str] | None:
         words = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except OSError as error:
         raise click.UsageError(f"--targets {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise click.UsageError(f"--targets {path}: not UTF-8 text") from None
     if not words:
         raise click.UsageError(f"--targets {path}: the file holds no words")
     return words

@@ -62,11 +62,16 @@ _LISTS = (
 _GO_WITH = {
     "texts": {"attributes", "model", "compare", "words", "names", "per_prompt", "limit", "system", "temperature",
               "top_p", "max_tokens", "toxicity_scorer", "stereotype_scorer", "sentiment_scorer", "targets", "threshold",
-              "concurrency", "requests_per_minute", "tokens_per_minute", "max_attempts", "failure_share"},
+              "concurrency", "requests_per_minute", "tokens_per_minute", "max_attempts", "failure_share", "no_invariance",
+              "variant"},
     "predictions": {"group", "label", "prediction", "cluster", "positive", "parity", "intervention"},
-    "lists": {"k", "group", "attributes"},
+    "lists": {"k", "group", "attributes", "no_invariance", "variant"},
 }  # fmt: skip
 """Options that go with what is assessed."""
+
+_OF_A_MODEL = {"per_prompt", "limit", "system", "temperature", "top_p", "max_tokens", "requests_per_minute",
+               "tokens_per_minute"}  # fmt: skip
+"""Options of asking prompts; responses that are there were asked by somebody else."""
 
 KIND_OF = {
     Task.GENERATION: "texts",
@@ -88,6 +93,8 @@ def refuse_strangers(context: click.Context, task: Task) -> None:
     """Refuse an option of another task: it would silently do nothing."""
     given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     strangers = given & set().union(*_GO_WITH.values()) - _GO_WITH[KIND_OF[task]]
+    names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
     if strangers:
-        names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
         raise click.UsageError(f"{names[min(strangers)]} does not go with --task {task}")
+    if not context.params["model"] and (strangers := given & _OF_A_MODEL):
+        raise click.UsageError(f"{names[min(strangers)]} needs --model, whom to ask")

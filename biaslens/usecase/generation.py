@@ -157,6 +157,8 @@ def _askings(spec: GenerationSpec, prompt: str, lexicon: Lexicon) -> Iterator[tu
             # A group without a form of its own comes out as another one: there is nothing to compare.
             if text not in texts.values():
                 texts[group] = text
+        if len(texts) < 2:
+            continue
         for group, text in texts.items():
             yield attribute, group, Series.COUNTERFACTUAL, text, 0
         for group in list(texts)[:-1]:
@@ -280,7 +282,8 @@ class StoredResponses:
         """All responses, in parts."""
         with Store(self._run) as store:
             rows = store.connection.execute(
-                'SELECT prompt_id, prompt, response, attribute, "group", series, trial, finish_reason FROM responses'
+                'SELECT prompt_id, prompt, response, attribute, "group", series, trial, finish_reason FROM responses '
+                'ORDER BY prompt_id, attribute, "group", series, trial'
             )
             while part := rows.fetchmany(_PART):
                 yield [

@@ -69,8 +69,10 @@ def _row(measure: Measure) -> dict[str, Any]:
         "sort": None if isnan(measure.estimate.value) else measure.estimate.value,
         "interval": interval(measure.estimate),
         "baseline": value(measure.baseline),
+        "baseline_sort": None if measure.baseline is None or isnan(measure.baseline.value) else measure.baseline.value,
         "baseline_interval": interval(measure.baseline),
         "p": p_value(measure.p_holm),
+        "p_sort": None if isnan(measure.p_holm) else measure.p_holm,
         "clear": measure.p_holm < _LEVEL,
         "direction": measure.direction,
         "units": f"{measure.units:,}",
@@ -84,7 +86,7 @@ def _drawing(measure: Measure) -> dict[str, float | None] | None:
     """Places from 0 to 1 of value, interval and baseline within the metric's range; None where there is no such."""
     low, high = measure.bounds
     estimate = measure.estimate
-    if isnan(estimate.value):
+    if isnan(estimate.value) or low == high:
         return None
     if not (isfinite(low) and isfinite(high)):
         # A signed metric without a bound is drawn around its fair value.

@@ -99,7 +99,7 @@ def recommendation_measures(
     metrics = (
         _Metric(f"Jaccard-{k}", partial(similarities, jaccard_at_k, k=k), 1.0),
         _Metric(f"SERP-{k}", partial(similarities, partial(serp_at_k, variant=variant), k=k), 1.0),
-        _Metric(f"PRAG-{k}", partial(similarities, partial(prag_at_k, variant=variant), k=k), (k - 1) / (2 * (k + 1))),
+        _Metric(f"PRAG-{k}", partial(similarities, partial(prag_at_k, variant=variant), k=k), _most_prag(k, variant)),
     )
     measures: list[Measure] = []
     worst = Worst()
@@ -109,6 +109,11 @@ def recommendation_measures(
         measures += [_measure(opposed, metric, resampling) for metric in metrics]
         _keep_worst(worst, found, opposed, metrics[0].similar)
     return corrected(measures), {"Lists least alike": worst.examples()}
+
+
+def _most_prag(k: int, variant: Variant) -> float:
+    """What PRAG-K is for equal lists."""
+    return 1.0 if variant == "langfair" and k == 1 else (k - 1) / (2 * (k + 1))
 
 
 def _opposed(found: Recommendations, a: str, b: str) -> _Opposed:
@@ -134,8 +139,8 @@ def _opposed(found: Recommendations, a: str, b: str) -> _Opposed:
 
 def _measure(opposed: _Opposed, metric: _Metric, resampling: Resampling) -> Measure:
     scores = metric.similar(*opposed.pairs)
-    count = len(opposed.names)
-    short = int(np.isnan(scores).sum())
+    count, known = len(opposed.names), ~np.isnan(scores)
+    short = int((~known).sum())
     first, second, again = opposed.triples
     baseline, p = Estimate.undefined(ASKED_ONCE), nan
     if first:
@@ -149,7 +154,7 @@ def _measure(opposed: _Opposed, metric: _Metric, resampling: Resampling) -> Meas
         groups=opposed.groups,
         estimate=resampling.estimate(mean(scores, opposed.units, count, of="no pair of lists that are long enough"),
                                      share=metric.largest == 1),
-        units=count,
+        units=len(np.unique(opposed.units[known])),
         direction="higher is fairer",
         bounds=(0.0, metric.largest),
         baseline=baseline,
