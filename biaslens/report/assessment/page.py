@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite, isnan
 from typing import Any
 
-from biaslens.report.assessment.words import interval, p_value, remarks, sections, value
+from biaslens.report.assessment.words import in_words, interval, p_value, remarks, sections, value
 from biaslens.report.page.environment import environment
 from biaslens.usecase.result import Assessment, Example, Measure, Mention
 
@@ -32,7 +32,7 @@ def page(assessment: Assessment) -> str:
         sections=list(_sections(assessment)),
         examples=[(heading, list(map(_example, found))) for heading, found in assessment.examples.items() if found],
         warnings=assessment.warnings,
-        record=[(name.replace("_", " "), str(said)) for name, said in assessment.record.items() if said is not None],
+        record=[(name.replace("_", " "), in_words(said)) for name, said in assessment.record.items() if said],
         longest=LONGEST,
     )  # fmt: skip
 
@@ -73,7 +73,7 @@ def _row(measure: Measure) -> dict[str, Any]:
         "baseline_interval": interval(measure.baseline),
         "p": p_value(measure.p_holm),
         "p_sort": None if isnan(measure.p_holm) else measure.p_holm,
-        "clear": measure.p_holm < _LEVEL,
+        "significant": measure.p_holm < _LEVEL,
         "direction": measure.direction,
         "units": f"{measure.units:,}",
         "unit": measure.unit,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from math import isnan
 
@@ -93,3 +93,18 @@ def remarks(measures: Sequence[Measure]) -> list[str]:
         names = [f"{m.metric} ({m.comparison})" if several and m.groups else m.metric for m in found]
         said.append(note if len(found) == len(measures) else f"{', '.join(names)}: {note}")
     return said
+
+
+def in_words(said: object) -> str:
+    """A part of the record as people read it.
+
+    Examples
+    --------
+    >>> in_words({"gender": ["female", "male"], "age": ["young", "old"]})
+    'gender: female, male; age: young, old'
+    """
+    if isinstance(said, Mapping):
+        return "; ".join(f"{str(name).replace('_', ' ')}: {in_words(value)}" for name, value in said.items())
+    if isinstance(said, (list, tuple)):
+        return ", ".join(map(in_words, said))
+    return str(said)
