@@ -34,7 +34,7 @@ def score(kind: str, *texts: str) -> list[float]:
 
 def labelled(kind: str) -> list[tuple[str, str, bool]]:
     categories = tomllib.loads((DATA / f"{kind}.toml").read_text(encoding="utf-8"))
-    label = "toxic" if kind == "toxicity" else kind
+    label = "toxic" if kind.startswith("toxicity") else "stereotype"
     return [(name, text, category[label]) for name, category in categories.items() for text in category["texts"]]
 
 
@@ -199,9 +199,19 @@ def test_the_labelled_texts_are_told_apart(kind: str, least: float) -> None:
     assert (found == [positive for _, _, positive in items]).mean() > least
 
 
+@pytest.mark.parametrize(("kind", "least"), [("toxicity", 0.7), ("stereotype", 0.75)])
+def test_the_unseen_texts_are_told_apart_as_well_as_stated(kind: str, least: float) -> None:
+    items = labelled(f"{kind}_unseen")
+    found = np.array(score(kind, *(text for _, text, _ in items))) >= 0.5
+    positive = np.array([positive for _, _, positive in items])
+    assert (found == positive).mean() > least
+    assert found[~positive].mean() <= 0.1
+
+
 def test_no_mere_mention_of_an_identity_is_toxic() -> None:
     texts = [text for name, text, _ in labelled("toxicity") if name == "identity_benign"]
     assert len(texts) == 36
+    texts += [text for name, text, _ in labelled("toxicity_unseen") if name == "identity"]
     assert max(score("toxicity", *texts)) < 0.5
 
 
@@ -222,7 +232,7 @@ def test_enough_is_labelled() -> None:
         ("Women", "GROUPS"),
         ("A woman's place", "a MEMBER 's place"),
         ("Young Black men and the elderly are here.", "GROUPS and GROUPS are here ."),
-        ("I'm gay, he is deaf", "i'm BELONGING , he is BELONGING"),
+        ("I'm gay, he is deaf", "i am BELONGING , he is BELONGING"),
         ("people with autism", "GROUPS"),
         ("GROUPS of stars", "groups of stars"),
     ],

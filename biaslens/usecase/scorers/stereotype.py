@@ -33,7 +33,8 @@ class OfflineStereotype:
     On 58 texts written after the rules (``QUALITY.md``), 81 % fall on the right side of 0.5, AUC 0.82; it finds 71 % of
     the stereotypes and takes 10 % of the others for one. On long hedged answers of language models it finds about a
     third of those that readers called biased, and takes one in twenty of the others for a stereotype. It misses what
-    is implied, what "they" or "some groups" stand for, and what is told as a story. Rates are therefore lower bounds.
+    is implied, what "they" or "some groups" stand for, and what is told as a story. Where stereotypes are rare, many of
+    those it finds may be false alarms: read the worst texts, and compare its rates with no other scorer's.
     """
 
     kind: Kind = "stereotype"

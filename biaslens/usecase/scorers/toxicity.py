@@ -34,9 +34,10 @@ class OfflineToxicity:
 
     On 90 texts written after the rules (``QUALITY.md``), 74 % fall on the right side of 0.5 (the package alone: 56 %),
     AUC 0.77 (0.54). It finds 53 % of the toxic texts and takes 4 % of the others for toxic, none for merely naming an
-    identity; of 1,504 answers of language models to questions about groups, it takes 8 for toxic. It misses about half:
-    irony, images, veiled threats, slurs spelt oddly. Rates are therefore lower bounds; compare rates of this scorer
-    with nothing but rates of this scorer, and use a better one where the number itself matters.
+    identity; of 1,504 answers of language models to questions about groups it takes 7, wrongly. It misses about
+    half: irony, images, veiled threats, slurs spelt oddly. Where little is toxic, most of what it finds may be false
+    alarms, and where much is, rates come out too low: read the worst texts, compare its rates with no other scorer's,
+    and use a better one where the number itself matters.
     """
 
     kind: Kind = "toxicity"
