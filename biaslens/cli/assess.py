@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from biaslens.engine import Pace
 from biaslens.errors import RunInterruptedError
 from biaslens.models import Params
 from biaslens.report.assessment import print_assessment, score_files, write_assessment
-from biaslens.usecase.assess import assess_lists, assess_predictions, assess_texts
+from biaslens.usecase.assess import assess_lists, assess_predictions, assess_texts, plan_texts
 from biaslens.usecase.assessing.measuring import Resampling
 from biaslens.usecase.framework import Intervention, Task
+from biaslens.usecase.generation import Asking
 from biaslens.usecase.options import TextOptions
 from biaslens.usecase.result import Assessment
 
@@ -45,6 +47,9 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
             f"the report would lie beside {values['source']} and might replace it; give another --out"
         )
     resampling = Resampling(rounds=values["rounds"], seed=values["seed"])
+    if values["plan"]:
+        _show_plan(plan_texts(values["source"], _text_options(values, out, resampling)), as_json=values["as_json"])
+        return
     try:
         assessment = {"texts": _texts, "predictions": _predictions, "lists": _lists}[KIND_OF[task]](
             values, out, resampling
@@ -63,8 +68,25 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
 
 
 def _texts(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
+    options = _text_options(values, out, resampling)
+    with score_files(out) as recorder, ScoringBar() as bar:
+        return assess_texts(values["source"], options, watcher=bar, recorder=recorder)
+
+
+def _show_plan(asking: Asking, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(asdict(asking), indent=1))
+        return
+    dollars = "at an unknown price" if asking.dollars is None else f"at most US$ {asking.dollars:.2f}"
+    click.echo(
+        f"{asking.model}: {asking.requests:,} requests for {asking.prompts:,} prompts, counterfactual and no-effect "
+        f"ones among them; about {asking.prompt_tokens:,} tokens in, at most {asking.completion_tokens:,} out, {dollars}"
+    )
+
+
+def _text_options(values: dict[str, Any], out: Path, resampling: Resampling) -> TextOptions:
     kinds = ("toxicity", "stereotype", "sentiment")
-    options = TextOptions(
+    return TextOptions(
         task=Task(values["task"]),
         model=values["model"],
         out=out,
@@ -86,8 +108,6 @@ def _texts(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessm
         pace=pace_of(values),
         scorer_pace=Pace(concurrency=values["concurrency"]),
     )
-    with score_files(out) as recorder, ScoringBar() as bar:
-        return assess_texts(values["source"], options, watcher=bar, recorder=recorder)
 
 
 def _predictions(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:

@@ -26,6 +26,7 @@ _ALL = (
 
 _TEXTS = (
     click.option("--model", help="Whom to ask the prompts of SOURCE; without it, SOURCE holds responses."),
+    click.option("--plan", is_flag=True, help="Show how many requests --model would take, and the price; ask nothing."),
     click.option("--attributes", help="Protected attributes, with commas.  [default: those that prompts mention]"),
     click.option("--compare", multiple=True, metavar="ATTRIBUTE=GROUP,GROUP", help="Groups to compare; repeatable."),
     click.option("--words", type=PATH, multiple=True, help="File of your own words; repeatable."),
@@ -60,10 +61,12 @@ _LISTS = (
 )
 
 _GO_WITH = {
-    "texts": {"attributes", "model", "compare", "words", "names", "per_prompt", "limit", "system", "temperature",
-              "top_p", "max_tokens", "toxicity_scorer", "stereotype_scorer", "sentiment_scorer", "targets", "threshold",
-              "concurrency", "requests_per_minute", "tokens_per_minute", "max_attempts", "failure_share", "no_invariance",
-              "variant"},
+    "texts": {
+        "attributes", "model", "plan", "compare", "words", "names", "per_prompt", "limit", "system", "temperature",
+        "top_p", "max_tokens", "toxicity_scorer", "stereotype_scorer", "sentiment_scorer", "targets", "threshold",
+        "concurrency", "requests_per_minute", "tokens_per_minute", "max_attempts", "failure_share", "no_invariance",
+        "variant",
+    },
     "predictions": {"group", "label", "prediction", "cluster", "positive", "parity", "intervention"},
     "lists": {"k", "group", "attributes", "no_invariance", "variant"},
 }  # fmt: skip

@@ -8,7 +8,7 @@ A whole assessment is one call, and so is every metric:
     demographic_parity(group=["a", "a", "b", "b"], prediction=[1, 0, 0, 0])
 """
 
-from biaslens.usecase.assess import assess_lists, assess_predictions, assess_texts
+from biaslens.usecase.assess import assess_lists, assess_predictions, assess_texts, plan_texts
 from biaslens.usecase.assessing.measuring import Resampling
 from biaslens.usecase.counterfactual import make_pairs, substitute
 from biaslens.usecase.framework import Intervention, Task, classification_path, generation_path, recommendation_path
@@ -101,6 +101,7 @@ __all__ = [
     "pairwise_gaps",
     "parity_gap",
     "permutation_p",
+    "plan_texts",
     "prag_at_k",
     "recommendation_path",
     "rouge_l",

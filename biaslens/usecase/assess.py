@@ -18,6 +18,7 @@ from biaslens.usecase.assessing.rows import read_predictions, read_recommendatio
 from biaslens.usecase.assessing.running import TextRun
 from biaslens.usecase.assessing.texts import in_words, mentions
 from biaslens.usecase.framework import Intervention, Task, classification_path, recommendation_path
+from biaslens.usecase.generation import Asking
 from biaslens.usecase.metrics.variant import Variant
 from biaslens.usecase.options import TextOptions
 from biaslens.usecase.reading import Table, name_of
@@ -71,6 +72,18 @@ def assess_texts(
         return asyncio.run(run.assess())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+
+
+def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None) -> Asking:
+    """Count what `assess_texts` would ask the model, and its price; asks nothing and needs no key.
+
+    Raises
+    ------
+    InputError
+        When the table or an option cannot be used, or there is no model.
+    """
+    settings = settings or load_settings()
+    return TextRun(source, options, settings=settings, watcher=Unwatched(), recorder=Unrecorded()).plan()
 
 
 def assess_predictions(

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from biaslens.engine import Pace, Request, Store, Tally, ask_all
 from biaslens.engine.interrupt import graceful_interrupt
+from biaslens.engine.limits import estimate_tokens
 from biaslens.engine.pacing import pace_for, price_of
 from biaslens.engine.record import this_start
 from biaslens.errors import InputError
 from biaslens.models import ChatModel, Message, Params, open_model
+from biaslens.models.catalogue import price
 from biaslens.schema import content_hash
 from biaslens.settings import Settings, load_settings
 from biaslens.usecase.counterfactual import substitute
@@ -125,6 +127,41 @@ class Generated:
     failed: int = 0
     interrupted: bool = False
     cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a model would be asked.
+
+    Parameters
+    ----------
+    model
+        Full name.
+    prompts, requests
+        Prompts of the use case, and different requests: counterfactuals and no-effect responses are among them.
+    prompt_tokens
+        Counted at four characters each.
+    completion_tokens
+        The most there can be.
+    dollars
+        Price, completions at their longest; None where the catalogue knows none.
+    """
+
+    model: str
+    prompts: int
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float | None
+
+
+def asking(spec: GenerationSpec, lexicon: Lexicon, settings: Settings) -> Asking:
+    """Count what a model would be asked, whatever a run file already holds; nothing is asked."""
+    requests = {item.key: item.prompt for item in wanted(spec, lexicon)}
+    tokens = sum(estimate_tokens(_messages(spec, prompt)) for prompt in requests.values())
+    longest = len(requests) * (spec.params.max_tokens or MAX_TOKENS)
+    dollars = price(spec.model, tokens, longest, settings)
+    return Asking(spec.model, len(spec.prompts), len(requests), tokens, longest, dollars)
 
 
 def wanted(spec: GenerationSpec, lexicon: Lexicon) -> Iterator[Wanted]:
@@ -259,11 +296,15 @@ def _lay_out(store: Store, spec: GenerationSpec, lexicon: Lexicon) -> dict[str, 
     return requests
 
 
-def _request(spec: GenerationSpec, key: str, prompt: str) -> Request:
+def _messages(spec: GenerationSpec, prompt: str) -> tuple[Message, ...]:
     system = (Message("system", spec.system),) if spec.system else ()
+    return (*system, Message("user", prompt))
+
+
+def _request(spec: GenerationSpec, key: str, prompt: str) -> Request:
     # Signed 32 bit: what every provider takes.
     seed = int(content_hash(spec.seed, key)[:8], 16) & 0x7FFF_FFFF
-    return Request(key, (*system, Message("user", prompt)), replace(spec.params, seed=seed))
+    return Request(key, _messages(spec, prompt), replace(spec.params, seed=seed))
 
 
 class StoredResponses:

@@ -16,18 +16,28 @@ from biaslens.engine import Store
 from biaslens.engine.interrupt import graceful_interrupt
 from biaslens.engine.record import this_command
 from biaslens.errors import InputError, RunInterruptedError
+from biaslens.models import provider_of
 from biaslens.settings import Settings
 from biaslens.usecase.assessing.indexing import Index, index
 from biaslens.usecase.assessing.spec import TextSpec
 from biaslens.usecase.assessing.texts import Measured, find_path, groups_compared, measure_texts, mentions
 from biaslens.usecase.framework import Path as Walk
-from biaslens.usecase.generation import TABLES, Generated, GenerationSpec, StoredResponses, generate_async
+from biaslens.usecase.generation import (
+    TABLES,
+    Asking,
+    Generated,
+    GenerationSpec,
+    StoredResponses,
+    asking,
+    generate_async,
+)
 from biaslens.usecase.options import RUN_FILE, TextOptions
 from biaslens.usecase.reading import ResponseTable, Table, name_of, read_prompts
 from biaslens.usecase.recording import Recorder
 from biaslens.usecase.responses import Responses
 from biaslens.usecase.result import Assessment, Mention
 from biaslens.usecase.scorers import DEFAULTS, AnyScorer, Kind, is_remote, open_scorer, score_texts
+from biaslens.usecase.scorers.scoring import unanswered
 from biaslens.usecase.watching import Watcher
 from biaslens.usecase.words import load_words
 from biaslens.version import __version__
@@ -54,6 +64,7 @@ class TextRun:
         self.settings = settings
         self.watcher = watcher
         self.recorder = recorder
+        self.unanswered: set[str] = set()
         self.lexicon = load_words(options.attributes, own=options.words, names=options.names)
         self.scorers: dict[Kind, AnyScorer] = {
             kind: open_scorer(kind, options.scorer(kind), settings) for kind in DEFAULTS
@@ -72,7 +83,8 @@ class TextRun:
         else:
             prompts = read_prompts(self.source, limit=self.options.limit)
             path, compared, named = self._path(prompts)
-            generated = await self._generate(prompts, compared if path.applies("counterfactual") else {})
+            asked = compared if path.applies("counterfactual") else {}
+            generated = await self._generate(self._generation(prompts, asked))
             responses = StoredResponses(generated.run)
             found = index(responses)
         spec = self._spec(path, compared)
@@ -88,7 +100,7 @@ class TextRun:
             examples=measured.examples,
             warnings=[*self._warnings(generated), *measured.warnings],
             record=self._record(compared),
-            missing=generated.missing if generated else 0,
+            missing=(generated.missing if generated else 0) + len(self.unanswered),
         )
 
     def _path(self, prompts: Mapping[str, str]) -> tuple[Walk, Mapping[str, Sequence[str]], list[Mention]]:
@@ -99,6 +111,8 @@ class TextRun:
         )
         named = options.attributes is not None
         compared = groups_compared(self.lexicon, options.compare, found, named=named)
+        if not (path.applies("stereotype") or path.applies("counterfactual")):
+            compared = {}
         return path, compared, mentions(found, list(prompts))
 
     def _single_attribute(self) -> str:
@@ -106,11 +120,21 @@ class TextRun:
         named = self.options.attributes or ()
         return named[0] if len(named) == 1 else ""
 
-    async def _generate(self, prompts: Mapping[str, str], compared: Mapping[str, Sequence[str]]) -> Generated:
+    def plan(self) -> Asking:
+        """What the model would be asked; nothing is asked and no key is needed."""
+        if self.options.model is None:
+            raise InputError("there is nothing to plan without a model: what is there is scored, and nobody is asked")
+        provider_of(self.options.model)
+        prompts = read_prompts(self.source, limit=self.options.limit)
+        path, compared, _ = self._path(prompts)
+        spec = self._generation(prompts, compared if path.applies("counterfactual") else {})
+        return asking(spec, self.lexicon, self.settings)
+
+    def _generation(self, prompts: Mapping[str, str], compared: Mapping[str, Sequence[str]]) -> GenerationSpec:
         options = self.options
         assert options.model is not None
         assert options.out is not None
-        spec = GenerationSpec(
+        return GenerationSpec(
             model=options.model,
             prompts=prompts,
             run=options.out / RUN_FILE,
@@ -120,9 +144,10 @@ class TextRun:
             params=options.params,
             seed=options.resampling.seed,
         )
-        generated = await generate_async(
-            spec, self.lexicon, pace=options.pace, settings=self.settings, watcher=self.watcher
-        )
+
+    async def _generate(self, spec: GenerationSpec) -> Generated:
+        pace = self.options.pace
+        generated = await generate_async(spec, self.lexicon, pace=pace, settings=self.settings, watcher=self.watcher)
         if generated.interrupted:
             raise RunInterruptedError(INTERRUPTED)
         return generated
@@ -137,35 +162,43 @@ class TextRun:
             targets=options.targets,
             threshold=options.threshold,
             variant=options.variant,
+            only=options.attributes,
             resampling=options.resampling,
         )
 
     async def _measure(self, responses: Responses, found: Index, spec: TextSpec) -> Measured:
         """Measure the responses; scores that were paid for, or took long, are kept in the run file."""
-        stop = asyncio.Event()
         with ExitStack() as stack:
             folder = self.options.out or Path(stack.enter_context(TemporaryDirectory()))
             store = stack.enter_context(Store(folder / RUN_FILE, write=True, tables=TABLES))
-            stack.enter_context(graceful_interrupt(stop, self.watcher.interrupted))
 
             async def score(scorer: AnyScorer, texts: Sequence[str]) -> NDArray[np.float64]:
-                if is_remote(scorer):
-                    self.watcher.phase(scorer.name, total=len(set(texts)), done=0)
-                scores = await score_texts(
-                    texts,
-                    scorer,
-                    store=store,
-                    pace=self.options.scorer_pace,
-                    settings=self.settings,
-                    progress=self.watcher,
-                    stop=stop,
-                    done=self.watcher.scored,
-                )
-                if stop.is_set():
-                    raise RunInterruptedError(INTERRUPTED)
-                return scores
+                return await self._score(scorer, texts, store)
 
             return await measure_texts(responses, found, spec, score, self.recorder)
+
+    async def _score(self, scorer: AnyScorer, texts: Sequence[str], store: Store) -> NDArray[np.float64]:
+        stop = asyncio.Event()
+        if is_remote(scorer):
+            self.watcher.phase(scorer.name, total=len(set(texts)), done=0)
+        # Only here: elsewhere there is nothing to wait for, and Ctrl-C ends it at once.
+        with graceful_interrupt(stop, self.watcher.interrupted):
+            scores = await score_texts(
+                texts,
+                scorer,
+                store=store,
+                pace=self.options.scorer_pace,
+                settings=self.settings,
+                progress=self.watcher,
+                stop=stop,
+                done=self.watcher.scored,
+            )
+        if stop.is_set():
+            raise RunInterruptedError(INTERRUPTED)
+        if is_remote(scorer):
+            without = [text for text, score in zip(texts, scores, strict=True) if np.isnan(score)]
+            self.unanswered |= unanswered(scorer, without, store)
+        return scores
 
     def _described(self) -> str:
         name = name_of(self.source)
@@ -175,6 +208,11 @@ class TextRun:
         if generated is not None and generated.missing:
             yield (
                 f"{generated.missing:,} of {generated.wanted:,} responses are missing; the same command asks for them "
+                "again. What is shown rests on the others."
+            )
+        if self.unanswered:
+            yield (
+                f"{len(self.unanswered):,} scores are missing because asking for them failed; the same command asks "
                 "again. What is shown rests on the others."
             )
         if self.options.model == _EMBEDDED:
