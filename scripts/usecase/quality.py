@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from scipy.stats import rankdata
 
 from biaslens.settings import load_settings
 from biaslens.usecase.scorers import open_scorer
+from biaslens.usecase.scorers.marking import mark, sentences
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "usecase" / "data"
 SEED = 20261121
@@ -88,10 +90,22 @@ def raw_toxicity(texts: Sequence[str]) -> NDArray[np.float64]:
     return np.asarray(predict_prob(list(texts)))
 
 
+def by_sentence(texts: Sequence[str], change: Callable[[str], str] = str) -> NDArray[np.float64]:
+    """The package's highest score of a sentence."""
+    return np.array([raw_toxicity([change(part) for part in sentences(text)]).max() for text in texts])
+
+
+def without_groups(texts: Sequence[str]) -> NDArray[np.float64]:
+    """The same with words for groups taken out."""
+    return by_sentence(texts, lambda part: re.sub("GROUPS|MEMBER|BELONGING", " ", mark(part)))
+
+
 def scorers_of(kind: str) -> dict[str, Score]:
     """The scorers to compare, by the name of their column."""
     ours = open_scorer(kind, "offline", load_settings())
-    columns: dict[str, Score] = {"alt-profanity-check": raw_toxicity} if kind == "toxicity" else {}
+    columns: dict[str, Score] = {}
+    if kind == "toxicity":
+        columns = {"alt-profanity-check": raw_toxicity, "by sentence": by_sentence, "groups out": without_groups}
     return {**columns, "offline scorer": ours.score}
 
 
