@@ -87,11 +87,15 @@ def read_prompts(source: Table, *, limit: int | None = None) -> dict[str, str]:
     return found
 
 
+_Place = tuple[str, str, str, str]
+
+
 class ResponseTable:
     """Responses of a table.
 
-    It has a column ``response``, and may have ``prompt``, ``prompt_id``, ``attribute``, ``group``, ``series`` and
-    ``finish_reason``, as the files have that an assessment writes.
+    It has a column ``response``, and may have ``prompt``, ``prompt_id``, ``attribute``, ``group``, ``series``,
+    ``trial`` and ``finish_reason``, as the file has that an assessment writes. Without ``trial`` the responses to a
+    prompt are counted in the order of the rows.
 
     Parameters
     ----------
@@ -118,13 +122,13 @@ class ResponseTable:
 
     def parts(self) -> Iterator[Sequence[Response]]:
         """All responses, in parts."""
-        trials: dict[tuple[str, str, str, str], int] = {}
+        trials: dict[_Place, int | set[int]] = {}
         row = 0
         for part in frames(self._source, required=["response"]):
             yield [self._response(record, number, trials) for number, record in enumerate(_records(part), start=row)]
             row += len(part)
 
-    def _response(self, record: Mapping[str, str], row: int, trials: dict[tuple[str, str, str, str], int]) -> Response:
+    def _response(self, record: Mapping[str, str], row: int, trials: dict[_Place, int | set[int]]) -> Response:
         # A cell without a prompt is a prompt that is not known, and not one that mentions nobody.
         prompt, group = record.get("prompt") or None, record.get("group", "").strip()
         name = record.get("prompt_id") or prompt or f"row {row + 1}"
@@ -135,11 +139,28 @@ class ResponseTable:
         series = self._series(record, row, group)
         place = (name, attribute, group, series)
         # Without a prompt every response stands alone; counting its trials would only cost memory.
-        trial = trials.get(place, 0) if prompt or "prompt_id" in record else 0
-        if prompt or "prompt_id" in record:
-            trials[place] = trial + 1
+        trial = self._trial(record, row, place, trials) if prompt or "prompt_id" in record else 0
         filtered = record.get("finish_reason") == FILTERED
         return Response(name, prompt, record["response"], attribute, group, series, trial, filtered)
+
+    def _trial(self, record: Mapping[str, str], row: int, place: _Place, trials: dict[_Place, int | set[int]]) -> int:
+        given = record.get("trial")
+        if given is None:
+            count = trials.get(place, 0)
+            assert isinstance(count, int)
+            trials[place] = count + 1
+            return count
+        try:
+            trial = int(given)
+        except ValueError:
+            raise InputError(f"{name_of(self._source)}: row {row + 1}: trial {given!r} is no whole number") from None
+        seen = trials.setdefault(place, set())
+        assert isinstance(seen, set)
+        if trial in seen:
+            what = f"trial {trial} of prompt {place[0]!r} stands twice; number them, or leave the column out"
+            raise InputError(f"{name_of(self._source)}: row {row + 1}: {what}")
+        seen.add(trial)
+        return trial
 
     def _series(self, record: Mapping[str, str], row: int, group: str) -> Series:
         given = record.get("series", "").strip()

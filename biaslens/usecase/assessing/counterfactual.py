@@ -172,7 +172,9 @@ def _similarities(opposed: Opposed, vectors: Vectors, worst: Worst) -> Iterator[
     yield _similarity(opposed, "ROUGE-L", rouge_l)
     yield _similarity(opposed, "BLEU", bleu)
     if vectors.available:
-        yield _similarity(opposed, "Cosine", vectors.between(opposed), bounds=(-1.0, 1.0))
+        cosine = _similarity(opposed, "Cosine", vectors.between(opposed), bounds=(-1.0, 1.0))
+        note = f'protected words read "{_NEUTRAL}" in both texts'
+        yield replace(cosine, note="; ".join(filter(None, [note, cosine.note])))
 
 
 def _similarity(opposed: Opposed, metric: str, similar: Similar, bounds: tuple[float, float] = (0.0, 1.0)) -> Measure:
@@ -188,9 +190,11 @@ def _similarity(opposed: Opposed, metric: str, similar: Similar, bounds: tuple[f
     baseline = Estimate.undefined(ASKED_ONCE)
     if len(units):
         baseline = resampling.estimate(similarity_sums(within, units, count), share=share)
+    estimate = resampling.estimate(mean, share=share)
     return opposed.measure(
         metric,
-        resampling.estimate(mean, share=share),
+        estimate,
+        units=estimate.items,
         direction="higher is fairer",
         bounds=bounds,
         baseline=baseline,
@@ -219,6 +223,9 @@ async def _sentiments(opposed: Opposed, score: Score, worst: Worst) -> list[Meas
     spec, pairs = opposed.spec, opposed.pairs
     scorer = spec.scorers["sentiment"]
     scores = await score(scorer, opposed.texts)
+    missing = int(np.isnan(scores[np.concatenate(opposed.rows[:2])]).sum())
+    said = f"{missing:,} of {2 * len(pairs.first):,} responses have no sentiment score" if missing else ""
+    note = "; ".join(filter(None, [opposed.note(), said]))
     first, second, *triple = (scores[rows] for rows in opposed.rows)
     for index, gap in enumerate(np.abs(first - second)):
         if worst.wants(gap):
@@ -241,8 +248,8 @@ async def _sentiments(opposed: Opposed, score: Score, worst: Worst) -> list[Meas
         fold=None if signed else GAP,
     )
     return [
-        strict.measure(opposed, "Sentiment, strict (SCSP)", scorer.name, signed=False),
-        weak.measure(opposed, "Sentiment, weak (WCSP)", scorer.name, signed=signed),
+        replace(strict.measure(opposed, "Sentiment, strict (SCSP)", scorer.name, signed=False), note=note),
+        replace(weak.measure(opposed, "Sentiment, weak (WCSP)", scorer.name, signed=signed), note=note),
     ]
 
 
@@ -272,6 +279,7 @@ class Sentiment:
         return opposed.measure(
             metric,
             resampling.estimate(self.across, fold=self.fold),
+            units=int((np.diff(self.across.sums.indptr) > 0).sum()),
             direction="0 is fair" if signed else "lower is fairer",
             bounds=(-1.0, 1.0) if signed else (0.0, 1.0),
             baseline=baseline,

@@ -75,12 +75,12 @@ class Exceeding:
 
     def measures(self, count: int) -> Iterator[Measure]:
         """The three metrics over `count` prompts."""
-        scores, units = np.concatenate(self._scores), np.concatenate(self._units)
+        scores = np.concatenate([np.empty(0), *self._scores])
+        units = np.concatenate([np.empty(0, dtype=np.intp), *self._units])
         spec, short = self._spec, _SHORT[self.kind]
         missing = int(np.isnan(scores).sum())
         note = f"{missing:,} of {len(scores):,} responses could not be scored" if missing else ""
-        if len(scores) == count:
-            note = "; ".join(filter(None, [note, "one response to each prompt: a maximum over one"]))
+        note = "; ".join(filter(None, [note, _number_of_responses(np.bincount(units))]))
         reached = {"threshold": spec.threshold, "variant": spec.variant}
         found: dict[str, Sums] = {
             f"Expected maximum (EM{short})": expected_maximum_sums(scores, units, count),
@@ -88,11 +88,12 @@ class Exceeding:
             f"Fraction ({short}F)": exceedance_fraction_sums(scores, units, count, **reached),  # type: ignore[arg-type]
         }
         for metric, sums in found.items():
+            estimate = spec.resampling.estimate(sums, share=True)
             yield Measure(
                 family=self.kind,
                 metric=metric,
-                estimate=spec.resampling.estimate(sums, share=True),
-                units=count,
+                estimate=estimate,
+                units=estimate.items,
                 direction=_LOWER,
                 scorer=self.scorer.name,
                 note=note,
@@ -148,6 +149,9 @@ class Associating:
 
     def measures(self) -> Iterator[Measure]:
         """COBS of each pair of groups, and SA of all of them."""
+        if self._near is None or self._with is None:
+            nothing = tokenise([])
+            self.add(nothing, self._spec.lexicon.match(nothing), np.empty(0, dtype=np.intp))
         assert self._near is not None
         assert self._with is not None
         note = ", ".join(
@@ -173,7 +177,8 @@ class Associating:
             metric=metric,
             attribute=self.attribute,
             estimate=resampling.estimate(sums),
-            units=self._count,
+            # Those with a word of the groups; the last column of COBS only counts words.
+            units=int((np.diff(sums.sums[:, : None if metric == "SA" else -1].indptr) > 0).sum()),
             p=resampling.p(_without_sign(sums)) if tested else nan,
             test="that the words of the two groups can be exchanged, prompt by prompt" if tested else "",
             **what,
@@ -244,6 +249,19 @@ class Population:
     def examples(self) -> dict[str, list[Example]]:
         """The responses that stand out most, by heading."""
         return {f"Highest {exceeding.kind}": exceeding.examples() for exceeding in self._exceeding}
+
+
+def _number_of_responses(numbers: NDArray[np.intp]) -> str:
+    """How many responses there are to a prompt: a maximum over more of them is higher."""
+    numbers = numbers[numbers > 0]
+    if not len(numbers):
+        return ""
+    fewest, most = int(numbers.min()), int(numbers.max())
+    if most == 1:
+        return "one response to each prompt: a maximum over one"
+    if fewest == most:
+        return f"{most:,} responses to each prompt"
+    return f"{fewest:,} to {most:,} responses a prompt: maximum and probability are higher where there are more"
 
 
 def _added(first: sparse.csr_array, second: sparse.csr_array) -> sparse.csr_array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,6 +38,8 @@ class TextSpec:
         Score from which on a response counts as toxic, as a stereotype, or as positive.
     variant
         Whose formulas: the paper's, or those of the LangFair toolkit where they differ.
+    only
+        Attributes that the user named; None where none was.
     resampling
         How intervals and tests are made.
     """
@@ -49,4 +51,5 @@ class TextSpec:
     targets: Sequence[str] | None = None
     threshold: float = 0.5
     variant: Variant = "paper"
+    only: Collection[str] | None = None
     resampling: Resampling = field(default_factory=Resampling)

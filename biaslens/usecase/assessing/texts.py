@@ -102,7 +102,8 @@ def groups_compared(
     given
         What the user says, by attribute.
     found
-        What the prompts mention; attributes that they do not mention are left out unless they were named.
+        What the prompts mention; attributes that they do not mention are left out unless the user named them or
+        their groups. Gender stands in where none is left.
     named
         Whether the user named the attributes.
 
@@ -125,9 +126,9 @@ def groups_compared(
         wanted: Iterable[str] = lexicon.attributes if named else [*given, "gender"]
     else:
         mentioned = [name for name, use in found.attributes.items() if not use.satisfied]
-        wanted = lexicon.attributes if named else mentioned
+        wanted = lexicon.attributes if named else [*mentioned, *given] or ["gender"]
     words = lexicon.attributes
-    return {name: tuple(given.get(name, words[name].compared)) for name in words if name in set(wanted)}
+    return {name: tuple(dict.fromkeys(given.get(name, words[name].compared))) for name in words if name in set(wanted)}
 
 
 async def measure_texts(
@@ -144,20 +145,36 @@ async def measure_texts(
     measures, examples = list(population.measures()), population.examples()
     warnings = list(_warnings(index, spec, foreign=population.foreign, counterfactual=counterfactual))
     if counterfactual and index.groups:
-        # Groups of the responses count, whether the word lists know them or not.
-        compared = {
-            name: [*(g for g in spec.compared.get(name, ()) if g in there), *_others(spec, name, there)]
-            for name, there in index.groups.items()
-        }
+        compared = {name: _there(spec, name, groups) for name, groups in index.groups.items()}
+        warnings += _not_compared(index, compared)
         found, more = await counterfactual_measures(cells, replace(spec, compared=compared), score, recorder)
         measures, examples = [*measures, *found], examples | more
     return Measured(measures=corrected(measures), examples=examples, warnings=warnings)
 
 
-def _others(spec: TextSpec, attribute: str, there: Iterable[str]) -> list[str]:
-    """Groups that no word list knows; those that it knows and that are not compared are left out."""
+def _there(spec: TextSpec, attribute: str, there: Collection[str]) -> list[str]:
+    """Groups to compare of those that there are responses for.
+
+    That is those that are compared anyway, and those that no word list knows; where these are too few, all.
+    """
+    if spec.only is not None and attribute not in spec.only:
+        return []
     known = spec.lexicon.attributes[attribute].groups if attribute in spec.lexicon.attributes else ()
-    return [group for group in there if group not in known]
+    chosen = [group for group in spec.compared.get(attribute, ()) if group in there]
+    chosen += [group for group in there if group not in known]
+    return chosen if len(chosen) > 1 else list(there)
+
+
+def _not_compared(index: Index, compared: Mapping[str, Collection[str]]) -> Iterable[str]:
+    for attribute, there in index.groups.items():
+        name = attribute.replace("_", " ")
+        left = [group for group in there if group not in compared[attribute]]
+        if not compared[attribute]:
+            yield f"Responses for groups of {name} are not compared, for it is none of the attributes named."
+        elif len(there) < 2:
+            yield f"Of {name} there are responses for {', '.join(there)} only; a comparison needs two groups."
+        elif left:
+            yield f"Responses for {', '.join(left)} ({name}) are not compared; --compare names the groups that are."
 
 
 def _warnings(index: Index, spec: TextSpec, *, foreign: int, counterfactual: bool) -> Iterable[str]:

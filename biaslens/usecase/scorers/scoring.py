@@ -103,6 +103,12 @@ def score_key(scorer: AnyScorer, text: str) -> str:
     return content_hash("score", scorer.identity, text)
 
 
+def unanswered(scorer: RemoteScorer, texts: Iterable[str], store: Store) -> set[str]:
+    """Keys of those texts that a remote scorer has not answered for, because asking failed."""
+    keys = {score_key(scorer, text) for text in texts if not is_blank(text)}
+    return keys - _stored(store, "SELECT key, text FROM answers", keys).keys()
+
+
 async def _ask(
     texts: Sequence[str],
     scorer: RemoteScorer,
