@@ -80,7 +80,8 @@ def _show_plan(asking: Asking, *, as_json: bool) -> None:
     dollars = "at an unknown price" if asking.dollars is None else f"at most US$ {asking.dollars:.2f}"
     click.echo(
         f"{asking.model}: {asking.requests:,} requests for {asking.prompts:,} prompts, counterfactual and no-effect "
-        f"ones among them; about {asking.prompt_tokens:,} tokens in, at most {asking.completion_tokens:,} out, {dollars}"
+        f"ones among them; about {asking.prompt_tokens:,} tokens in, at most "
+        f"{asking.completion_tokens:,} out, {dollars}"
     )
 
 
