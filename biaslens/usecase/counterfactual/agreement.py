@@ -35,7 +35,6 @@ _MODAL = frozenset(
         "wouldn",
         "couldn",
         "shouldn",
-        "can",
         "d",
         "ll",
         "did",
@@ -45,15 +44,136 @@ _MODAL = frozenset(
     }
 )
 _ADVERBS = frozenset(
-    "always never often also still just usually now then sometimes both only even ever already soon rarely seldom probably really simply not first later once either perhaps maybe almost nearly currently frequently too".split()
+    [
+        "always",
+        "never",
+        "often",
+        "also",
+        "still",
+        "just",
+        "usually",
+        "now",
+        "then",
+        "sometimes",
+        "both",
+        "only",
+        "even",
+        "ever",
+        "already",
+        "soon",
+        "rarely",
+        "seldom",
+        "probably",
+        "really",
+        "simply",
+        "not",
+        "first",
+        "later",
+        "once",
+        "either",
+        "perhaps",
+        "maybe",
+        "almost",
+        "nearly",
+        "currently",
+        "frequently",
+        "too",
+        "himself",
+        "herself",
+    ]
 )
+_MANNER = frozenset(
+    {
+        "well",
+        "hard",
+        "badly",
+        "alone",
+        "together",
+        "home",
+        "abroad",
+        "fast",
+        "late",
+        "early",
+        "more",
+        "less",
+        "better",
+        BREAK,
+    }
+)
+_REACH = 40
+"""So many words around a pronoun are looked at."""
+
 _JOINS = frozenset({"and", "or", "but", "then", BREAK})
 _PARTICIPLES = frozenset(
-    "been got had gone done made taken come become begun seen known given written won lost left found spent grown shown worked lived always never just already recently".split()
+    [
+        "been",
+        "got",
+        "had",
+        "gone",
+        "done",
+        "made",
+        "taken",
+        "come",
+        "become",
+        "begun",
+        "seen",
+        "known",
+        "given",
+        "written",
+        "won",
+        "lost",
+        "left",
+        "found",
+        "spent",
+        "grown",
+        "shown",
+        "worked",
+        "lived",
+        "always",
+        "never",
+        "just",
+        "already",
+        "recently",
+    ]
 )
 _STATES = frozenset(
-    "tired interested bored worried excited married divorced retired engaged disabled qualified called named supposed allowed scared concerned experienced skilled gifted talented educated dressed "
-    "blessed pleased annoyed confused prepared required expected paid employed hired convinced related".split()
+    [
+        "tired",
+        "interested",
+        "bored",
+        "worried",
+        "excited",
+        "married",
+        "divorced",
+        "retired",
+        "engaged",
+        "disabled",
+        "qualified",
+        "called",
+        "named",
+        "supposed",
+        "allowed",
+        "scared",
+        "concerned",
+        "experienced",
+        "skilled",
+        "gifted",
+        "talented",
+        "educated",
+        "dressed",
+        "blessed",
+        "pleased",
+        "annoyed",
+        "confused",
+        "prepared",
+        "required",
+        "expected",
+        "paid",
+        "employed",
+        "hired",
+        "convinced",
+        "related",
+    ]
 )
 _NO_S = ("ss", "us", "is", "ous", "s's")
 
@@ -70,6 +190,8 @@ def base(verb: str) -> str | None:
         return _IRREGULAR[verb]
     if not verb.endswith("s") or len(verb) < 4 or verb.endswith(_NO_S):
         return None
+    if verb.endswith(("oes", "focuses")):
+        return verb[:-2]
     if verb.endswith("ies"):
         return f"{verb[:-3]}y" if len(verb) > 4 else verb[:-1]
     if verb.endswith(("sses", "shes", "ches", "xes", "zzes")) and verb not in {"aches"}:
@@ -138,10 +260,7 @@ def _subject_before(words: Sequence[str], verb: int) -> bool:
         "than",
         "as",
         "then",
-        "if",
         "because",
-        "than",
-        "or",
         "well",
         "please",
     } and not (_question_phrase(words, verb))
@@ -149,7 +268,7 @@ def _subject_before(words: Sequence[str], verb: int) -> bool:
 
 def _question_phrase(words: Sequence[str], verb: int) -> bool:
     begin = verb
-    while begin > 0 and words[begin - 1] != BREAK:
+    while begin > 0 and verb - begin < _REACH and words[begin - 1] != BREAK:
         begin -= 1
     return words[begin] in {"what", "which", "whose", "how", "where", "when", "why", "who", "whom"} or (
         begin + 1 < verb and words[begin + 1] in {"what", "which", "whose", "how"}
@@ -215,7 +334,8 @@ _SUBJECTS = frozenset({"i", "you", "he", "she", "it", "we", "they", "who", "whic
 def _joined(words: Sequence[str], spelled: Sequence[str], verb: int) -> Iterator[tuple[int, str]]:
     """Further verbs of the same subject: behind "and", "or", "but" or a comma, up to the next subject."""
     place = last = verb
-    while place + 1 < len(words):
+    end = min(len(words), verb + _REACH)
+    while place + 1 < end:
         place += 1
         word = words[place]
         if word in _SUBJECTS or (word == BREAK and _sentence_ends(spelled, place)):
@@ -244,6 +364,8 @@ def _sentence_ends(spelled: Sequence[str], place: int) -> bool:
 def _looks_like_verb(words: Sequence[str], spelled: Sequence[str], place: int) -> bool:
     after = words[place + 1] if place + 1 < len(words) else BREAK
     if words[place] in grammar().verbs and after in grammar().follow:
+        return True
+    if words[place] in grammar().verbs and (after in _MANNER or after in _ADVERBS or after.endswith("ly")):
         return True
     if after in {
         "a",

@@ -77,14 +77,14 @@ def tagged(spelled: Sequence[str], place: int) -> Decision:
 
 def _begin(spelled: Sequence[str], place: int) -> int:
     begin = place
-    while begin > 0 and place - begin < 12 and spelled[begin - 1] not in _PUNCTUATION:
+    while begin > 0 and place - begin < 6 and spelled[begin - 1] not in _PUNCTUATION:
         begin -= 1
     return begin
 
 
 def _tags(spelled: Sequence[str], place: int) -> list[str]:
     begin, end = _begin(spelled, place), place + 1
-    while end < len(spelled) and end - place < 8 and spelled[end] not in _PUNCTUATION:
+    while end < len(spelled) and end - place < 5 and spelled[end] not in _PUNCTUATION:
         end += 1
     return tags([*spelled[begin:end], "."])
 
@@ -154,10 +154,8 @@ def _time(words: Sequence[str], place: int, after: str, behind: str) -> Decision
         return Decision(determiner=behind not in known.periods and behind not in known.days)
     if after in known.days:
         return Decision(
-            determiner=behind not in known.times
-            and behind not in known.periods
-            or behind in {"night", "morning"}
-            and not _ends(_at(words, place + 3))
+            determiner=(behind not in known.times and behind not in known.periods)
+            or (behind in {"night", "morning"} and not _ends(_at(words, place + 3)))
         )
     return YES
 

@@ -147,9 +147,12 @@ def _once(
     hits = _hits(spoken, marked, mentions, number, attribute, lexicon)
     notes: list[str] = []
     edits: list[_Edit] = []
+    titled = any(_titled(text, hit) for hit in hits)
     for hit in hits:
         if hit.group != group:
             edits += _replaced(hit, spoken, marked, attribute, group, notes)
+            if titled and hit.reading.row.kind == "adjective" and edits and edits[-1].end == hit.end:
+                edits[-1].text = edits[-1].text[:1].upper() + edits[-1].text[1:]
         elif (start := _with_s(text, hit.start, hit.reading.row.kind)) < hit.start:
             edits.append(_Edit(start, hit.end, text[hit.start : hit.end], text[start : hit.end], "word"))
     edits = _collapsed(text, hits, edits)
@@ -160,6 +163,15 @@ def _once(
     )
     written, origins = _written(text, edits)
     return Variant(written, swaps, tuple(dict.fromkeys(notes))), origins
+
+
+def _titled(text: str, hit: _Hit) -> bool:
+    """Whether a text writes an adjective with a capital that the list writes without: "a Black man"."""
+    before = text[hit.start : hit.end]
+    if hit.reading.row.kind != "adjective" or not before[0].isupper() or before.isupper():
+        return False
+    listed = _listed(hit.reading.row.recognised.get(hit.group, ()), before)
+    return listed[:1].islower() and not _BEGINS.search(text[max(0, hit.start - 20) : hit.start])
 
 
 def _after(
@@ -310,23 +322,34 @@ def _agreeing(spoken: Spoken, marked: Marked, place: int) -> list[_Edit]:
             apostrophe = spoken.text[start]
             if marked.words[verb - 1] in {"what", "where", "how", "who", "when", "why"}:
                 form, apostrophe = " are", ""
-            edits.append(_Edit(start, end, apostrophe + form.removeprefix("'"), before, "verb"))
+            written = apostrophe + form.removeprefix("'")
+            edits.append(_Edit(start, end, written.upper() if before.isupper() else written, before, "verb"))
             continue
         edits.append(_Edit(start, end, cased(form, before, before.lower(), begins=False), before, "verb"))
     return edits
 
 
-def _collapsed(text: str, hits: Sequence[_Hit], edits: list[_Edit]) -> list[_Edit]:
-    """Write "she" for "she or she", and "Christians" for "Christians, Christians and Christians"."""
+def _collapsed(text: str, hits: Sequence[_Hit], edits: Sequence[_Edit]) -> list[_Edit]:
+    """Write "she" for "she or she", "Christians" for "Christians, Christians and Christians", "old" for "aged or old"."""
     replaced = {edit.end: edit for edit in edits if edit.kind == "word"}
+    gone: set[int] = set()
+    joined: list[_Edit] = []
     for chain in _chains(text, hits):
-        forms = [replaced[hit.end].text if hit.end in replaced else text[hit.start : hit.end] for hit in chain]
-        if len({form.casefold() for form in forms}) > 1 or not any(hit.end in replaced for hit in chain):
+        stay = [text[hit.start : hit.end] for hit in chain if hit.end not in replaced]
+        if len(stay) == len(chain) or any(hit.end in gone for hit in chain):
             continue
+        forms = [replaced[hit.end].text if hit.end in replaced else text[hit.start : hit.end] for hit in chain]
+        if len({form.casefold() for form in forms}) > 1:
+            if not stay or len({hit.reading.row.kind for hit in chain}) > 1:
+                continue
+            first = replaced.get(chain[0].end)
+            if first:
+                first.text = stay[0].capitalize() if first.text.istitle() and stay[0].islower() else stay[0]
         for left, right in pairwise(chain):
-            edits = [edit for edit in edits if edit is not replaced.get(right.end)]
-            edits.append(_Edit(left.end, right.end, "", text[left.end : right.end], "joined"))
-    return sorted(edits, key=lambda edit: (edit.start, edit.end))
+            gone.add(right.end)
+            joined.append(_Edit(left.end, right.end, "", text[left.end : right.end], "joined"))
+    kept = [edit for edit in edits if not (edit.kind == "word" and edit.end in gone)]
+    return sorted([*kept, *joined], key=lambda edit: (edit.start, edit.end))
 
 
 def _chains(text: str, hits: Sequence[_Hit]) -> Iterator[list[_Hit]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Protocol
 
 MODEL = "morphmodel_en.pgz"
@@ -34,4 +34,9 @@ def tags(words: Sequence[str]) -> list[str]:
     >>> tags(["She", "walks", "home"])
     ['PNP', 'VVZ', 'AV0']
     """
-    return [tag for _, _, tag in _tagger().tag_sent(list(words))] if words else []
+    return list(_tagged(tuple(words)))
+
+
+@lru_cache(maxsize=4096)
+def _tagged(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(tag for _, _, tag in _tagger().tag_sent(list(words))) if words else ()

@@ -76,6 +76,8 @@ def predicative(words: Sequence[str], start: int, end: int, context: Context) ->
             place -= 1
     if place < 0:
         return False
+    if words[place] == "as" and place and words[place - 1].startswith("identif"):
+        return True
     if words[place] in known.be or words[place] == "s":
         return _subject(words, place - 1)
     if _subject(words, place):
@@ -189,6 +191,10 @@ def age(words: Sequence[str], start: int, end: int, context: Context) -> bool:
         return predicative(words, start, end + 2, context) or _said_of(before)
     if before in {"aged", "age", "ages"}:
         return not after or after[0] not in {"years", "months", "days", "weeks", "hours", "year", "percent"}
+    if before == "of" and start > 1 and words[start - 2] in {"man", "woman", "person", "age", "patient", "lady"}:
+        return _ends(words, end)
+    if before in {"turned", "turns", "turning"} and start > 1 and _subject(words, start - 2):
+        return _ends(words, end) or words[end] in {"last", "next"}
     return before in {"m", "is", "was", "am"} and _ends(words, end) and predicative(words, start, end, context)
 
 
