@@ -52,7 +52,7 @@ class JudgeScorer:
         provider_of(model)
         self.kind = kind
         self.model = model
-        self.params: Params = StructuredParams(temperature=0.0, max_tokens=200, schema=_REPLY)
+        self.params: Params = StructuredParams(max_tokens=200, schema=_REPLY)
         self.name = f"judge {model}"
         self.identity = content_hash("judge", kind, model, template_hash(f"score_{kind}"), LONGEST)
         self.note = f"A language model's rating; it reads the first {LONGEST:,} characters of a text."
