@@ -15,7 +15,34 @@ from biaslens.usecase.counterfactual import make_pairs, substitute
 from biaslens.usecase.words import load_words
 
 LEXICON = load_words()
-FILLER = "a an the and or is are was with from who very not student students people nurse works likes book , . ' - in of".split()
+FILLER = [
+    "a",
+    "an",
+    "the",
+    "and",
+    "or",
+    "is",
+    "are",
+    "was",
+    "with",
+    "from",
+    "who",
+    "very",
+    "not",
+    "student",
+    "students",
+    "people",
+    "nurse",
+    "works",
+    "likes",
+    "book",
+    ",",
+    ".",
+    "'",
+    "-",
+    "in",
+    "of",
+]
 
 
 def pieces(attribute: str) -> st.SearchStrategy[str]:

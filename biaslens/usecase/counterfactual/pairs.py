@@ -146,7 +146,7 @@ def make_pairs(
             if variants[a].text == variants[b].text:
                 same += 1
                 continue
-            made += _pair(number, index, prompt, attribute.name, (a, b), (variants[a], variants[b]))
+            made += _pair(number, index, attribute.name, (a, b), (variants[a], variants[b]))
             number += 1
     return Pairs(tuple(made), without, same)
 
@@ -162,30 +162,15 @@ def _chosen(groups: Sequence[str] | None, attribute: AttributeWords) -> list[str
 
 
 def _pair(
-    number: int, index: int, prompt: str, attribute: str, groups: tuple[str, str], sides: tuple[Variant, Variant]
+    number: int, index: int, attribute: str, groups: tuple[str, str], sides: tuple[Variant, Variant]
 ) -> tuple[Pair, Pair]:
     a, b = sides
+    texts, swapped = (a.text, b.text), (a.swapped, b.swapped)
+    same = (not a.swaps, not b.swaps)
     notes = tuple(dict.fromkeys(a.notes + b.notes))
-    same = (a.text == prompt, b.text == prompt)
-    counterfactual = Pair(
-        number, COUNTERFACTUAL, index, attribute, *groups, a.text, b.text, a.swapped, b.swapped, *same, notes
-    )
-    no_effect = Pair(
-        number,
-        NO_EFFECT,
-        index,
-        attribute,
-        groups[0],
-        groups[0],
-        a.text,
-        a.text,
-        a.swapped,
-        a.swapped,
-        same[0],
-        same[0],
-        a.notes,
-    )
-    return counterfactual, no_effect
+    first = Pair(number, COUNTERFACTUAL, index, attribute, *groups, *texts, *swapped, *same, notes)
+    twice = (groups[0], groups[0], a.text, a.text, a.swapped, a.swapped, same[0], same[0])
+    return first, Pair(number, NO_EFFECT, index, attribute, *twice, a.notes)
 
 
 def pair_rows(pairs: Sequence[Pair]) -> list[dict[str, str]]:

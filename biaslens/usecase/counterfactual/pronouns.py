@@ -1,14 +1,15 @@
 """Whether "her" stands for "his" or "him", and "his" for "her" or "hers".
 
 What follows decides: a determiner needs a noun behind it. A tagger says which words may begin or be a noun; rules say
-where English puts something else behind an object ("they made her cry", "she called her Friday").
+where English puts something else behind an object ("they made her cry", "she called her Friday"). The rules are tried
+in order, and the first that knows decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from tomllib import loads
 
@@ -25,17 +26,26 @@ class Decision:
     sure: bool = True
 
 
-_PUNCTUATION = frozenset({BREAK, "."})
 YES, NO = Decision(determiner=True), Decision(determiner=False)
+
+_PUNCTUATION = frozenset({BREAK, "."})
+_BACK, _FORTH = 6, 5
+"""So many words around a pronoun are tagged."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Classes:
+    """Words by what they are; the file ``pronouns.toml`` says what each class is for."""
+
     begins_noun: frozenset[str]
     never_noun: frozenset[str]
+    manner: frozenset[str]
+    numbers: frozenset[str]
+    letting: frozenset[str]
     causing: frozenset[str]
     perceiving: frozenset[str]
     judging: frozenset[str]
+    appointing: frozenset[str]
     giving: frozenset[str]
     given: frozenset[str]
     bare: frozenset[str]
@@ -44,12 +54,55 @@ class _Classes:
     days: frozenset[str]
     periods: frozenset[str]
     states: frozenset[str]
+    determiners: frozenset[str]
+    one: frozenset[str]
+    ly_adjectives: frozenset[str]
+    closed: frozenset[str]
 
 
 @cache
 def _classes() -> _Classes:
     table = loads(Path(__file__).with_name("pronouns.toml").read_text(encoding="utf-8"))
     return _Classes(**{key: frozenset(text.split()) for key, text in table.items()})
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A pronoun in its text: `after` and `behind` are the two words that follow, `verb` the one that governs it."""
+
+    words: Sequence[str]
+    spelled: Sequence[str]
+    index: int
+
+    def word(self, offset: int) -> str:
+        """The word so many places on, or a break."""
+        place = self.index + offset
+        return self.words[place] if 0 <= place < len(self.words) else BREAK
+
+    @property
+    def after(self) -> str:
+        return self.word(1)
+
+    @property
+    def behind(self) -> str:
+        return self.word(2)
+
+    @cached_property
+    def verb(self) -> str:
+        before = self.word(-1)
+        adverb = before in {"not", "just", "always", "never", "also"} or (before.endswith("ly") and before != "only")
+        return self.word(-2) if adverb else before
+
+    @cached_property
+    def tags(self) -> list[str]:
+        """Tags of the pronoun and the two words behind it."""
+        begin, end = self.index, self.index + 1
+        while begin > 0 and self.index - begin < _BACK and self.spelled[begin - 1] not in _PUNCTUATION:
+            begin -= 1
+        while end < len(self.spelled) and end - self.index < _FORTH and self.spelled[end] not in _PUNCTUATION:
+            end += 1
+        found = tags([*self.spelled[begin:end], "."])
+        return [*found, "PUN", "PUN"][self.index - begin :]
 
 
 def decide(words: Sequence[str], spelled: Sequence[str], place: int) -> Decision:
@@ -64,198 +117,156 @@ def decide(words: Sequence[str], spelled: Sequence[str], place: int) -> Decision
     place
         Where the pronoun stands.
     """
-    after = words[place + 1] if place + 1 < len(words) else BREAK
-    if words[place] == "his":
-        return _his(words, spelled, place, after)
-    return _her(words, spelled, place, after)
+    here = _Place(words, spelled, place)
+    for rule in _HIS if words[place] == "his" else _HER:
+        decision = rule(here)
+        if decision is not None:
+            return decision
+    return YES
 
 
 def tagged(spelled: Sequence[str], place: int) -> Decision:
     """What the tagger alone says."""
-    return Decision(determiner=_tags(spelled, place)[place - _begin(spelled, place)] == "DPS", sure=False)
-
-
-def _begin(spelled: Sequence[str], place: int) -> int:
-    begin = place
-    while begin > 0 and place - begin < 6 and spelled[begin - 1] not in _PUNCTUATION:
-        begin -= 1
-    return begin
-
-
-def _tags(spelled: Sequence[str], place: int) -> list[str]:
-    begin, end = _begin(spelled, place), place + 1
-    while end < len(spelled) and end - place < 5 and spelled[end] not in _PUNCTUATION:
-        end += 1
-    return tags([*spelled[begin:end], "."])
-
-
-def _at(words: Sequence[str], place: int) -> str:
-    return words[place] if 0 <= place < len(words) else BREAK
-
-
-def _his(words: Sequence[str], spelled: Sequence[str], place: int, after: str) -> Decision:
-    known = _classes()
-    if after == BREAK:
-        return NO
-    if after in {"and", "or"} and _at(words, place + 2) in {"her", "hers", "their", "my", "your", "our"}:
-        return Decision(determiner=words[place + 2] != "hers")
-    if after in known.never_noun:
-        return NO
-    if after in known.begins_noun or after in known.days:
-        return Decision(determiner=not _ends(_at(words, place + 2)) or after in {"own", "first", "last", "best", "all"})
-    if _one_of_his(words, place, after):
-        return NO
-    following = _tags(spelled, place)[place - _begin(spelled, place) + 1]
-    if _at(words, place - 1) in grammar().be and following in {"AV0", "TO0"}:
-        return NO
-    return YES
-
-
-def _one_of_his(words: Sequence[str], place: int, after: str) -> bool:
-    """Whether it is the end of "a friend of his", with the verb behind it."""
-    if _at(words, place - 1) != "of" or _at(words, place - 3) not in _ONE:
-        return False
-    return grammar().verb(after) and _at(words, place + 2) in _classes().never_noun | {BREAK}
-
-
-_NUMBERS = frozenset({"two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "several", "many"})
-_APPOINTING = frozenset({"elected", "elect", "appointed", "appoint", "crowned", "named", "chose", "voted", "nominated"})
-_ONE = frozenset({"a", "an", "some", "any", "no", "this", "that", "these", "those", "two", "another", "every", "few"})
-
-
-def _her(words: Sequence[str], spelled: Sequence[str], place: int, after: str) -> Decision:
-    known = _classes()
-    behind, before = _at(words, place + 2), _verb(words, place)
-    if after == BREAK:
-        return NO
-    if _at(words, place - 1) in {"and", "or"} and _at(words, place - 2) in {"his", "their", "my", "your", "our"}:
-        return Decision(determiner=not _ends(after))
-    if after == "own":
-        return YES
-    if after in {"or", "and"} and _at(words, place + 2) in {"his", "their", "my", "your", "our"}:
-        return Decision(determiner=not _ends(_at(words, place + 3)))
-    if after in known.never_noun:
-        return NO
-    if after in known.days or after in known.times:
-        return _time(words, place, after, behind)
-    if after.isdigit() and before in known.giving:
-        return NO
-    if after == "s":
-        return NO
-    return _noun_or_not(words, spelled, place, (after, behind, before))
-
-
-def _time(words: Sequence[str], place: int, after: str, behind: str) -> Decision:
-    """After "her Friday", "her last", "her first": a time ends the phrase, before a noun it is a part of it."""
-    known = _classes()
-    if _ends(behind):
-        return NO
-    if after in {"last", "next", "this", "every"}:
-        return Decision(determiner=behind not in known.periods and behind not in known.days)
-    if after in known.days:
-        return Decision(
-            determiner=(behind not in known.times and behind not in known.periods)
-            or (behind in {"night", "morning"} and not _ends(_at(words, place + 3)))
-        )
-    return YES
-
-
-def _noun_or_not(words: Sequence[str], spelled: Sequence[str], place: int, around: tuple[str, str, str]) -> Decision:
-    after, behind, before = around
-    known = _classes()
-    tag = [*_tags(spelled, place), "PUN", "PUN"][place - _begin(spelled, place) + 1 :]
-    if before in known.causing | known.perceiving:
-        if after in known.bare:
-            return NO
-        if after in known.either and (
-            before in {"let", "lets", "letting"} or (before in known.causing and not _noun_follows(tag[1]))
-        ):
-            return NO
-        if after in known.either and _ends(behind) and before in known.perceiving:
-            return Decision(determiner=False, sure=False)
-    if after.endswith("ing") and before in known.perceiving | known.judging | {
-        "kept",
-        "keep",
-        "keeps",
-        "stop",
-        "stopped",
-    }:
-        return Decision(determiner=tag[1].startswith("NN") and behind not in known.never_noun, sure=False)
-    if before in known.giving and _gift(words, place, after, behind):
-        return NO
-    if (before in known.judging and after in known.states) and (_ends(behind) or behind in grammar().follow):
-        return NO
-    if (
-        after.endswith("ly")
-        and tag[0] in {"AV0", "AJ0"}
-        and after not in {"family", "only", "elderly", "early", "daily", "weekly", "monthly", "lovely", "friendly"}
-    ):
-        return Decision(
-            determiner=tag[1][:2] in {"AJ", "VV", "NN", "OR"} and not _ends(behind) and behind not in known.never_noun
-        )
-    if (
-        tag[0][:2] in {"AJ"}
-        and after not in grammar().singular
-        and (_ends(behind) or behind in known.never_noun)
-        and before in known.judging | known.causing
-    ):
-        return NO
-    if (after.isdigit() or after in _NUMBERS) and _at(words, place + 3) in {"ago", "later", "earlier", "before"}:
-        return NO
-    if before in _APPOINTING and after in grammar().singular and (_ends(behind) or behind in {"of", "for"}):
-        return NO
-    if after == "very" and behind in {"much", "well", "badly", "highly", "often"}:
-        return NO
-    if after in known.begins_noun:
-        return Decision(determiner=not _ends(behind) or after in {"best", "all"})
-    if tag[0] in {
-        "PRP",
-        "PRF",
-        "AT0",
-        "CJC",
-        "CJS",
-        "CJT",
-        "DPS",
-        "DTQ",
-        "PNP",
-        "PNQ",
-        "AVQ",
-        "TO0",
-        "AVP",
-        "VBZ",
-        "VBD",
-        "VM0",
-        "XX0",
-        "EX0",
-    }:
-        return NO
-    if tag[0] == "AV0" and _ends(behind):
-        return NO
-    return YES
-
-
-def _noun_follows(tag: str) -> bool:
-    return tag in {"VBZ", "VBD", "VVD", "VVZ", "VM0"}
-
-
-def _gift(words: Sequence[str], place: int, after: str, behind: str) -> bool:
-    """Whether a second object follows: "gave her flowers"; not "gave her flowers to Ann"."""
-    known = _classes()
-    if after in known.given:
-        return behind != "to" and (
-            _ends(behind) or behind in grammar().follow or behind in {"every", "each", "twice", "once"}
-        )
-    return after in grammar().modifiers and behind in known.given and _at(words, place + 3) != "to"
-
-
-def _verb(words: Sequence[str], place: int) -> str:
-    """The word that governs the pronoun: the one before it, or before an adverb."""
-    before = _at(words, place - 1)
-    if before in {"not", "just", "always", "never", "also"} or (before.endswith("ly") and before != "only"):
-        return _at(words, place - 2)
-    return before
+    return Decision(determiner=_Place(spelled, spelled, place).tags[0] == "DPS", sure=False)
 
 
 def _ends(word: str) -> bool:
-    """Whether no noun can begin with this word."""
+    """Whether no noun phrase can begin with this word."""
     return word == BREAK or word in _classes().never_noun
+
+
+def _nothing_follows(here: _Place) -> Decision | None:
+    return NO if here.after in {BREAK, "s"} else None
+
+
+def _his_and_hers(here: _Place) -> Decision | None:
+    """A determiner where it is joined to one: "his or her book"; not so "his or hers"."""
+    if here.after in {"and", "or"} and here.behind in _classes().determiners - {here.word(0)}:
+        return Decision(determiner=here.behind != "hers" and (here.word(0) == "his" or not _ends(here.word(3))))
+    if here.word(-1) in {"and", "or"} and here.word(-2) in _classes().determiners:
+        return Decision(determiner=not _ends(here.after))
+    return None
+
+
+def _no_noun_follows(here: _Place) -> Decision | None:
+    return NO if here.after in _classes().never_noun else None
+
+
+def _his_alone(here: _Place) -> Decision | None:
+    known = _classes()
+    if here.after in known.begins_noun or here.after in known.days:
+        return Decision(determiner=not _ends(here.behind) or here.after in {"own", "first", "last", "best", "all"})
+    if here.word(-1) == "of" and here.word(-3) in known.one and grammar().verb(here.after) and _ends(here.behind):
+        return NO  # a friend of his called me
+    return NO if here.word(-1) in grammar().be and here.tags[1] in {"AV0", "TO0"} else None
+
+
+def _own(here: _Place) -> Decision | None:
+    return YES if here.after == "own" else None
+
+
+def _time(here: _Place) -> Decision | None:
+    """After "her Friday", "her last", "her first": a time ends the phrase, before a noun it is a part of it."""
+    known = _classes()
+    after, behind = here.after, here.behind
+    if after.isdigit() or after in known.numbers:
+        number = here.verb in known.giving or here.word(3) in {"ago", "later", "earlier", "before"}
+        return NO if number and (after.isdigit() or here.word(3) in {"ago", "later", "earlier", "before"}) else None
+    if after not in known.days and after not in known.times:
+        return None
+    if _ends(behind):
+        return NO
+    if after in {"last", "next"}:
+        return Decision(determiner=behind not in known.periods and behind not in known.days)
+    if after in known.days and behind in known.times | known.periods:
+        return Decision(determiner=behind in {"night", "morning"} and not _ends(here.word(3)))
+    return YES
+
+
+def _infinitive(here: _Place) -> Decision | None:
+    """Before a bare infinitive: "made her cry", "let her go", "heard her sing"."""
+    known = _classes()
+    if here.verb not in known.causing | known.perceiving:
+        return None
+    if here.after in known.bare:
+        return NO
+    if here.after not in known.either:
+        return None
+    if here.verb in known.letting:
+        return NO
+    if here.verb in known.causing:
+        return None if here.tags[2] in {"VBZ", "VBD", "VVD", "VVZ", "VM0"} else NO
+    return Decision(determiner=False, sure=False) if _ends(here.behind) else None
+
+
+def _participle(here: _Place) -> Decision | None:
+    """Before a participle: "saw her running", "kept her waiting"; not "saw her running shoes"."""
+    known = _classes()
+    if here.after.endswith("ing") and here.verb in known.perceiving | known.judging | {"stop", "stopped"}:
+        return Decision(determiner=here.tags[2].startswith("NN") and not _ends(here.behind), sure=False)
+    return None
+
+
+def _gift(here: _Place) -> Decision | None:
+    """Before a second object: "gave her flowers"; not "gave her flowers to Ann"."""
+    known = _classes()
+    if here.verb not in known.giving:
+        return None
+    if here.after in known.given:
+        ends = _ends(here.behind) or here.behind in grammar().follow or here.behind in {"every", "each"}
+        return NO if ends and here.behind != "to" else None
+    given = here.after in grammar().modifiers and here.behind in known.given and here.word(3) != "to"
+    return NO if given else None
+
+
+def _state(here: _Place) -> Decision | None:
+    """Before what describes the object: "made her happy", "found her guilty", "elected her captain"."""
+    known = _classes()
+    ends = _ends(here.behind) or here.behind in grammar().follow
+    if not ends:
+        return None
+    if here.verb in known.judging and here.after in known.states:
+        return NO
+    if here.verb in known.appointing and here.after in grammar().singular:
+        return NO
+    adjective = here.tags[1].startswith("AJ") and here.after not in grammar().singular
+    return NO if adjective and here.verb in known.judging | known.causing else None
+
+
+def _manner(here: _Place) -> Decision | None:
+    """Before an adverb: "treated her badly"; not "her recently published book"."""
+    if here.after == "very" and here.behind in _classes().manner:
+        return NO
+    if not here.after.endswith("ly") or here.after in _classes().ly_adjectives or here.tags[1] not in {"AV0", "AJ0"}:
+        return None
+    return Decision(determiner=here.tags[2][:2] in {"AJ", "VV", "NN", "OR"} and not _ends(here.behind))
+
+
+def _begins(here: _Place) -> Decision | None:
+    if here.after not in _classes().begins_noun:
+        return None
+    return Decision(determiner=not _ends(here.behind) or here.after in {"best", "all"})
+
+
+def _by_tag(here: _Place) -> Decision | None:
+    """By the tagger: no noun begins with a preposition, a conjunction, an auxiliary ..."""
+    if here.tags[1] in _classes().closed:
+        return NO
+    return NO if here.tags[1] == "AV0" and _ends(here.behind) else None
+
+
+_HIS: tuple[Callable[[_Place], Decision | None], ...] = (_nothing_follows, _his_and_hers, _no_noun_follows, _his_alone)
+_HER: tuple[Callable[[_Place], Decision | None], ...] = (
+    _nothing_follows,
+    _his_and_hers,
+    _own,
+    _no_noun_follows,
+    _time,
+    _infinitive,
+    _participle,
+    _gift,
+    _state,
+    _manner,
+    _begins,
+    _by_tag,
+)
