@@ -55,7 +55,7 @@ class Vectors:
         new = [text for text in dict.fromkeys(hidden) if text not in self._known]
         if new:
             self._known.update(zip(new, embedding.embed(new), strict=True))
-        vectors = np.array([self._known[text] for text in hidden])
+        vectors = np.array([self._known[text] for text in hidden]).reshape(len(hidden), -1 if hidden else 1)
 
         def similar(a: Rows, b: Rows) -> NDArray[np.float64]:
             return np.asarray(np.einsum("ij,ij->i", vectors[a], vectors[b]).clip(-1, 1), dtype=np.float64)

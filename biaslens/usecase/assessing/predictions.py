@@ -103,13 +103,14 @@ def _parity(
         pair = (gap.first.group, gap.second.group)
         options = {"positive": positive, "groups": pair, "directed": True, "cluster": rows.cluster}
         rates = "; ".join(f"{one.group}: {one.numerator:,} of {one.denominator:,}" for one in (gap.first, gap.second))
+        ratio = resampling.estimate(parity_sums(*given, **options, ratio=True), fold=RATIO)  # type: ignore[arg-type]
         difference = gap_estimate(*given, groups=pair, positive=positive, cluster=rows.cluster, level=resampling.level)
         common = {
             "family": family,
             "attribute": rows.column,
             "groups": tuple(map(str, pair)),
             # Only the rows that the two rates are taken of: the positives, say, and not all.
-            "units": difference.items,
+            "units": ratio.items,
             "unit": "rows" if rows.cluster is None else "clusters",
             "smallest": min(gap.first.denominator, gap.second.denominator),
         }
@@ -124,7 +125,7 @@ def _parity(
         )
         yield Measure(
             metric=f"{name}, ratio",
-            estimate=resampling.estimate(parity_sums(*given, **options, ratio=True), fold=RATIO),  # type: ignore[arg-type]
+            estimate=ratio,
             direction="1 is fair",
             **common,  # type: ignore[arg-type]
         )
