@@ -22,15 +22,17 @@ class ScoringBar:
 
     def __init__(self) -> None:
         self._bar: tqdm[Never] | None = None
+        self._scoring: tqdm[Never] | None = None
         self._done = 0
 
     def __enter__(self) -> ScoringBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        for bar in (self._bar, self._scoring):
+            if bar is not None:
+                bar.close()
+        self._bar = self._scoring = None
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         """Begin a bar."""
@@ -52,8 +54,14 @@ class ScoringBar:
 
     def scored(self, done: int, total: int) -> None:
         """Show how far a local scorer is, where it takes long enough to be noticed."""
-        if total >= _LOCAL_SHOWN and done < total:
-            tqdm.write(f"scored {done:,} of {total:,} texts", file=sys.stderr)
+        if total < _LOCAL_SHOWN:
+            return
+        if self._scoring is None:
+            self._scoring = tqdm(total=total, desc="scoring", unit="", file=sys.stderr, dynamic_ncols=True, leave=False)
+        self._scoring.update(done - self._scoring.n)
+        if done >= total:
+            self._scoring.close()
+            self._scoring = None
 
     def waiting(self, error: ModelError, seconds: float) -> None:
         """Say why nothing moves, when a wait is long enough to notice."""
