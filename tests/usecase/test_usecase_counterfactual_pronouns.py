@@ -39,4 +39,4 @@ def test_rules_with_the_tagger_are_right_where_the_tagger_alone_is_not() -> None
     count = len(sentences())
     assert count >= 80
     assert right / count >= 0.97, wrong
-    assert alone / count < 0.85  # HanTa 1.2: 0.76
+    assert alone / count < 0.85  # HanTa 1.2: 0.78

@@ -76,9 +76,9 @@ def test_contexts_name_words_that_exist() -> None:
         "French wine, Turkish coffee and Polish the table.",
         "Translate the German into English.",
         "We trade with China, and the flight from Germany is late.",
-        "He-Man and manmade are one word each."[7:],
+        "manmade, womanizer and shear are one word each.",
         "I miss London.",
-        "He lent a book."[3:],
+        "They lent a book.",
         "The senior engineer wrote a man page.",
         "",
         "🙂🙃 … — !!!",
@@ -257,7 +257,8 @@ def test_own_attribute(tmp_path: Path) -> None:
 def test_own_words_for_a_shipped_attribute(tmp_path: Path) -> None:
     path = tmp_path / "more.toml"
     path.write_text(
-        'attribute = "gender"\ngroups = ["female", "male"]\n[words]\nnoun = [{ female = "comtesse", male = "comte" }]\n',
+        'attribute = "gender"\ngroups = ["female", "male"]\n'
+        '[words]\nnoun = [{ female = "comtesse", male = "comte" }]\n',
         encoding="utf-8",
     )
     lexicon = load_words(["gender"], own=[path])

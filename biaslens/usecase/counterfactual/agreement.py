@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tomllib import loads
 
 from biaslens.usecase.counterfactual.tagger import tags
 from biaslens.usecase.words.context import BREAK
@@ -19,163 +23,32 @@ _IRREGULAR = {
     "doesn": "don",
     "goes": "go",
 }
-_AUXILIARY = frozenset({"is", "was", "has", "does", "isn", "wasn", "hasn", "doesn"})
-_MODAL = frozenset(
-    {
-        "will",
-        "would",
-        "can",
-        "could",
-        "may",
-        "might",
-        "must",
-        "shall",
-        "should",
-        "won",
-        "wouldn",
-        "couldn",
-        "shouldn",
-        "d",
-        "ll",
-        "did",
-        "didn",
-        "had",
-        "hadn",
-    }
-)
-_ADVERBS = frozenset(
-    [
-        "always",
-        "never",
-        "often",
-        "also",
-        "still",
-        "just",
-        "usually",
-        "now",
-        "then",
-        "sometimes",
-        "both",
-        "only",
-        "even",
-        "ever",
-        "already",
-        "soon",
-        "rarely",
-        "seldom",
-        "probably",
-        "really",
-        "simply",
-        "not",
-        "first",
-        "later",
-        "once",
-        "either",
-        "perhaps",
-        "maybe",
-        "almost",
-        "nearly",
-        "currently",
-        "frequently",
-        "too",
-        "himself",
-        "herself",
-    ]
-)
-_MANNER = frozenset(
-    {
-        "well",
-        "hard",
-        "badly",
-        "alone",
-        "together",
-        "home",
-        "abroad",
-        "fast",
-        "late",
-        "early",
-        "more",
-        "less",
-        "better",
-        BREAK,
-    }
-)
 _REACH = 40
 """So many words around a pronoun are looked at."""
 
 _JOINS = frozenset({"and", "or", "but", "then", BREAK})
-_PARTICIPLES = frozenset(
-    [
-        "been",
-        "got",
-        "had",
-        "gone",
-        "done",
-        "made",
-        "taken",
-        "come",
-        "become",
-        "begun",
-        "seen",
-        "known",
-        "given",
-        "written",
-        "won",
-        "lost",
-        "left",
-        "found",
-        "spent",
-        "grown",
-        "shown",
-        "worked",
-        "lived",
-        "always",
-        "never",
-        "just",
-        "already",
-        "recently",
-    ]
-)
-_STATES = frozenset(
-    [
-        "tired",
-        "interested",
-        "bored",
-        "worried",
-        "excited",
-        "married",
-        "divorced",
-        "retired",
-        "engaged",
-        "disabled",
-        "qualified",
-        "called",
-        "named",
-        "supposed",
-        "allowed",
-        "scared",
-        "concerned",
-        "experienced",
-        "skilled",
-        "gifted",
-        "talented",
-        "educated",
-        "dressed",
-        "blessed",
-        "pleased",
-        "annoyed",
-        "confused",
-        "prepared",
-        "required",
-        "expected",
-        "paid",
-        "employed",
-        "hired",
-        "convinced",
-        "related",
-    ]
-)
-_NO_S = ("ss", "us", "is", "ous", "s's")
+_NO_S = ("ss", "us", "is")
+
+
+@dataclass(frozen=True, slots=True)
+class _Classes:
+    """Words by what they are; the file ``agreement.toml`` says what each class is for."""
+
+    auxiliary: frozenset[str]
+    manner: frozenset[str]
+    adverbs: frozenset[str]
+    participles: frozenset[str]
+    states: frozenset[str]
+    subjects: frozenset[str]
+    opening: frozenset[str]
+    asking: frozenset[str]
+    objects: frozenset[str]
+
+
+@cache
+def _classes() -> _Classes:
+    table = loads(Path(__file__).with_name("agreement.toml").read_text(encoding="utf-8"))
+    return _Classes(**{key: frozenset(text.split()) for key, text in table.items()})
 
 
 def base(verb: str) -> str | None:
@@ -217,10 +90,6 @@ def agree(words: Sequence[str], spelled: Sequence[str], place: int) -> Iterator[
         yield verb, _contracted(words, spelled, verb)
     elif (changed := base(words[verb])) is not None and _is_verb(words, spelled, verb, sure=verb == place + 1):
         yield verb, changed
-    elif words[verb] not in _MODAL and changed is None and not _past(words[verb]):
-        return
-    if words[verb] in _MODAL:
-        return
     yield from _joined(words, spelled, verb)
 
 
@@ -230,7 +99,7 @@ def _inverted(words: Sequence[str], place: int) -> Iterator[tuple[int, str]]:
         before -= 1
     if before < 0:
         return
-    if words[before] in _AUXILIARY and not _subject_before(words, before):
+    if words[before] in _classes().auxiliary and not _subject_before(words, before):
         yield before, _IRREGULAR[words[before]]
     elif words[before] == "s" and before > 0 and words[before - 1] in {"what", "where", "how", "who", "when", "why"}:
         yield before, "'re"
@@ -239,38 +108,14 @@ def _inverted(words: Sequence[str], place: int) -> Iterator[tuple[int, str]]:
 def _subject_before(words: Sequence[str], verb: int) -> bool:
     """Whether the verb before the pronoun belongs to a subject before it: "the fact is he ..."."""
     before = words[verb - 1] if verb else BREAK
-    return before not in {
-        BREAK,
-        "what",
-        "where",
-        "when",
-        "why",
-        "how",
-        "who",
-        "which",
-        "and",
-        "or",
-        "but",
-        "nor",
-        "neither",
-        "so",
-        "never",
-        "if",
-        "whom",
-        "than",
-        "as",
-        "then",
-        "because",
-        "well",
-        "please",
-    } and not (_question_phrase(words, verb))
+    return before not in _classes().opening and not _question_phrase(words, verb)
 
 
 def _question_phrase(words: Sequence[str], verb: int) -> bool:
     begin = verb
     while begin > 0 and verb - begin < _REACH and words[begin - 1] != BREAK:
         begin -= 1
-    return words[begin] in {"what", "which", "whose", "how", "where", "when", "why", "who", "whom"} or (
+    return words[begin] in _classes().asking or (
         begin + 1 < verb and words[begin + 1] in {"what", "which", "whose", "how"}
     )
 
@@ -289,7 +134,7 @@ def _behind_aside(words: Sequence[str], spelled: Sequence[str], place: int) -> i
 
 def _first_verb(words: Sequence[str], place: int) -> int | None:
     while place < len(words) and (
-        words[place] in _ADVERBS or (words[place].endswith("ly") and base(words[place]) is None)
+        words[place] in _classes().adverbs or (words[place].endswith("ly") and base(words[place]) is None)
     ):
         place += 1
     return place if place < len(words) and words[place] != BREAK else None
@@ -300,16 +145,12 @@ def _contracted(words: Sequence[str], spelled: Sequence[str], verb: int) -> str:
     if after is None:
         return "'re"
     word = words[after]
-    if word in _PARTICIPLES:
+    if word in _classes().participles:
         return "'ve"
-    if word.endswith("ed") and word not in _STATES and tags([*spelled[max(0, verb - 1) : after + 2], "."])[-3] != "AJ0":
+    if word.endswith("ed") and word not in _classes().states and _tag(words, spelled, after) != "AJ0":
         following = words[after + 1] if after + 1 < len(words) else BREAK
-        return "'re" if following in {"by", BREAK, "to"} else "'ve"
+        return "'re" if following in {"by", BREAK} else "'ve"
     return "'re"
-
-
-def _past(word: str) -> bool:
-    return word.endswith("ed") or word in grammar().verbs
 
 
 def _is_verb(words: Sequence[str], spelled: Sequence[str], place: int, *, sure: bool) -> bool:
@@ -328,9 +169,6 @@ def _tag(words: Sequence[str], spelled: Sequence[str], place: int) -> str:
     return tags([*spelled[begin:end], "."])[place - begin]
 
 
-_SUBJECTS = frozenset({"i", "you", "he", "she", "it", "we", "they", "who", "which", "that", "this", "there", "what"})
-
-
 def _joined(words: Sequence[str], spelled: Sequence[str], verb: int) -> Iterator[tuple[int, str]]:
     """Further verbs of the same subject: behind "and", "or", "but" or a comma, up to the next subject."""
     place = last = verb
@@ -338,17 +176,13 @@ def _joined(words: Sequence[str], spelled: Sequence[str], verb: int) -> Iterator
     while place + 1 < end:
         place += 1
         word = words[place]
-        if word in _SUBJECTS or (word == BREAK and _sentence_ends(spelled, place)):
+        if word in _classes().subjects or (word == BREAK and _sentence_ends(spelled, place)):
             return
         if word not in _JOINS:
             continue
         following = _first_verb(words, place + 1)
-        if following is None:
-            continue
-        if words[following] in _JOINS:
-            continue
-        changed = base(words[following])
-        if changed is None:
+        changed = None if following is None or words[following] in _JOINS else base(words[following])
+        if following is None or changed is None:
             continue
         direct = place == last + 1
         if direct or words[following] in _IRREGULAR or _looks_like_verb(words, spelled, following):
@@ -363,30 +197,9 @@ def _sentence_ends(spelled: Sequence[str], place: int) -> bool:
 
 def _looks_like_verb(words: Sequence[str], spelled: Sequence[str], place: int) -> bool:
     after = words[place + 1] if place + 1 < len(words) else BREAK
-    if words[place] in grammar().verbs and after in grammar().follow:
+    adverb = after in _classes().manner or after in _classes().adverbs or after.endswith("ly")
+    if words[place] in grammar().verbs and (adverb or after in grammar().follow):
         return True
-    if words[place] in grammar().verbs and (after in _MANNER or after in _ADVERBS or after.endswith("ly")):
-        return True
-    if after in {
-        "a",
-        "an",
-        "the",
-        "his",
-        "her",
-        "their",
-        "my",
-        "your",
-        "our",
-        "to",
-        "him",
-        "them",
-        "that",
-        "it",
-        "every",
-        "at",
-        "with",
-        "as",
-        "about",
-    }:
+    if after in _classes().objects:
         return _tag(words, spelled, place) == "VVZ" or after in {"a", "an", "the", "his", "her", "their", "him", "them"}
     return _tag(words, spelled, place) == "VVZ"

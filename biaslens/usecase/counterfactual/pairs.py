@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import overload
 
 from biaslens.errors import InputError
 from biaslens.usecase.counterfactual.substitute import Variant, substitute
@@ -94,7 +95,11 @@ class Pairs(Sequence[Pair]):
     def __iter__(self) -> Iterator[Pair]:
         return iter(self.pairs)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204
+    @overload
+    def __getitem__(self, index: int) -> Pair: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Pair, ...]: ...
+    def __getitem__(self, index: int | slice) -> Pair | tuple[Pair, ...]:
         return self.pairs[index]
 
     @property
