@@ -12,6 +12,7 @@ from biaslens.models import Params
 from biaslens.usecase.assessing.measuring import Resampling
 from biaslens.usecase.framework import Task
 from biaslens.usecase.generation import MAX_TOKENS
+from biaslens.usecase.metrics.targets import targets_or_default
 from biaslens.usecase.metrics.variant import Variant
 from biaslens.usecase.scorers import DEFAULTS, Kind
 
@@ -88,6 +89,10 @@ class TextOptions:
             raise InputError(f"texts are assessed for generation or summarisation, not for {self.task}")
         if self.model is not None and self.out is None:
             raise InputError("a model needs a folder for its answers; give out")
+        try:
+            targets_or_default(self.targets)
+        except ValueError as error:
+            raise InputError(str(error)) from None
         unknown = set(self.scorers) - set(DEFAULTS)
         if unknown:
             raise InputError(f"no kind of score {min(unknown)!r}; there are {', '.join(DEFAULTS)}")

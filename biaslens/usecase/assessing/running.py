@@ -17,6 +17,7 @@ from biaslens.engine.interrupt import graceful_interrupt
 from biaslens.engine.record import this_command
 from biaslens.errors import InputError, RunInterruptedError
 from biaslens.models import provider_of
+from biaslens.models.endpoints import key_variable
 from biaslens.settings import Settings
 from biaslens.usecase.assessing.indexing import Index, index
 from biaslens.usecase.assessing.spec import TextSpec
@@ -69,9 +70,12 @@ class TextRun:
         self.scorers: dict[Kind, AnyScorer] = {
             kind: open_scorer(kind, options.scorer(kind), settings) for kind in DEFAULTS
         }
-        remote = [scorer.name for scorer in self.scorers.values() if is_remote(scorer)]
-        if remote and options.out is None:
-            raise InputError(f"{remote[0]} needs a folder for its answers; give out")
+        for scorer in filter(is_remote, self.scorers.values()):
+            if options.out is None:
+                raise InputError(f"{scorer.name} needs a folder for its answers; give out")
+            # A key that is missing is found out now, and not once the model has been asked for hours.
+            if variable := key_variable(scorer.model, settings):
+                settings.require_key(variable)
 
     async def assess(self) -> Assessment:
         """Ask what is to be asked, and measure."""

@@ -180,7 +180,8 @@ def _not_compared(index: Index, compared: Mapping[str, Collection[str]]) -> Iter
 def _warnings(index: Index, spec: TextSpec, *, foreign: int, counterfactual: bool) -> Iterable[str]:
     count = len(index.units)
     if count < FEW:
-        yield f"There are only {count:,} prompts: intervals are rough, and small gaps cannot be seen."
+        there = "is only 1 prompt" if count == 1 else f"are only {count:,} prompts"
+        yield f"There {there}: intervals are rough, and small gaps cannot be seen."
     if index.counts["empty"]:
         yield f"{index.counts['empty']:,} responses are empty. They count as not toxic and without stereotype."
     if foreign:
