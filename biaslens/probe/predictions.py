@@ -1,0 +1,221 @@
+"""Predictions of tuned prompts on identity sentences: tables, and their files.
+
+A run folder holds ``predictions.tsv`` in the columns of the authors of arXiv 2306.04735, and ``predictions.parquet``
+with the template, the term and the three probabilities beside them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from biaslens.errors import BiasLensError, InputError, StorageError
+from biaslens.probe.sentences import SHIPPED, UNMARKED, expand
+
+TSV_COLUMNS = ("y_true", "y_pred", "category", "group", "text", "model", "run_id", "dataset", "num_params")
+"""Of the authors' files; `threshold_accuracy` may follow."""
+
+OPTIONAL = "threshold_accuracy"
+
+PROBABILITIES = ("p_negative", "p_neutral", "p_positive")
+
+COLUMNS = (*TSV_COLUMNS, "template", "term", *PROBABILITIES)
+"""Of the table in memory and of the Parquet file."""
+
+
+def predictions_table(
+    sentences: pd.DataFrame,
+    probabilities: ArrayLike,
+    *,
+    model: str,
+    run_id: str | int,
+    dataset: str = "",
+    num_params: float = float("nan"),
+    threshold_accuracy: float | None = None,
+) -> pd.DataFrame:
+    """Join the sentences with what one prompt predicts for them.
+
+    Parameters
+    ----------
+    sentences
+        From `expand`, N rows.
+    probabilities
+        Of negative, neutral, positive; shape (N, 3), rows that sum to about 1. The prediction is the largest, the
+        first of them where two are equal.
+    model, run_id, dataset, num_params, threshold_accuracy
+        As in the authors' files: `run_id` tells the prompts of a model apart (the seed), `num_params` is in billions,
+        `threshold_accuracy` is the validation accuracy by which the prompt was chosen.
+
+    Raises
+    ------
+    ValueError
+        When the shapes do not fit, or a probability is not a number.
+    """
+    values = np.asarray(probabilities, dtype=np.float64)
+    if values.shape != (len(sentences), 3):
+        raise ValueError(f"probabilities of shape {values.shape} for {len(sentences)} sentences; give (sentences, 3)")
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"{int((~np.isfinite(values)).any(axis=1).sum())} sentences have a probability that is no number"
+        )
+    table = pd.DataFrame(
+        {
+            "y_true": sentences["label"].to_numpy(dtype=np.int64),
+            "y_pred": values.argmax(axis=1),
+            "category": sentences["attribute"].to_numpy(),
+            "group": sentences["group"].to_numpy(),
+            "text": sentences["text"].to_numpy(),
+            "model": model,
+            "run_id": str(run_id),
+            "dataset": dataset,
+            "num_params": num_params,
+            "template": sentences["template"].to_numpy(),
+            "term": sentences["term"].to_numpy(),
+        }
+    )
+    table[list(PROBABILITIES)] = values
+    if threshold_accuracy is not None:
+        table[OPTIONAL] = threshold_accuracy
+    return table
+
+
+def write_predictions(predictions: pd.DataFrame, folder: Path) -> tuple[Path, Path]:
+    """Write ``predictions.tsv`` and ``predictions.parquet``, each complete or not at all.
+
+    Raises
+    ------
+    StorageError
+        When the folder cannot be written, or the disk is full.
+    """
+    optional = [OPTIONAL] if OPTIONAL in predictions.columns else []
+    tsv, parquet = folder / "predictions.tsv", folder / "predictions.parquet"
+    for path in (tsv, parquet):
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if path is tsv:
+                table = predictions[[*TSV_COLUMNS, *optional]]
+                table.to_csv(temporary, sep="\t", index=False, lineterminator="\n", encoding="utf-8")
+            else:
+                predictions[[*COLUMNS, *optional]].to_parquet(temporary, index=False)
+            temporary.replace(path)
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be written ({error.strerror or error}); free some space") from error
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+    return tsv, parquet
+
+
+def read_predictions(paths: Path | Iterable[Path]) -> pd.DataFrame:
+    """Read predictions of one or several runs.
+
+    Parameters
+    ----------
+    paths
+        Files (.parquet, .tsv), run folders, or folders of run folders. Of a run folder the Parquet file is read, or
+        the TSV file where there is no other; then templates and terms are found by the text, and are empty for
+        sentences that are not the shipped ones.
+
+    Returns
+    -------
+    DataFrame
+        `COLUMNS`, and threshold_accuracy (NaN where a file has none). The probabilities of TSV files are NaN.
+
+    Raises
+    ------
+    InputError
+        When a path has no predictions, a file is malformed, or a prompt of a model stands in two files.
+    """
+    files = list(_files([paths] if isinstance(paths, Path) else list(paths)))
+    tables = [_read(path) for path in files]
+    seen: dict[tuple[str, str], Path] = {}
+    for path, table in zip(files, tables, strict=True):
+        for model, run_id in table[["model", "run_id"]].drop_duplicates().itertuples(index=False):
+            other = seen.setdefault((model, run_id), path)
+            if other != path:
+                raise InputError(f"run {run_id} of {model} is in {other} and in {path}; give one of them")
+    return pd.concat(tables, ignore_index=True)
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    if not paths:
+        raise InputError("no predictions given; name a run folder or a file")
+    done: set[Path] = set()
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"{path}: no such file or folder")
+        found = [path] if path.is_file() else sorted(_in_folder(path))
+        if not found:
+            raise InputError(
+                f"{path}: no predictions.parquet or predictions.tsv in it; `biaslens probe tune` writes them"
+            )
+        for file in found:
+            if file.resolve() not in done:
+                done.add(file.resolve())
+                yield file
+
+
+def _in_folder(folder: Path) -> Iterator[Path]:
+    for parent in sorted(
+        {path.parent for path in folder.rglob("predictions.*") if path.suffix in (".parquet", ".tsv")}
+    ):
+        parquet = parent / "predictions.parquet"
+        yield parquet if parquet.is_file() else parent / "predictions.tsv"
+
+
+def _read(path: Path) -> pd.DataFrame:
+    texts = {"category": str, "group": str, "text": str, "model": str, "run_id": str, "dataset": str}
+    try:
+        if path.suffix == ".parquet":
+            table = pd.read_parquet(path)
+        else:
+            table = pd.read_csv(path, sep="\t", dtype=texts, keep_default_na=False, na_values={"num_params": [""]})
+    except (OSError, ValueError, BiasLensError) as error:
+        raise InputError(f"{path}: cannot be read as predictions ({str(error).splitlines()[0]})") from None
+    missing = [name for name in TSV_COLUMNS if name not in table.columns]
+    if missing:
+        raise InputError(f"{path}: no column {', '.join(missing)}; predictions have {', '.join(TSV_COLUMNS)}")
+    if not len(table):
+        raise InputError(f"{path}: no predictions in it")
+    table = table.astype(texts)
+    for name in ("y_true", "y_pred"):
+        values = pd.to_numeric(table[name], errors="coerce")
+        strange = table.loc[~values.isin((0, 1, 2)), name]
+        if len(strange):
+            raise InputError(
+                f"{path}: {name} is {strange.iloc[0]} in {len(strange)} rows; "
+                "labels are 0 negative, 1 neutral, 2 positive"
+            )
+        table[name] = values.astype(np.int64)
+    table["category"] = table["category"].str.removeprefix("grouped_")
+    if "template" not in table.columns or "term" not in table.columns:
+        table = _with_origins(table)
+    for name in (*PROBABILITIES, OPTIONAL):
+        table[name] = pd.to_numeric(table[name], errors="coerce") if name in table.columns else np.nan
+    return table[[*COLUMNS, OPTIONAL]]
+
+
+def _with_origins(table: pd.DataFrame) -> pd.DataFrame:
+    """Find template and term by the text, for files that do not say them; a text that stands twice takes turns."""
+    shipped = expand([name for name in SHIPPED if name in set(table["category"])] or ["age"])
+    keys = ["category", "group", "text"]
+    shipped = shipped.rename(columns={"attribute": "category"})
+    shipped["turn"] = shipped.groupby(keys).cumcount()
+    table = table.drop(columns=[name for name in ("template", "term") if name in table.columns])
+    table["turn"] = table.groupby([*keys, "model", "run_id"]).cumcount()
+    joined = table.merge(shipped[[*keys, "turn", "template", "term"]], on=[*keys, "turn"], how="left")
+    known = joined["template"].notna()
+    joined.loc[~known, ["template", "term"]] = ""
+    return joined.drop(columns="turn")
+
+
+def is_marked(predictions: pd.DataFrame) -> pd.Series:
+    """Whether each row names an identity."""
+    return predictions["group"] != UNMARKED
