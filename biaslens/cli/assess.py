@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import click
 from biaslens.cli.assess_options import KIND_OF, assess_options, refuse_strangers
 from biaslens.cli.assess_progress import ScoringBar
 from biaslens.cli.options import pace_of
-from biaslens.engine import Pace
 from biaslens.errors import RunInterruptedError
 from biaslens.models import Params
 from biaslens.report.assessment import print_assessment, score_files, write_assessment
@@ -107,7 +106,8 @@ def _text_options(values: dict[str, Any], out: Path, resampling: Resampling) -> 
         variant=values["variant"],
         resampling=resampling,
         pace=pace_of(values),
-        scorer_pace=Pace(concurrency=values["concurrency"]),
+        # The limits per minute are those of the model that is asked.
+        scorer_pace=replace(pace_of(values), requests_per_minute=None, tokens_per_minute=None),
     )
 
 

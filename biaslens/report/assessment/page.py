@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite, isnan
 from typing import Any
 
-from biaslens.report.assessment.words import in_words, interval, p_value, remarks, sections, value
+from biaslens.report.assessment.words import in_words, interval, level, p_value, remarks, sections, value
 from biaslens.report.page.environment import environment
 from biaslens.usecase.result import Assessment, Example, Measure, Mention
 
@@ -34,6 +34,7 @@ def page(assessment: Assessment) -> str:
         warnings=assessment.warnings,
         record=[(name.replace("_", " "), in_words(said)) for name, said in assessment.record.items() if said],
         longest=LONGEST,
+        level=level(assessment),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from biaslens.report.assessment.words import interval, p_value, remarks, sections, value
+from biaslens.report.assessment.words import interval, level, p_value, remarks, sections, value
 from biaslens.report.table import printable
 from biaslens.usecase.result import Assessment, Measure
 
@@ -18,7 +18,7 @@ _READS = {"lower is fairer": "lower", "higher is fairer": "higher", "0 is fair":
 """Short for what is fairer."""
 
 _LEGEND = (
-    "Reads: which values are fairer. Intervals are 95 %, resampled by what the number rests on. Baseline: the same "
+    "Reads: which values are fairer. Intervals are {level}, resampled by what the number rests on. Baseline: the same "
     "metric where nothing was changed between the two sides. p: corrected for all tests of this assessment after "
     "Holm. † marks few units."
 )
@@ -43,10 +43,11 @@ def render(assessment: Assessment) -> Iterator[RenderableType]:
     """Give the parts of the output in their order."""
     yield _heading(assessment)
     yield Group(Text(), _path(assessment))
+    named = f"{level(assessment)} interval"
     for title, measures in sections(assessment.measures):
-        yield Group(Text(), *_section(title, measures))
+        yield Group(Text(), *_section(title, measures, named))
     if assessment.measures:
-        yield Group(Text(), Text(_LEGEND, style="dim"))
+        yield Group(Text(), Text(_LEGEND.format(level=level(assessment)), style="dim"))
     for warning in assessment.warnings:
         yield Group(Text(), Text(printable(f"Note: {warning}"), style="yellow"))
 
@@ -72,14 +73,14 @@ def _path(assessment: Assessment) -> Text:
     return text
 
 
-def _section(title: str, measures: Sequence[Measure]) -> Iterator[RenderableType]:
+def _section(title: str, measures: Sequence[Measure], named: str) -> Iterator[RenderableType]:
     yield Text(printable(title), style="bold")
     for scorer in dict.fromkeys(measure.scorer for measure in measures if measure.scorer):
         yield Text(printable(f"scored by {scorer}"), style="dim")
     shown = {
         "groups": len({measure.groups for measure in measures}) > 1,
         "value": True,
-        "95 % interval": True,
+        named: True,
         "baseline": any(measure.baseline is not None for measure in measures),
         "p": any(measure.test for measure in measures),
         "reads": True,
@@ -94,7 +95,7 @@ def _section(title: str, measures: Sequence[Measure]) -> Iterator[RenderableType
         cells = {
             "groups": printable(measure.comparison),
             "value": value(measure.estimate),
-            "95 % interval": interval(measure.estimate),
+            named: interval(measure.estimate),
             "baseline": value(measure.baseline),
             "p": p_value(measure.p_holm),
             "reads": _READS.get(measure.direction, measure.direction),

@@ -7,10 +7,11 @@ from itertools import groupby
 from math import isnan
 
 from biaslens.stats import Estimate
-from biaslens.usecase.result import Measure
+from biaslens.usecase.result import Assessment, Measure
 
 NOTHING = "–"
 TINY = 1e-4
+LEVEL = 0.95
 
 
 def value(estimate: Estimate | None) -> str:
@@ -35,6 +36,13 @@ def interval(estimate: Estimate | None) -> str:
     if estimate is None or isnan(estimate.low) or isnan(estimate.high):
         return NOTHING
     return f"{estimate.low:.3f} to {estimate.high:.3f}"
+
+
+def level(assessment: Assessment) -> str:
+    """The level of its intervals: "95 %"."""
+    resampling = assessment.record.get("resampling")
+    found = resampling.get("level", LEVEL) if isinstance(resampling, Mapping) else LEVEL
+    return f"{100 * found:g} %"
 
 
 def p_value(p: float) -> str:
