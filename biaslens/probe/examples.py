@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -73,8 +73,8 @@ def read_examples(spec: str, *, label_map: LabelMap = "paper", seed: int = 0) ->
         Of SemEval's seven classes: "paper" takes -3 and -2 as negative, 2 and 3 as positive; "sign" takes all below
         zero as negative and all above as positive.
     seed
-        Of the split, where the data have none: training, validation and test texts as 8 : 1 : 1, or a tenth of the
-        training texts for validation where only that part is missing.
+        Of the split, where the data have none: training, validation and test texts of each label as 8 : 1 : 1, or a
+        tenth of the training texts for validation where only that part is missing.
 
     Raises
     ------
@@ -105,16 +105,19 @@ def _split(parts: dict[str, Examples], note: str, seed: int) -> Splits:
     train = parts["train"]
     if "dev" in parts:
         return Splits(train, parts["dev"], parts.get("test", nothing), note)
-    order = np.random.default_rng(seed).permutation(len(train)).tolist()
-    dev = max(1, round(SHARES[1] * len(train)))
-    test = 0 if "test" in parts else max(1, round(SHARES[2] * len(train)))
-    made = Splits(
-        train.some(order[dev + test :]),
-        train.some(order[:dev]),
-        parts.get("test") or train.some(order[dev : dev + test]),
-    )
+    generator = np.random.default_rng(seed)
+    places: tuple[list[int], ...] = ([], [], [])
+    for label in sorted(set(train.labels)):
+        own = generator.permutation([at for at, other in enumerate(train.labels) if other == label]).tolist()
+        dev = max(1, round(SHARES[1] * len(own)))
+        test = 0 if "test" in parts else max(1, round(SHARES[2] * len(own)))
+        for part, chosen in zip(places, (own[dev + test :], own[:dev], own[dev : dev + test]), strict=True):
+            part.extend(chosen)
+    made = Splits(*(train.some(sorted(part)) for part in places))
+    if "test" in parts:
+        made = replace(made, test=parts["test"])
     sizes = f"{len(made.train)}, {len(made.dev)} and {len(made.test)} texts"
-    return Splits(made.train, made.dev, made.test, f"{note}; split here with seed {seed} into {sizes}")
+    return replace(made, note=f"{note}; split here with seed {seed} into {sizes}")
 
 
 def _draw(examples: Examples, limit: int | None) -> Examples:

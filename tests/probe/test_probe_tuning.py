@@ -18,6 +18,7 @@ from biaslens.errors import InputError, RunLockedError, StorageError  # noqa: E4
 from biaslens.probe import checkpoint as checkpoints  # noqa: E402
 from biaslens.probe.checkpoint import TrialFolder, read_result, sole  # noqa: E402
 from biaslens.probe.classify import classify  # noqa: E402
+from biaslens.probe.examples import Splits  # noqa: E402
 from biaslens.probe.history import Evaluation, History  # noqa: E402
 from biaslens.probe.options import TuneOptions  # noqa: E402
 from biaslens.probe.prompt import SoftPrompt, fresh_delta  # noqa: E402
@@ -49,10 +50,10 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("objective", ["vocabulary", "labels"])
 def test_a_prompt_learns(model, objective) -> None:
     options = replace(SHORT, objective=objective, max_steps=150, evaluate_every=50)
-    tuned = tune(model, splits(), seed=1, learning_rate=0.05, options=options)
+    tuned = tune(model, splits(), seed=1, learning_rate=0.01, options=options)
     first = tuned.evaluations[0]
     assert first.step == 0 and first.train_loss is None
-    assert tuned.best.loss < 0.8 * first.loss
+    assert tuned.best.loss < 0.85 * first.loss
     assert tuned.best.accuracy >= first.accuracy
     assert (tuned.steps, tuned.stopped) == (150, "most steps")
 
@@ -124,11 +125,23 @@ def test_the_best_has_the_highest_accuracy_then_the_lowest_loss_then_comes_first
     assert history.best == Evaluation(2, None, 0.8, 0.5)
 
 
-def test_a_loss_that_is_not_finite_stops_and_the_best_is_kept(model, tmp_path) -> None:
-    # The third text of an epoch's start poisons the delta: a learning rate of infinity makes it infinite.
-    tuned = tune(model, splits(), seed=1, learning_rate=1e38, options=SHORT, folder=tmp_path / "trial")
-    assert tuned.stopped.startswith("loss not finite at step ")
-    assert tuned.best == tuned.evaluations[0]
+def test_a_loss_that_is_not_finite_stops_and_the_best_is_kept(tmp_path) -> None:
+    model = frozen("gpt2")
+    broken = model.tokenizer("street")["input_ids"][0]
+    model.network.get_input_embeddings().register_forward_hook(
+        lambda _, ids, out: out.masked_fill((ids[0] == broken)[..., None], torch.nan)
+    )
+    data = splits()
+    whole = [number for number, text in enumerate(data.train.texts) if "street" not in text]
+    # 16 whole texts a step; the one broken text comes in the first epoch, after at least one evaluation.
+    train = data.train.some([*whole[:79], next(n for n in range(96) if n not in whole)])
+    dev = data.dev.some([number for number, text in enumerate(data.dev.texts) if "street" not in text])
+    options = replace(SHORT, evaluate_every=1)
+    tuned = tune(model, Splits(train, dev, dev), seed=1, learning_rate=0.01, options=options, folder=tmp_path / "trial")
+    step = tuned.steps
+    assert tuned.stopped == f"loss not finite at step {step}" and 1 <= step <= 5
+    assert len(tuned.evaluations) == step  # before the first step, and after each that was finite
+    assert tuned.best in tuned.evaluations
     assert np.isfinite(tuned.prompt.delta).all()
     assert read_result(tmp_path / "trial")["stopped"] == tuned.stopped
     assert json.loads((tmp_path / "trial/result.json").read_text())["finished"] is True
