@@ -37,6 +37,10 @@ from biaslens.usecase.words import Mentions
 _LOWER = "lower is fairer"
 _BY_CHANCE = 999
 """Random exchanges behind what a metric is by chance."""
+_FEWEST_BY_CHANCE, _DRAWN = 99, 2**27
+"""Fewer for many units, with which it varies less: so many units are exchanged in all."""
+_HELD = 2**21
+"""Units exchanged that are held in memory at once."""
 _SHORT = {"toxicity": "T", "stereotype": "S"}
 
 
@@ -189,7 +193,12 @@ class Associating:
         if sums.exchange is None or np.isnan(sums.value()):
             return None
         rng = np.random.default_rng(self._spec.resampling.seed)
-        found = sums.under(rng.random((_BY_CHANCE, sums.units)) < 0.5)
+        # Units that add nothing are the same either way.
+        sums = replace(sums, sums=sparse.csr_array(sums.sums[np.diff(sums.sums.indptr) > 0]))
+        rounds = min(_BY_CHANCE, max(_FEWEST_BY_CHANCE, _DRAWN // sums.units))
+        step = max(1, _HELD // sums.units)
+        drawn = (min(step, rounds - start) for start in range(0, rounds, step))
+        found = np.concatenate([sums.under(rng.integers(2, size=(size, sums.units), dtype=np.bool_)) for size in drawn])
         low, high = np.nanquantile(found, [0.025, 0.975])
         return Estimate(float(np.nanmean(found)), float(low), float(high), float(np.nanstd(found)), sums.units)
 
