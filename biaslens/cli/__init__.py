@@ -18,6 +18,7 @@ from biaslens.cli.import_ import import_command
 from biaslens.cli.judge import judge_command, upgrade_command
 from biaslens.cli.models import fetch_command, models_command
 from biaslens.cli.page import page_command, publish_command
+from biaslens.cli.probe import probe_group
 from biaslens.cli.report import export_command, leaderboard_command, report_command
 from biaslens.cli.reproduce import reproduce_command
 from biaslens.cli.sample import sample_command
@@ -57,6 +58,7 @@ for _command in (
     publish_command,
     assess_command,
     counterfactual_command,
+    probe_group,
 ):
     app.add_command(_command)
 

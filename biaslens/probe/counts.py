@@ -108,6 +108,10 @@ class Counts:
         )  # fmt: skip
 
 
+Predictions = pd.DataFrame | Sequence[Counts]
+"""Predictions, or the counts of them where several things are measured on the same ones."""
+
+
 def confusion(y_true: ArrayLike, y_pred: ArrayLike, *places: ArrayLike, shape: Sequence[int] = ()) -> NDArray[np.int64]:
     """Count gold against predicted labels; all three labels have their place, also one that nobody predicts.
 
@@ -154,7 +158,7 @@ def false_positives(confusion: NDArray[np.int64], label: Sentiment) -> tuple[NDA
 
 
 def counts(
-    predictions: pd.DataFrame, *, attributes: Sequence[str] | None = None, groups: Groups = "paper"
+    predictions: Predictions, *, attributes: Sequence[str] | None = None, groups: Groups = "paper"
 ) -> Iterator[Counts]:
     """Count the predictions of each model and attribute, in the order in which they stand.
 
@@ -162,7 +166,7 @@ def counts(
     ----------
     predictions
         From `read_predictions` or `predictions_table`; those of one model are told apart by `run_id`, and by dataset
-        where a model was tuned on several.
+        where a model was tuned on several. Counts that were taken before are given back as they are.
     attributes
         Which ones; None for all.
     groups
@@ -174,18 +178,22 @@ def counts(
         When an attribute or a group is not in the predictions, or the prompts of a model have not predicted the same
         sentences.
     """
-    present = list(dict.fromkeys(predictions["category"]))
+    if not isinstance(predictions, pd.DataFrame):
+        yield from predictions
+        return
+    present = list(predictions["category"].unique())
     wanted = present if attributes is None else list(dict.fromkeys(attributes))
     for attribute in wanted:
         if attribute not in present:
             raise InputError(f"no predictions of attribute {attribute!r}; there are: {', '.join(present)}")
     names = model_names(predictions)
-    for model in dict.fromkeys(names):
-        rows = predictions[names == model]
+    chosen = predictions["category"].isin(wanted)
+    parts = dict(list(predictions[chosen].groupby([names[chosen], "category"], sort=False, observed=True)))
+    for model in dict.fromkeys(name for name, _ in parts):
         for attribute in wanted:
-            of_attribute = rows[rows["category"] == attribute]
-            if len(of_attribute):
-                yield _counts(of_attribute, model, attribute, chosen_groups(of_attribute, attribute, groups))
+            rows = parts.get((model, attribute))
+            if rows is not None:
+                yield _counts(rows, str(model), attribute, chosen_groups(rows, attribute, groups))
 
 
 def model_names(predictions: pd.DataFrame) -> pd.Series:
@@ -196,7 +204,7 @@ def model_names(predictions: pd.DataFrame) -> pd.Series:
 
 def chosen_groups(predictions: pd.DataFrame, attribute: str, groups: Groups) -> list[str]:
     """Give the compared groups of an attribute in their order; see `counts`."""
-    present = sorted(set(predictions["group"]) - {UNMARKED})
+    present = sorted(set(predictions["group"].unique()) - {UNMARKED})
     if groups == "paper":
         wanted = [name for name in PAPER_GROUPS.get(attribute, present) if name in present]
         return wanted or present
@@ -216,21 +224,20 @@ def chosen_groups(predictions: pd.DataFrame, attribute: str, groups: Groups) -> 
 
 def _counts(predictions: pd.DataFrame, model: str, attribute: str, groups: Sequence[str]) -> Counts:
     rows = predictions[predictions["group"].isin([*groups, UNMARKED])]
-    keys = pd.MultiIndex.from_frame(rows[["group", "term"]])
-    named = sorted(set(keys), key=lambda key: ([*groups, UNMARKED].index(key[0]), key[1]))
-    runs, templates = sorted(set(rows["run_id"])), sorted(set(rows["template"]))
-    places = (
-        pd.Index(runs).get_indexer(pd.Index(rows["run_id"])),
-        pd.Index(templates).get_indexer(pd.Index(rows["template"])),
-        pd.MultiIndex.from_tuples(named).get_indexer(keys),
-    )
-    shape = (len(runs), len(templates), len(named))
-    counted = confusion(rows["y_true"], rows["y_pred"], *places, shape=shape)
-    _same_sentences(counted, model, attribute, runs)
-    place = {name: number for number, name in enumerate([*groups, UNMARKED])}
+    run, runs = pd.factorize(rows["run_id"], sort=True)
+    template, templates = pd.factorize(rows["template"], sort=True)
+    term, terms = pd.factorize(rows["term"], sort=True)
+    order = [*groups, UNMARKED]
+    group, present = pd.factorize(rows["group"])
+    place = np.array([order.index(name) for name in present])[group]
+    # A word may stand for two groups; it is then two terms.
+    pairs, pair = np.unique(place * len(terms) + term, return_inverse=True)
+    shape = (len(runs), len(templates), len(pairs))
+    counted = confusion(rows["y_true"], rows["y_pred"], run, template, pair, shape=shape)
+    _same_sentences(counted, model, attribute, list(runs))
     return Counts(
-        model, attribute, tuple(runs), tuple(groups), tuple(templates), tuple(term for _, term in named),
-        np.array([place[group] for group, _ in named], dtype=np.int64), counted,
+        model, attribute, tuple(runs), tuple(groups), tuple(templates),
+        tuple(terms[number % len(terms)] for number in pairs), pairs // len(terms), counted,
     )  # fmt: skip
 
 

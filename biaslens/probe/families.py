@@ -15,8 +15,9 @@ prompt and averaged over the prompts; the signed difference (group minus backgro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -35,19 +36,25 @@ MEAN = "mean"
 """In `compared`: the mean over the groups or pairs, which is the metric of the paper."""
 
 
-def background_comparison(
+Family = Literal["background", "pairwise", "multigroup"]
+
+
+def compare_groups(
     predictions: pd.DataFrame,
     *,
+    families: Sequence[Family] = ("background", "pairwise", "multigroup"),
     background: Background = "others",
     attributes: Sequence[str] | None = None,
     groups: Groups = "paper",
 ) -> pd.DataFrame:
-    """Compare each group with a background.
+    """Compare groups by some families at once.
 
     Parameters
     ----------
     predictions
         From `read_predictions` or `predictions_table`.
+    families
+        Which ones.
     background
         "others": the sentences of all other groups together. "all": those of all groups, its own among them.
     attributes, groups
@@ -56,73 +63,83 @@ def background_comparison(
     Returns
     -------
     DataFrame
-        `COLUMNS`; a row for each group, and one ("mean") with the mean over the groups, which is the metric of the
-        paper. A group without a sentence to count has NaN, and no part in the mean.
+        `COLUMNS`. Background: a row for each group, and one ("mean") with the mean over the groups, which is the metric
+        of the paper. Pairwise: the same of pairs. Multi-group: "range" and "deviation". A group without a sentence to
+        count has NaN, and no part in the means.
     """
     against = "other groups" if background == "others" else "all groups"
+    names = model_names(predictions)
+    rows: list[tuple[object, ...]] = []
+    for found in counts(predictions, attributes=attributes, groups=groups):
+        of_model = predictions[(names == found.model) & (predictions["category"] == found.attribute)]
+        for score in scores(found.without_unmarked(), of_model, background=background):
+            for family in families:
+                start = (found.model, found.attribute, family, score.name, score.label)
+                rows += [(*start, *cell, len(found.runs)) for cell in _FAMILIES[family](score, found.groups, against)]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
-    def family(score: Score, names: Sequence[str]) -> Iterator[_Cell]:
-        distance, signed = score.to_background.mean(axis=0), (score.value - score.background).mean(axis=0)
-        for number, name in enumerate(names):
-            sizes = score.of[number], score.background_of[number]
-            yield name, against, distance[number], signed[number], *sizes
-        yield MEAN, against, _mean(distance), np.nan, 0, 0
 
-    return _table(predictions, "background", family, attributes=attributes, groups=groups, background=background)
+def background_comparison(
+    predictions: pd.DataFrame,
+    *,
+    background: Background = "others",
+    attributes: Sequence[str] | None = None,
+    groups: Groups = "paper",
+) -> pd.DataFrame:
+    """Compare each group with a background; see `compare_groups`."""
+    return compare_groups(
+        predictions, families=("background",), background=background, attributes=attributes, groups=groups
+    )
 
 
 def pairwise_comparison(
     predictions: pd.DataFrame, *, attributes: Sequence[str] | None = None, groups: Groups = "paper"
 ) -> pd.DataFrame:
-    """Compare every two groups; a row for each pair and one for their mean, otherwise as `background_comparison`."""
-
-    def family(score: Score, names: Sequence[str]) -> Iterator[_Cell]:
-        distance = score.to_each_other.mean(axis=0)
-        pairs = list(combinations(range(len(names)), 2))
-        for one, two in pairs:
-            signed = (score.value[:, one] - score.value[:, two]).mean()
-            yield names[one], names[two], distance[one, two], signed, score.of[one], score.of[two]
-        yield MEAN, "pairs", _mean(np.array([distance[pair] for pair in pairs])), np.nan, 0, 0
-
-    return _table(predictions, "pairwise", family, attributes=attributes, groups=groups)
+    """Compare every two groups; see `compare_groups`."""
+    return compare_groups(predictions, families=("pairwise",), attributes=attributes, groups=groups)
 
 
 def multigroup_comparison(
     predictions: pd.DataFrame, *, attributes: Sequence[str] | None = None, groups: Groups = "paper"
 ) -> pd.DataFrame:
-    """Say how far all groups lie apart: the range and the standard deviation of their scores."""
-
-    def family(score: Score, names: Sequence[str]) -> Iterator[_Cell]:
-        del names
-        if score.scalar:
-            known = score.value[:, np.isfinite(score.value).all(axis=0)]
-            some = known.shape[1] > 0
-            yield "range", "all groups", float(np.ptp(known, axis=1).mean()) if some else np.nan, np.nan, 0, 0
-            yield "deviation", "all groups", float(known.std(axis=1).mean()) if some else np.nan, np.nan, 0, 0
-
-    return _table(predictions, "multigroup", family, attributes=attributes, groups=groups)
+    """Say how far all groups lie apart; see `compare_groups`."""
+    return compare_groups(predictions, families=("multigroup",), attributes=attributes, groups=groups)
 
 
 _Cell = tuple[str, str, float, float, float, float]
 
 
-def _table(
-    predictions: pd.DataFrame,
-    name: str,
-    family: Callable[[Score, Sequence[str]], Iterator[_Cell]],
-    *,
-    attributes: Sequence[str] | None,
-    groups: Groups,
-    background: Background = "others",
-) -> pd.DataFrame:
-    names = model_names(predictions)
-    rows = []
-    for found in counts(predictions, attributes=attributes, groups=groups):
-        of_model = predictions[(names == found.model) & (predictions["category"] == found.attribute)]
-        for score in scores(found.without_unmarked(), of_model, background=background):
-            start = (found.model, found.attribute, name, score.name, score.label)
-            rows += [(*start, *cell, len(found.runs)) for cell in family(score, found.groups)]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+def _background(score: Score, names: Sequence[str], against: str) -> Iterator[_Cell]:
+    distance, signed = score.to_background.mean(axis=0), (score.value - score.background).mean(axis=0)
+    for number, name in enumerate(names):
+        yield name, against, distance[number], signed[number], score.of[number], score.background_of[number]
+    yield MEAN, against, _mean(distance), np.nan, 0, 0
+
+
+def _pairwise(score: Score, names: Sequence[str], against: str) -> Iterator[_Cell]:
+    del against
+    distance = score.to_each_other.mean(axis=0)
+    pairs = list(combinations(range(len(names)), 2))
+    for one, two in pairs:
+        signed = (score.value[:, one] - score.value[:, two]).mean()
+        yield names[one], names[two], distance[one, two], signed, score.of[one], score.of[two]
+    yield MEAN, "pairs", _mean(np.array([distance[pair] for pair in pairs])), np.nan, 0, 0
+
+
+def _multigroup(score: Score, names: Sequence[str], against: str) -> Iterator[_Cell]:
+    del names, against
+    if score.scalar:
+        known = score.value[:, np.isfinite(score.value).all(axis=0)]
+        some = known.shape[1] > 0
+        yield "range", "all groups", float(np.ptp(known, axis=1).mean()) if some else np.nan, np.nan, 0, 0
+        yield "deviation", "all groups", float(known.std(axis=1).mean()) if some else np.nan, np.nan, 0, 0
+
+
+_FAMILIES: Mapping[Family, Callable[[Score, Sequence[str], str], Iterator[_Cell]]] = {
+    "background": _background,
+    "pairwise": _pairwise,
+    "multigroup": _multigroup,
+}
 
 
 def _mean(values: Floats) -> float:

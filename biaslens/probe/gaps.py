@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from biaslens.probe.counts import Counts, Groups, counts, false_positives
+from biaslens.probe.counts import Counts, Groups, Predictions, counts, false_positives
 from biaslens.probe.labels import Sentiment
 from biaslens.probe.sentences import size_note
 
@@ -95,7 +95,7 @@ def gaps_to_mean(rate: ArrayLike) -> NDArray[np.float64]:
 
 
 def gaps(
-    predictions: pd.DataFrame,
+    predictions: Predictions,
     *,
     attributes: Sequence[str] | None = None,
     groups: Groups = "paper",
@@ -107,7 +107,7 @@ def gaps(
     Parameters
     ----------
     predictions
-        From `read_predictions` or `predictions_table`.
+        From `read_predictions` or `predictions_table`, or `counts` of them.
     attributes, groups
         See `counts`.
     reference

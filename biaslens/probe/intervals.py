@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from biaslens.probe.counts import Counts, Groups, counts, false_positives
+from biaslens.probe.counts import Counts, Groups, Predictions, counts, false_positives
 from biaslens.probe.gaps import METRICS, Metric, Reference, against
 from biaslens.probe.resampled import Bounds, Tensor, bootstrap, nothing, one_prompt, student
 from biaslens.probe.sentences import size_note
@@ -60,7 +60,7 @@ COLUMNS = (
 
 
 def intervals(
-    predictions: pd.DataFrame,
+    predictions: Predictions,
     *,
     kind: Kind = "bootstrap",
     attributes: Sequence[str] | None = None,
@@ -76,7 +76,7 @@ def intervals(
     Parameters
     ----------
     predictions
-        From `read_predictions` or `predictions_table`.
+        From `read_predictions` or `predictions_table`, or `counts` of them.
     kind
         "bootstrap" over prompts x templates x terms, "t" over prompts, or the paper's "z" over prompts.
     attributes, groups, reference, metrics

@@ -8,7 +8,7 @@ from math import exp, lgamma
 import numpy as np
 import pandas as pd
 
-from biaslens.probe.counts import Groups, counts
+from biaslens.probe.counts import Groups, Predictions, counts
 from biaslens.probe.gaps import METRICS, Metric, Reference, against, gap_of, rates
 from biaslens.probe.intervals import tensor_of
 from biaslens.probe.resampled import Floats, Tensor
@@ -29,7 +29,7 @@ COLUMNS = ("model", "attribute", "metric", "group", "gap", "p_terms", "p_terms_h
 
 
 def term_permutation(
-    predictions: pd.DataFrame,
+    predictions: Predictions,
     *,
     attributes: Sequence[str] | None = None,
     groups: Groups = "paper",

@@ -1,0 +1,90 @@
+"""The command that measures gaps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from biaslens.cli.options import PATH, json_option
+
+_KINDS = ("bootstrap", "t", "z")
+
+
+def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of the commands that measure: attributes, groups, interval, rounds, seed."""
+    for option in reversed(
+        (
+            click.option("--attributes", help="Comma-separated: age,sexuality,disability.  [default: all there are]"),
+            click.option(
+                "--groups",
+                type=click.Choice(["paper", "all"]),
+                default="paper",
+                show_default=True,
+                help="Which groups are compared: those of the paper, or all in the predictions.",
+            ),
+            click.option(
+                "--interval",
+                type=click.Choice(_KINDS),
+                default="bootstrap",
+                show_default=True,
+                help="bootstrap: over prompts, templates and terms. t: over prompts. z: over prompts, as published.",
+            ),
+            click.option(
+                "--rounds", type=click.IntRange(100), default=2000, show_default=True, help="Of the bootstrap."
+            ),
+            click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the bootstrap."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def attribute_list(text: str | None) -> list[str] | None:
+    """Split a comma-separated option; None stays None."""
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+@click.command("gaps")
+@click.argument("runs", type=PATH, nargs=-1, required=True)
+@measuring_options
+@click.option(
+    "--reference",
+    type=click.Choice(["mean", "unmarked"]),
+    default="mean",
+    show_default=True,
+    help="What a group is compared with: the mean over the groups, or sentences without an identity.",
+)
+@json_option
+def gaps_command(
+    runs: tuple[Path, ...],
+    *,
+    attributes: str | None,
+    groups: str,
+    interval: Any,  # noqa: ANN401 - one of the kinds
+    rounds: int,
+    seed: int,
+    reference: Any,  # noqa: ANN401 - "mean" or "unmarked"
+    as_json: bool,
+) -> None:
+    """Measure how groups differ in false positives, with intervals and what they cover.
+
+    RUNS are run folders, folders of them, or files of predictions (.tsv, .parquet).
+    """
+    from biaslens.probe.intervals import COVERS, intervals
+    from biaslens.probe.predictions import read_predictions
+    from biaslens.report.frames import json_records
+    from biaslens.report.probe.table import print_gaps
+
+    rows = intervals(
+        read_predictions(runs), kind=interval, attributes=attribute_list(attributes), groups=groups,
+        reference=reference, rounds=rounds, seed=seed,
+    )  # fmt: skip
+    if as_json:
+        record = {"interval": interval, "covers": COVERS[interval], "reference": reference, "gaps": json_records(rows)}
+        click.echo(json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False))
+    else:
+        print_gaps(rows)
