@@ -161,6 +161,10 @@ def test_the_worst_are_kept_in_order_and_ties_as_they_came():
     for name, score in (("a", 0.5), ("b", 0.9), ("c", 0.5), ("d", float("nan")), ("e", 0.9)):
         worst.add(Example(why=name, score=score, prompts=(), texts=(name,)))
     assert [example.why for example in worst.examples()] == ["b", "e"]
+    worst = Worst(2)
+    for score in (0.9, 0.9, 0.2):
+        worst.add(Example(why=str(score), score=score, prompts=(), texts=("x",)))
+    assert [example.why for example in worst.examples()] == ["0.9", "0.2"]
 
 
 def test_one_item_a_list(tmp_path):

@@ -12,7 +12,7 @@ SHOWN = 5
 
 
 class Worst:
-    """The examples with the largest scores; of equal ones those that came first."""
+    """The examples with the largest scores; of equal scores those that came first, and no example twice."""
 
     def __init__(self, size: int = SHOWN) -> None:
         self._size = size
@@ -26,7 +26,8 @@ class Worst:
     def add(self, example: Example, score: float | None = None) -> None:
         """Offer an example; `score` is what it is ranked by, by default its own."""
         ranked = example.score if score is None else score
-        if self.wants(ranked):
+        # The same answer many times over would leave no room for others.
+        if self.wants(ranked) and not any(example == kept for *_, kept in self._kept):
             self._seen += 1
             heapq.heappush(self._kept, (ranked, -self._seen, example))
             if len(self._kept) > self._size:
