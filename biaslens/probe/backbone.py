@@ -66,7 +66,7 @@ class Frozen:
     notes: tuple[str, ...] = ()
     head: Head = field(default_factory=Head)
     shares_prompt: bool = False
-    """Compute the prompt once a batch, not once a text: its states depend on nothing behind it."""
+    """Compute the prompt once a batch, not once a text: its states depend on nothing behind it. Gradients add up."""
 
     @property
     def parameters(self) -> int:

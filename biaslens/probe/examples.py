@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -113,11 +113,10 @@ def _split(parts: dict[str, Examples], note: str, seed: int) -> Splits:
         test = 0 if "test" in parts else max(1, round(SHARES[2] * len(own)))
         for part, chosen in zip(places, (own[dev + test :], own[:dev], own[dev : dev + test]), strict=True):
             part.extend(chosen)
-    made = Splits(*(train.some(sorted(part)) for part in places))
-    if "test" in parts:
-        made = replace(made, test=parts["test"])
-    sizes = f"{len(made.train)}, {len(made.dev)} and {len(made.test)} texts"
-    return replace(made, note=f"{note}; split here with seed {seed} into {sizes}")
+    fewer, chosen_by, left = (train.some(sorted(part)) for part in places)
+    left = parts.get("test", left)
+    sizes = f"{len(fewer)}, {len(chosen_by)} and {len(left)} texts"
+    return Splits(fewer, chosen_by, left, f"{note}; split here with seed {seed} into {sizes}")
 
 
 def _draw(examples: Examples, limit: int | None) -> Examples:

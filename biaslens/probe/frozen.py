@@ -173,7 +173,8 @@ def _checked(frozen: Frozen) -> Frozen:
             same = _close(shared.last_logits(vectors, [short, long])[0], expected, frozen.dtype)
         except (AttributeError, TypeError, ValueError, NotImplementedError, RuntimeError):
             same = False
-    return shared if same else frozen
+    # On a GPU a small model waits for kernels to start, and a second pass over the prompt starts as many again.
+    return shared if same and frozen.device == "cpu" else frozen
 
 
 def _close(found: Any, expected: Any, dtype: str) -> bool:  # noqa: ANN401 - tensors

@@ -1,0 +1,258 @@
+"""The command that tunes prompts and classifies the identity sentences with them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Never
+
+import click
+from tqdm import tqdm
+
+from biaslens.cli.options import PATH, json_option
+from biaslens.cli.probe.gaps import attribute_list
+from biaslens.probe.history import Evaluation
+from biaslens.probe.labels import NAMES
+from biaslens.probe.options import RATES, TuneOptions
+from biaslens.probe.run import BEST, ProbeRun, ProbeSpec, predict, tune_prompts
+from biaslens.probe.sweep import DataChoice, ModelChoice, Trial, read
+from biaslens.probe.tuning import Tuned, Watcher
+
+INTERRUPTED = 130
+_DEFAULT = TuneOptions()
+
+
+@click.command("tune")
+@click.argument("model")
+@click.option("--data", required=True, help="Labelled texts: sst5:PATH, semeval:PATH or csv:PATH.")
+@click.option(
+    "--label-map",
+    type=click.Choice(["paper", "sign"]),
+    default="paper",
+    show_default=True,
+    help="Of SemEval's seven classes: -3, -2 / -1 to 1 / 2, 3, or below 0 / 0 / above 0.",
+)
+@click.option("--seeds", default="1001-1015", show_default=True, help="One prompt each: 1001-1015 or 1,2,5-7.")
+@click.option(
+    "--rates",
+    default=",".join(f"{rate:g}" for rate in RATES),
+    show_default=True,
+    help="Learning rates; each seed keeps the best by validation accuracy.",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    default=Path("runs/probe"),
+    show_default=True,
+    help="Folder of runs; the model's gets a folder of its own there.",
+)
+@click.option("--vectors", type=click.IntRange(1), default=_DEFAULT.vectors, show_default=True, help="Of a prompt.")
+@click.option(
+    "--noise",
+    type=click.FloatRange(0, min_open=True),
+    default=_DEFAULT.noise,
+    show_default=True,
+    help="How a prompt starts: standard deviation in units of that of the model's embeddings.",
+)
+@click.option("--max-steps", type=click.IntRange(1), default=_DEFAULT.max_steps, show_default=True)
+@click.option(
+    "--evaluate-every",
+    type=click.IntRange(1),
+    default=_DEFAULT.evaluate_every,
+    show_default=True,
+    help="Steps between evaluations.",
+)
+@click.option(
+    "--patient-steps",
+    type=click.IntRange(0),
+    default=_DEFAULT.patient_steps,
+    show_default=True,
+    help="Steps before an evaluation loss above the previous five may end the tuning.",
+)
+@click.option("--batch", type=click.IntRange(1), default=_DEFAULT.batch, show_default=True, help="Texts of a step.")
+@click.option(
+    "--objective",
+    type=click.Choice(["vocabulary", "labels"]),
+    default=_DEFAULT.objective,
+    show_default=True,
+    help="Likelihood of the label token among all tokens, as published, or the three.",
+)
+@click.option("--label-words", default=",".join(NAMES), show_default=True, help="For negative, neutral and positive.")
+@click.option("--limit-train", type=click.IntRange(2), help="So many training texts, drawn with a fixed seed.")
+@click.option("--limit-dev", type=click.IntRange(2), help="So many validation texts, drawn with a fixed seed.")
+@click.option("--device", default="auto", show_default=True, help="Of torch: cpu, cuda, cuda:1.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "bfloat16", "float16"]),
+    help="Of the weights.  [default: bfloat16 on a GPU, float32 on a CPU]",
+)
+@click.option("--threads", type=click.IntRange(1), help="Of torch, for each trial.  [default: torch's choice]")
+@click.option(
+    "--on",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="One trial after the other, or side by side on Ray.",
+)
+@click.option(
+    "--best",
+    type=click.IntRange(1),
+    default=BEST,
+    show_default=True,
+    help="Prompts by validation accuracy that classify the identity sentences.",
+)
+@click.option("--attributes", help="Of the identity sentences, with commas.  [default: age,sexuality,disability]")
+@json_option  # fmt: skip
+def tune_command(model: str, /, *, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
+    """Tune soft prompts for sentiment on a frozen model, and classify identity sentences with the best.
+
+    MODEL is a causal language model: a folder, a name on the Hugging Face hub, a GGUF file, or local/smollm2, the
+    embedded one. The same command goes on with what is unfinished.
+    """
+    spec = _spec(model, values)
+    click.echo(read(spec.data).note, err=True)
+    try:
+        with TuningBar() as bar:
+            run = tune_prompts(spec, on=values["on"], watcher=bar)
+        for note in run.frozen.notes:
+            click.echo(f"note: {note}", err=True)
+        predictions = predict(run, best=values["best"], attributes=attribute_list(values["attributes"]))
+    except KeyboardInterrupt:
+        click.echo("stopped; the same command goes on from the latest checkpoint", err=True)
+        sys.exit(INTERRUPTED)
+    best = run.best(values["best"])
+    if as_json:
+        click.echo(json.dumps(_summary(run, best), indent=1))
+    else:
+        _print(run, best)
+    click.echo(f"{len(predictions):,} predictions of {len(best)} prompts in {spec.folder}", err=True)
+
+
+def _spec(model: str, values: dict[str, Any]) -> ProbeSpec:
+    words = tuple(part.strip() for part in values["label_words"].split(","))
+    if len(words) != len(NAMES):
+        raise click.UsageError(f"--label-words {values['label_words']}: give three, for {', '.join(NAMES)}")
+    return ProbeSpec(
+        model=ModelChoice(model, values["device"], values["dtype"], (words[0], words[1], words[2])),
+        data=DataChoice(values["data"], values["label_map"], values["limit_train"], values["limit_dev"]),
+        out=values["out"],
+        seeds=seeds_of(values["seeds"]),
+        rates=_rates_of(values["rates"]),
+        options=TuneOptions(
+            **{
+                name: values[name]
+                for name in (
+                    "vectors", "noise", "batch", "objective", "max_steps", "evaluate_every", "patient_steps"
+                )
+            }
+        ),
+        threads=values["threads"],
+    )  # fmt: skip
+
+
+def seeds_of(text: str) -> tuple[int, ...]:
+    """Seeds of ``1001-1015`` or ``1,2,5-7``, each once.
+
+    >>> seeds_of("1,2,5-7,2")
+    (1, 2, 5, 6, 7)
+    """
+    found: dict[int, None] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
+            raise click.UsageError(f"--seeds {text}: write 1001-1015 or 1,2,5-7")
+        found |= dict.fromkeys(range(int(first), int(last or first) + 1))
+    if not found:
+        raise click.UsageError(f"--seeds {text}: write 1001-1015 or 1,2,5-7")
+    return tuple(found)
+
+
+def _rates_of(text: str) -> tuple[float, ...]:
+    try:
+        rates = tuple(dict.fromkeys(float(part) for part in text.split(",")))
+    except ValueError:
+        raise click.UsageError(f"--rates {text}: write numbers with commas, such as 0.01,0.001") from None
+    if not all(0 < rate < float("inf") for rate in rates):
+        raise click.UsageError(f"--rates {text}: learning rates are above 0")
+    return rates
+
+
+def _summary(run: ProbeRun, best: list[Tuned]) -> dict[str, object]:
+    return {
+        "model": run.spec.model.name,
+        "folder": str(run.spec.folder),
+        "notes": run.frozen.notes,
+        "prompts": [
+            {
+                "seed": tuned.seed,
+                "accuracy": tuned.best.accuracy,
+                "loss": tuned.best.loss,
+                "learning_rate": tuned.learning_rate,
+                "step": tuned.best.step,
+                "steps": tuned.steps,
+                "stopped": tuned.stopped,
+                "chosen": tuned in best,
+            }
+            for tuned in run.prompts
+        ],
+    }
+
+
+def _print(run: ProbeRun, best: list[Tuned]) -> None:
+    click.echo("seed  accuracy  loss    rate    step   stopped")
+    for tuned in run.prompts:
+        mark = "  chosen" if tuned in best else ""
+        click.echo(
+            f"{tuned.seed:<5} {tuned.best.accuracy:.4f}    {tuned.best.loss:.4f}  {tuned.learning_rate:<6g}  "
+            f"{tuned.best.step:<5}  {tuned.stopped} at {tuned.steps}{mark}"
+        )
+
+
+class TuningBar:
+    """One progress bar a trial on stderr: steps, training loss, validation loss and accuracy."""
+
+    def __init__(self) -> None:
+        self._bar: tqdm[Never] | None = None
+        self._shown: dict[str, str] = {}
+
+    def __enter__(self) -> TuningBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def begun(self, number: int, trials: int, trial: Trial) -> Watcher:
+        """Begin a bar for a trial."""
+        self.__exit__()
+        self._shown = {}
+        title = f"{number}/{trials} seed {trial.seed}, rate {trial.learning_rate:g}"
+        self._bar = tqdm(
+            total=trial.options.max_steps, desc=title, unit="step", file=sys.stderr, dynamic_ncols=True, leave=False
+        )
+        return self
+
+    def stepped(self, step: int, loss: float) -> None:
+        """Move the bar."""
+        self._show(step, {"loss": f"{loss:.3f}"})
+
+    def evaluated(self, evaluation: Evaluation) -> None:
+        """Show how good the prompt is by now."""
+        self._show(evaluation.step, {"dev": f"{evaluation.loss:.3f}", "accuracy": f"{evaluation.accuracy:.3f}"})
+
+    def _show(self, step: int, facts: dict[str, str]) -> None:
+        if self._bar is not None:
+            self._shown |= facts
+            self._bar.set_postfix(self._shown, refresh=False)
+            self._bar.update(step - self._bar.n)
+
+    def ended(self, number: int, trials: int, trial: Trial, tuned: Tuned) -> None:
+        """Say what a trial came to."""
+        self.__exit__()
+        tqdm.write(
+            f"{number}/{trials} seed {trial.seed}, rate {trial.learning_rate:g}: accuracy {tuned.best.accuracy:.4f}, "
+            f"loss {tuned.best.loss:.4f} at step {tuned.best.step}; {tuned.stopped} at {tuned.steps}",
+            file=sys.stderr,
+        )
