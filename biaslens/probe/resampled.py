@@ -213,8 +213,8 @@ def weights(levels: int, rounds: int, rng: np.random.Generator) -> Floats:
     Two are drawn of three, and each draw weighs 1.5.
 
     >>> weights(3, 2, np.random.default_rng(0))
-    array([[0. , 1.5, 1.5],
-           [0. , 1.5, 1.5]])
+    array([[1.5, 0. , 1.5],
+           [0. , 0. , 3. ]])
     """
     if levels == 1:
         return np.ones((rounds, 1))
