@@ -104,7 +104,7 @@ _DEFAULT = TuneOptions()
 )
 @click.option("--attributes", help="Of the identity sentences, with commas.  [default: age,sexuality,disability]")
 @json_option  # fmt: skip
-def tune_command(model: str, /, *, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
+def tune_command(*, model: str, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Tune soft prompts for sentiment on a frozen model, and classify identity sentences with the best.
 
     MODEL is a causal language model: a folder, a name on the Hugging Face hub, a GGUF file, or local/smollm2, the
