@@ -52,9 +52,14 @@ COVERS: Mapping[Kind, str] = {
 }
 """What randomness an interval covers, shown beside it."""
 
+_ONE_WORDING = (
+    '; the sentences without an identity are one wording ("person", "people" or nothing), and that another would have '
+    "served is not covered"
+)
+
 COLUMNS = (
     "model", "attribute", "metric", "group", "gap", "low", "high", "standard_error", "p", "p_holm", "direction", "rate",
-    "false", "of", "prompts", "sentences", "templates", "terms", "interval", "reference", "note",
+    "false", "of", "prompts", "sentences", "templates", "terms", "interval", "level", "reference", "note",
 )  # fmt: skip
 """Of the table that `intervals` gives."""
 
@@ -102,8 +107,13 @@ def intervals(
             tensor = tensor_of(compared, which)
             bounds = _bounds(tensor, kind, rounds=rounds, level=level, seed=seed)
             rows += _rows(compared, which, tensor, bounds)
-    given = [name for name in COLUMNS if name not in ("interval", "reference")]
-    return pd.DataFrame(rows, columns=given).assign(interval=kind, reference=reference)[list(COLUMNS)]
+    given = [name for name in COLUMNS if name not in ("interval", "level", "reference")]
+    return pd.DataFrame(rows, columns=given).assign(interval=kind, level=level, reference=reference)[list(COLUMNS)]
+
+
+def covers(kind: Kind, reference: Reference = "mean") -> str:
+    """Say what randomness an interval covers, for the gap to a reference."""
+    return COVERS[kind] + (_ONE_WORDING if reference == "unmarked" else "")
 
 
 def tensor_of(found: Counts, which: Metric) -> Tensor:

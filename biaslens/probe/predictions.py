@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from biaslens.errors import BiasLensError, InputError, StorageError
+from biaslens.errors import InputError, StorageError
 from biaslens.probe.sentences import SHIPPED, UNMARKED, expand
 
 TSV_COLUMNS = ("y_true", "y_pred", "category", "group", "text", "model", "run_id", "dataset", "num_params")
@@ -24,6 +24,9 @@ TSV_COLUMNS = ("y_true", "y_pred", "category", "group", "text", "model", "run_id
 OPTIONAL = "threshold_accuracy"
 
 PROBABILITIES = ("p_negative", "p_neutral", "p_positive")
+
+_PREFIX = "grouped_"
+"""Of the authors' names of attributes, in TSV files only."""
 
 COLUMNS = (*TSV_COLUMNS, "template", "term", *PROBABILITIES)
 """Of the table in memory and of the Parquet file."""
@@ -88,6 +91,8 @@ def predictions_table(
 def write_predictions(predictions: pd.DataFrame, folder: Path) -> tuple[Path, Path]:
     """Write ``predictions.tsv`` and ``predictions.parquet``, each complete or not at all.
 
+    The TSV file calls the attributes "grouped_age" and so on, as the authors do.
+
     Raises
     ------
     StorageError
@@ -100,7 +105,8 @@ def write_predictions(predictions: pd.DataFrame, folder: Path) -> tuple[Path, Pa
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if path is tsv:
-                table = predictions[[*TSV_COLUMNS, *optional]]
+                named = {name: f"{_PREFIX}{name}" for name in SHIPPED}
+                table = predictions[[*TSV_COLUMNS, *optional]].replace({"category": named})
                 table.to_csv(temporary, sep="\t", index=False, lineterminator="\n", encoding="utf-8")
             else:
                 predictions[[*COLUMNS, *optional]].to_parquet(temporary, index=False)
@@ -177,7 +183,7 @@ def _read(path: Path) -> pd.DataFrame:
             table = pd.read_parquet(path)
         else:
             table = pd.read_csv(path, sep="\t", dtype=texts, keep_default_na=False, na_values={"num_params": [""]})
-    except (OSError, ValueError, BiasLensError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as predictions ({str(error).splitlines()[0]})") from None
     missing = [name for name in TSV_COLUMNS if name not in table.columns]
     if missing:
@@ -194,7 +200,7 @@ def _read(path: Path) -> pd.DataFrame:
                 "labels are 0 negative, 1 neutral, 2 positive"
             )
         table[name] = values.astype(np.int64)
-    table["category"] = table["category"].str.removeprefix("grouped_")
+    table["category"] = table["category"].str.removeprefix(_PREFIX)
     if "template" not in table.columns or "term" not in table.columns:
         table = _with_origins(table)
     for name in (*PROBABILITIES, OPTIONAL):

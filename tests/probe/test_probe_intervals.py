@@ -15,7 +15,7 @@ from probe_predictions import by_hand, drawn
 
 from biaslens.probe.counts import counts
 from biaslens.probe.gaps import NEGATIVE_FPR, POSITIVE_FPR, gaps
-from biaslens.probe.intervals import COVERS, KINDS, direction, intervals, prompt_interval, tensor_of
+from biaslens.probe.intervals import COVERS, KINDS, covers, direction, intervals, prompt_interval, tensor_of
 from biaslens.probe.permutation import exchange_terms, term_permutation
 from biaslens.probe.resampled import Tensor, bootstrap, weights
 from biaslens.probe.simulated import World
@@ -80,6 +80,7 @@ def test_the_table_says_what_a_number_rests_on():
     by_prompt = gaps(drawn(prompts=3), metrics=(NEGATIVE_FPR,)).groupby("group")["gap"].mean()
     assert rows["gap"].to_dict() == pytest.approx(by_prompt.to_dict())
     assert set(COVERS) == set(KINDS)
+    assert "one wording" in covers("t", "unmarked") and "one wording" not in covers("t")
 
 
 def test_holm_within_attribute_and_metric():

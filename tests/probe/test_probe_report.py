@@ -109,7 +109,7 @@ def test_many_models_and_strange_names(rows, tmp_path):
 
 
 def test_numbers_in_words():
-    assert [points(value) for value in (0.0349, -0.2, 0.0, np.nan)] == ["+3.5", "-20.0", "+0.0", "–"]
+    assert [points(value) for value in (0.0349, -0.2, -0.0001, np.nan)] == ["+3.5", "-20.0", "0.0", "–"]
     assert [p_value(value) for value in (0.0312, 0.0002, np.nan)] == ["0.031", "<0.001", "–"]
 
 

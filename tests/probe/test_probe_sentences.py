@@ -210,6 +210,7 @@ def test_the_files_give_back_what_was_written(tmp_path):
     pd.testing.assert_frame_equal(read_predictions(parquet), table, check_column_type=False, check_dtype=False)
     # The TSV file has the authors' columns and their order; template and term are found again by the text.
     assert tsv.read_text(encoding="utf-8").splitlines()[0].split("\t") == [*TSV_COLUMNS, "threshold_accuracy"]
+    assert "\tgrouped_age\t" in tsv.read_text(encoding="utf-8").splitlines()[1]
     again = read_predictions(tsv)
     for name in ("y_true", "y_pred", "group", "template", "term", "run_id", "num_params"):
         assert again[name].tolist() == table[name].tolist(), name
@@ -265,6 +266,14 @@ def test_missing_and_repeated_predictions(tmp_path):
         write_predictions(_predictions(), tmp_path / name)
     with pytest.raises(InputError, match="run 1001 of a/b is in"):
         read_predictions(tmp_path)
+
+
+def test_a_file_that_was_cut_off(tmp_path):
+    _, parquet = write_predictions(_predictions(), tmp_path)
+    parquet.write_bytes(parquet.read_bytes()[:1000])
+    with pytest.raises(InputError, match="cannot be read as predictions") as caught:
+        read_predictions(tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):

@@ -74,7 +74,7 @@ def gaps_command(
 
     RUNS are run folders, folders of them, or files of predictions (.tsv, .parquet).
     """
-    from biaslens.probe.intervals import COVERS, intervals
+    from biaslens.probe.intervals import covers, intervals
     from biaslens.probe.predictions import read_predictions
     from biaslens.report.frames import json_records
     from biaslens.report.probe.table import print_gaps
@@ -84,7 +84,12 @@ def gaps_command(
         reference=reference, rounds=rounds, seed=seed,
     )  # fmt: skip
     if as_json:
-        record = {"interval": interval, "covers": COVERS[interval], "reference": reference, "gaps": json_records(rows)}
+        record = {
+            "interval": interval,
+            "covers": covers(interval, reference),
+            "reference": reference,
+            "gaps": json_records(rows),
+        }
         click.echo(json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False))
     else:
         print_gaps(rows)

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter
 
 from biaslens.probe.gaps import metric
 from biaslens.report.figures.style import FAINT, INK, MARKERS, panels, short, styled
-from biaslens.report.probe.words import INTERVALS, REFERENCES, group_name
+from biaslens.report.probe.words import INTERVALS, REFERENCES, group_name, percent
 
 HARMFUL = "#a02c0d"
 FAVOURABLE = "#8fc1e3"
@@ -61,7 +61,8 @@ def gap_figure(rows: pd.DataFrame) -> Figure:
         cells[0].set_ylim(len(groups) - 0.5, -0.62)
         kind, reference = rows["interval"].iloc[0], rows["reference"].iloc[0]
         figure.supxlabel(
-            f"Gap in percentage points: the group's rate minus {REFERENCES[reference]}, with {INTERVALS[kind]}\n"
+            f"Gap in percentage points: the group's rate minus {REFERENCES[reference]}, with "
+            f"{percent(rows['level'].iloc[0])} {INTERVALS[kind]}\n"
             "n: sentences that the rate of one prompt is taken over",
             fontsize=8,
         )

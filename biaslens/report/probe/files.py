@@ -10,7 +10,7 @@ import pandas as pd
 from biaslens.probe.counts import Groups, counts
 from biaslens.probe.families import compare_groups
 from biaslens.probe.gaps import Reference, gaps, metric
-from biaslens.probe.intervals import COVERS, KINDS, Kind, intervals
+from biaslens.probe.intervals import COVERS, KINDS, Kind, covers, intervals
 from biaslens.probe.netcount import net_count
 from biaslens.probe.permutation import COVERS as PERMUTATION_COVERS
 from biaslens.probe.permutation import term_permutation
@@ -105,11 +105,12 @@ def write_probe_report(
 def _page(found: Mapping[str, pd.DataFrame], kind: Kind) -> Iterator[str]:
     yield "# Gaps in false-positive rates\n"
     yield f"{HARM}\n"
-    yield f"The {kind} interval covers {COVERS[kind]}.\n"
     shown = found["intervals"][found["intervals"]["interval"] == kind]
     for (reference, attribute), rows in shown.groupby(["reference", "attribute"], sort=False):
         suffix = "" if reference == "mean" else f"_{reference}"
-        yield f"## {str(attribute).capitalize()}: gap to {REFERENCES[str(reference)]}\n"
+        against: Reference = rows["reference"].iloc[0]
+        yield f"## {str(attribute).capitalize()}: gap to {REFERENCES[against]}\n"
+        yield f"The {kind} interval covers {covers(kind, against)}.\n"
         yield f"![Gaps of {attribute}](figures/gaps_{attribute}{suffix}.svg)\n"
         for model, part in rows.groupby("model", sort=False):
             yield f"**{_cell(str(model))}**, {part['prompts'].iloc[0]} prompts\n"
@@ -119,8 +120,8 @@ def _page(found: Mapping[str, pd.DataFrame], kind: Kind) -> Iterator[str]:
     yield "## Net count over models\n"
     yield "+1 for each model whose interval lies above 0, -1 for each below, by the kind of interval.\n"
     yield markdown(_net(found["net_count"]))
-    for name, covers in COVERS.items():
-        yield f"- {name}: covers {covers}."
+    for name, text in COVERS.items():
+        yield f"- {name}: covers {text}."
     yield "\n## Groups or words\n"
     yield f"Terms exchanged between the groups; the test covers {PERMUTATION_COVERS}.\n"
     yield markdown(_terms(found["terms"]))

@@ -10,8 +10,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from biaslens.probe.gaps import metric
-from biaslens.probe.intervals import COVERS, Kind
+from biaslens.probe.gaps import Reference, metric
+from biaslens.probe.intervals import Kind, covers
 from biaslens.report.probe.words import HARM, REFERENCES, gap_cells, remarks
 from biaslens.report.table import printable
 
@@ -45,12 +45,11 @@ def render(rows: pd.DataFrame) -> Iterator[RenderableType]:
         notes = [Text(printable(note), style="dim") for note in remarks(part)]
         yield Group(*tables, *notes, *([Text()] if notes else []))
     kind: Kind = rows["interval"].iloc[0]
-    yield Text(
-        f"Gap: the group's rate minus {REFERENCES[rows['reference'].iloc[0]]}, in percentage points.", style="dim"
-    )
+    reference: Reference = rows["reference"].iloc[0]
+    yield Text(f"Gap: the group's rate minus {REFERENCES[reference]}, in percentage points.", style="dim")
     yield Text("False/of: summed over the prompts.", style="dim")
     yield Text(HARM, style="dim")
-    yield Text(f"The {kind} interval covers {COVERS[kind]}.", style="dim")
+    yield Text(f"The {kind} interval covers {covers(kind, reference)}.", style="dim")
 
 
 def _table(rows: pd.DataFrame) -> Table:

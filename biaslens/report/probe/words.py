@@ -9,9 +9,9 @@ import pandas as pd
 from biaslens.probe.gaps import metric
 
 INTERVALS = {
-    "bootstrap": "95 % bootstrap intervals",
-    "t": "95 % t intervals over prompts",
-    "z": "the published z intervals over prompts",
+    "bootstrap": "bootstrap intervals",
+    "t": "t intervals over prompts",
+    "z": "z intervals over prompts, as published",
 }
 REFERENCES = {
     "mean": "the mean over the groups",
@@ -38,7 +38,21 @@ def points(value: float) -> str:
     >>> points(0.0345), points(-0.2), points(math.nan)
     ('+3.5', '-20.0', '–')
     """
-    return "–" if math.isnan(value) else f"{100 * value:+.1f}"
+    if math.isnan(value):
+        return "–"
+    text = f"{100 * value:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text
+
+
+def percent(share: float) -> str:
+    """Write the level of an interval.
+
+    Examples
+    --------
+    >>> percent(0.95), percent(0.999)
+    ('95 %', '99.9 %')
+    """
+    return f"{100 * share:g} %"
 
 
 def p_value(value: float) -> str:
@@ -56,7 +70,7 @@ def gap_cells(rows: pd.DataFrame) -> dict[str, list[str]]:
         "metric": [metric(name).title for name in rows["metric"]],
         "group": [group_name(name) + (" †" if terms == 1 else "") for name, terms in sizes],
         "gap": [points(value) for value in rows["gap"]],
-        "95 % interval": [
+        f"{percent(rows['level'].iloc[0])} interval": [
             "–" if math.isnan(low) else f"{points(low)} to {points(high)}"
             for low, high in zip(rows["low"], rows["high"], strict=True)
         ],
