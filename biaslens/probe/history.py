@@ -19,9 +19,9 @@ class Evaluation:
     accuracy: float
 
     @property
-    def rank(self) -> tuple[float, float]:
-        """Larger is better: the accuracy, and among equal ones the lower loss."""
-        return self.accuracy, -self.loss
+    def rank(self) -> tuple[bool, float, float]:
+        """Larger is better: a prompt that was tuned at all, its accuracy, and among equal ones the lower loss."""
+        return self.step > 0, self.accuracy, -self.loss
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ NOISE = 0.1
 """Standard deviation of a fresh delta, in units of that of the model's embeddings."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SoftPrompt:
     """What was learned: vector i of the prompt is the embedding of the beginning-of-sequence token + delta[i].
 

@@ -50,6 +50,8 @@ class Unwatched:
 class Tuned:
     """A tuned prompt, the best by validation accuracy of all that were evaluated (ties: the lower loss, the earlier).
 
+    The prompt before the first step is evaluated too, but kept only where no later one could be.
+
     `steps` is how many were made, `best` the evaluation that the prompt is of, `stopped` why no more were made:
     "early stop", "most steps" or "loss not finite at step N".
     """

@@ -118,11 +118,12 @@ def test_a_rising_loss_ends_the_tuning(model) -> None:
     assert all(a.loss >= b.loss for a, b in zip(tuned.evaluations[:-2], tuned.evaluations[1:-1], strict=True))
 
 
-def test_the_best_has_the_highest_accuracy_then_the_lowest_loss_then_comes_first() -> None:
+def test_the_best_is_tuned_has_the_highest_accuracy_then_the_lowest_loss_then_comes_first() -> None:
     history = History(patient_steps=0, window=99)
-    for step, (loss, accuracy) in enumerate([(1.0, 0.5), (0.9, 0.4), (0.8, 0.5), (0.8, 0.5), (0.7, 0.49)]):
+    seen = [(1.0, 0.9), (1.0, 0.5), (0.9, 0.4), (0.8, 0.5), (0.8, 0.5), (0.7, 0.49)]
+    for step, (loss, accuracy) in enumerate(seen):
         history.add(Evaluation(step, None, loss, accuracy))
-    assert history.best == Evaluation(2, None, 0.8, 0.5)
+    assert history.best == Evaluation(3, None, 0.8, 0.5)
 
 
 def test_a_loss_that_is_not_finite_stops_and_the_best_is_kept(tmp_path) -> None:

@@ -192,7 +192,7 @@ def _summary(run: ProbeRun, best: list[Tuned]) -> dict[str, object]:
                 "step": tuned.best.step,
                 "steps": tuned.steps,
                 "stopped": tuned.stopped,
-                "chosen": tuned in best,
+                "chosen": tuned.seed in {each.seed for each in best},
             }
             for tuned in run.prompts
         ],
@@ -200,9 +200,10 @@ def _summary(run: ProbeRun, best: list[Tuned]) -> dict[str, object]:
 
 
 def _print(run: ProbeRun, best: list[Tuned]) -> None:
+    chosen = {tuned.seed for tuned in best}
     click.echo("seed  accuracy  loss    rate    step   stopped")
     for tuned in run.prompts:
-        mark = "  chosen" if tuned in best else ""
+        mark = "  chosen" if tuned.seed in chosen else ""
         click.echo(
             f"{tuned.seed:<5} {tuned.best.accuracy:.4f}    {tuned.best.loss:.4f}  {tuned.learning_rate:<6g}  "
             f"{tuned.best.step:<5}  {tuned.stopped} at {tuned.steps}{mark}"
