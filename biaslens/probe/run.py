@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,7 @@ class ProbeSpec:
     seeds, rates
         Each seed is tuned with each learning rate and keeps the one with the best validation accuracy.
     threads
-        Of torch; None is torch's own choice.
+        Of torch, for each trial; None is torch's own choice here, and 1 on Ray, where trials run side by side.
     """
 
     model: ModelChoice
@@ -118,6 +118,7 @@ def tune_prompts(spec: ProbeSpec, *, on: On = "local", watcher: SweepWatcher | N
         raise InputError("a probe needs at least one seed and one learning rate")
     splits = read(spec.data)
     frozen = load(spec.model)
+    spec = replace(spec, threads=spec.threads or _threads(on))
     with sole(spec.folder):
         _record(spec, _facts(spec, frozen, splits))
         trials = spec.trials()
@@ -167,6 +168,12 @@ def predict(run: ProbeRun, *, best: int = BEST, attributes: Sequence[str] | None
     predictions = pd.concat(tables, ignore_index=True)
     write_predictions(predictions, run.spec.folder)
     return predictions
+
+
+def _threads(on: On) -> int:
+    import torch
+
+    return 1 if on == "ray" else torch.get_num_threads()
 
 
 def _choose(spec: ProbeSpec, tuned: Sequence[Tuned]) -> Tuned:

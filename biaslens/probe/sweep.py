@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -161,6 +162,7 @@ def _on_ray(trials: Sequence[Trial], watcher: SweepWatcher) -> list[Tuned]:
     from ray.exceptions import RayError, RayTaskError
 
     if not ray.is_initialized():
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no report of this run to anybody
         ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     running: dict[Any, int] = {}
     for number, trial in enumerate(trials):

@@ -6,9 +6,9 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -181,15 +181,50 @@ def test_without_ray_it_says_what_to_install(given, tmp_path, monkeypatch) -> No
         run_trials(spec_of(given, tmp_path).trials(), on="ray")
 
 
-@pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed; pip install ray")
-@pytest.mark.filterwarnings("ignore")
-def test_on_ray_the_results_are_the_same_bytes(given, whole, tmp_path) -> None:
-    import ray
+@pytest.fixture
+def _ray(monkeypatch: pytest.MonkeyPatch):
+    """Two workers of Ray, on this machine, and no more of it afterwards."""
+    ray = pytest.importorskip("ray", reason="ray is not installed; pip install ray")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
 
+
+def worker_of_mine() -> int | None:
+    """A process of Ray that runs a trial and descends from this one."""
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if not (path / "cmdline").read_bytes().startswith(b"ray::run_trial"):
+                continue
+            ancestor = int(path.name)
+            while ancestor not in (0, 1, os.getpid()):
+                ancestor = int(Path("/proc", str(ancestor), "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        if ancestor == os.getpid():
+            return int(path.name)
+    return None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("_ray")
+def test_on_ray_a_killed_worker_is_replaced_and_the_results_are_the_same_bytes(given, whole, tmp_path) -> None:
     spec = spec_of(given, tmp_path)
-    try:
-        run = tune_prompts(spec, on="ray")
-    finally:
-        ray.shutdown()
+    killed = []
+
+    def kill_one() -> None:
+        while not any(spec.folder.glob("seed-*/rate-*/checkpoint.npz")):
+            time.sleep(0.005)
+        worker = worker_of_mine()
+        if worker is not None:
+            killed.append(worker)
+            os.kill(worker, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one, daemon=True)
+    killer.start()
+    run = tune_prompts(spec, on="ray")
+    killer.join()
+    assert killed
     assert results(spec.folder) == {k: v for k, v in results(whole.spec.folder).items() if "seed-1003" not in k}
     assert [tuned.seed for tuned in run.prompts] == list(SEEDS)
