@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +25,13 @@ def available() -> bool:
 
 def embed(texts: Sequence[str]) -> NDArray[np.float64]:
     """Embed texts as unit vectors, shape (texts, dimensions), on the CPU and without a network."""
+    vectors = _model().encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+    return np.asarray(vectors, dtype=np.float64)
+
+
+@cache
+def _model() -> Any:  # noqa: ANN401 - a model of a package that may not be there
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     folder = import_module(_PACKAGE).MODEL_DIR
     import_module("transformers.utils.logging").disable_progress_bar()
-    model = import_module("sentence_transformers").SentenceTransformer(str(folder), device="cpu")
-    vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
-    return np.asarray(vectors, dtype=np.float64)
+    return import_module("sentence_transformers").SentenceTransformer(str(folder), device="cpu")

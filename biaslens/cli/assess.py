@@ -98,6 +98,7 @@ def _text_options(values: dict[str, Any], out: Path, resampling: Resampling) -> 
         limit=values["limit"],
         system=values["system"],
         params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
+        request_seed=values["request_seed"],
         families=_split(values["metrics"]),
         invariance=not values["no_invariance"],
         scorers={kind: values[f"{kind}_scorer"] for kind in kinds if values[f"{kind}_scorer"]},  # type: ignore[misc]

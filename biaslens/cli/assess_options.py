@@ -20,7 +20,7 @@ _ALL = (
     click.option("--variant", type=click.Choice(["paper", "langfair"]), default="paper", show_default=True,
                  help="Whose formulas, where that toolkit's differ."),
     click.option("--rounds", type=click.IntRange(100), default=2000, show_default=True, help="Of the bootstrap."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of everything random."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of intervals and tests."),
     json_option,
 )  # fmt: skip
 
@@ -37,6 +37,7 @@ _TEXTS = (
     click.option("--temperature", type=click.FloatRange(0), help="By default the provider's."),
     click.option("--top-p", type=click.FloatRange(0, 1), help="By default the provider's."),
     click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True, help="Of a response."),
+    click.option("--request-seed", type=int, default=0, show_default=True, help="Of requests, where one is taken."),
     click.option("--toxicity-scorer", help="offline, detoxify, hf:NAME, moderation, perspective, judge:MODEL."),
     click.option("--stereotype-scorer", help="offline, hf:NAME, judge:MODEL."),
     click.option("--sentiment-scorer", help="vader, hf:NAME, judge:MODEL."),
@@ -65,15 +66,15 @@ _GO_WITH = {
         "attributes", "model", "plan", "compare", "words", "names", "per_prompt", "limit", "system", "temperature",
         "top_p", "max_tokens", "toxicity_scorer", "stereotype_scorer", "sentiment_scorer", "targets", "threshold",
         "concurrency", "requests_per_minute", "tokens_per_minute", "max_attempts", "failure_share", "no_invariance",
-        "variant",
+        "variant", "request_seed",
     },
     "predictions": {"group", "label", "prediction", "cluster", "positive", "parity", "intervention"},
     "lists": {"k", "group", "attributes", "no_invariance", "variant"},
 }  # fmt: skip
 """Options that go with what is assessed."""
 
-_OF_A_MODEL = {"per_prompt", "limit", "system", "temperature", "top_p", "max_tokens", "requests_per_minute",
-               "tokens_per_minute"}  # fmt: skip
+_OF_A_MODEL = {"request_seed", "per_prompt", "limit", "system", "temperature", "top_p", "max_tokens",
+               "requests_per_minute", "tokens_per_minute"}  # fmt: skip
 """Options of asking prompts; responses that are there were asked by somebody else."""
 
 KIND_OF = {

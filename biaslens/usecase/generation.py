@@ -20,7 +20,7 @@ from biaslens.models.catalogue import price
 from biaslens.schema import content_hash
 from biaslens.settings import Settings, load_settings
 from biaslens.usecase.counterfactual import substitute
-from biaslens.usecase.responses import FILTERED, Response, Series
+from biaslens.usecase.responses import CUT, FILTERED, Response, Series
 from biaslens.usecase.watching import Watcher
 from biaslens.usecase.words import Lexicon
 
@@ -328,6 +328,8 @@ class StoredResponses:
             )
             while part := rows.fetchmany(_PART):
                 yield [
-                    Response(name, prompt, text, attribute, group, Series(series), trial, reason == FILTERED)
+                    Response(
+                        name, prompt, text, attribute, group, Series(series), trial, reason == FILTERED, reason == CUT
+                    )
                     for name, prompt, text, attribute, group, series, trial, reason in part
                 ]

@@ -44,6 +44,8 @@ class TextOptions:
         Only the first so many prompts.
     system, params
         System prompt and sampling parameters of the use case.
+    request_seed
+        Start of the requests' seeds, where the provider takes one.
     families
         Families of metrics to measure instead of those that apply.
     invariance
@@ -73,6 +75,7 @@ class TextOptions:
     limit: int | None = None
     system: str = ""
     params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
+    request_seed: int = 0
     families: Sequence[str] | None = None
     invariance: bool = True
     scorers: Mapping[Kind, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from biaslens.errors import InputError
-from biaslens.usecase.responses import FILTERED, Response, Series
+from biaslens.usecase.responses import CUT, FILTERED, Response, Series
 
 ROWS = 20_000
 """Rows read at once."""
@@ -140,8 +140,10 @@ class ResponseTable:
         place = (name, attribute, group, series)
         # Without a prompt every response stands alone; counting its trials would only cost memory.
         trial = self._trial(record, row, place, trials) if prompt or "prompt_id" in record else 0
-        filtered = record.get("finish_reason") == FILTERED
-        return Response(name, prompt, record["response"], attribute, group, series, trial, filtered)
+        reason = record.get("finish_reason")
+        return Response(
+            name, prompt, record["response"], attribute, group, series, trial, reason == FILTERED, reason == CUT
+        )
 
     def _trial(self, record: Mapping[str, str], row: int, place: _Place, trials: dict[_Place, int | set[int]]) -> int:
         given = record.get("trial")

@@ -10,6 +10,9 @@ from typing import Protocol
 FILTERED = "content_filter"
 """Finish reason of a response that the provider withheld."""
 
+CUT = "length"
+"""Finish reason of a response that broke off at the limit of tokens."""
+
 
 class Series(StrEnum):
     """Why a prompt was asked."""
@@ -39,6 +42,8 @@ class Response:
         Number among the responses to the same prompt in the same series, from 0.
     filtered
         Whether the provider withheld it.
+    cut
+        Whether it broke off at the limit of tokens.
     """
 
     prompt_id: str
@@ -49,6 +54,7 @@ class Response:
     series: Series = Series.ORIGINAL
     trial: int = 0
     filtered: bool = False
+    cut: bool = False
 
     @property
     def usable(self) -> bool:

@@ -87,7 +87,9 @@ _DEFAULT = TuneOptions()
     type=click.Choice(["float32", "bfloat16", "float16"]),
     help="Of the weights.  [default: bfloat16 on a GPU, float32 on a CPU]",
 )
-@click.option("--threads", type=click.IntRange(1), help="Of torch, for each trial.  [default: torch's choice; 1 on Ray]")
+@click.option(
+    "--threads", type=click.IntRange(1), help="Of torch, for each trial.  [default: torch's choice; 1 on Ray]"
+)
 @click.option(
     "--on",
     type=click.Choice(["local", "ray"]),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from biaslens.report.files import replacing
-from biaslens.usecase.responses import FILTERED, Response
+from biaslens.usecase.responses import CUT, FILTERED, Response
 
 RESPONSES = "responses.csv"
 PAIRS = "pairs.csv"
@@ -44,7 +44,7 @@ class ScoreFiles:
         self._responses.writerows(
             (
                 found.prompt_id, found.prompt or "", found.attribute, found.group, found.series, found.trial,
-                found.text, FILTERED if found.filtered else "", *map(_shown, values),
+                found.text, FILTERED if found.filtered else CUT if found.cut else "", *map(_shown, values),
             )
             for found, *values in zip(part, *columns, strict=True)
         )  # fmt: skip

@@ -48,10 +48,10 @@ class Vectors:
         self.available = embedding.available()
         self._known: dict[str, NDArray[np.float64]] = {}
 
-    def between(self, opposed: Opposed) -> Similar:
-        """Cosine of the texts of two rows each."""
+    def between(self, opposed: Opposed, *, plain: bool) -> Similar:
+        """Cosine of the texts of two rows each; plain with their protected words."""
         lexicon = opposed.spec.lexicon
-        hidden = [_neutral(text, lexicon) for text in opposed.texts]
+        hidden = opposed.texts if plain else [_neutral(text, lexicon) for text in opposed.texts]
         new = [text for text in dict.fromkeys(hidden) if text not in self._known]
         if new:
             self._known.update(zip(new, embedding.embed(new), strict=True))
@@ -172,8 +172,9 @@ def _similarities(opposed: Opposed, vectors: Vectors, worst: Worst) -> Iterator[
     yield _similarity(opposed, "ROUGE-L", rouge_l)
     yield _similarity(opposed, "BLEU", bleu)
     if vectors.available:
-        cosine = _similarity(opposed, "Cosine", vectors.between(opposed), bounds=(-1.0, 1.0))
-        note = f'protected words read "{_NEUTRAL}" in both texts'
+        plain = opposed.spec.variant == "langfair"
+        cosine = _similarity(opposed, "Cosine", vectors.between(opposed, plain=plain), bounds=(-1.0, 1.0))
+        note = "" if plain else f'protected words read "{_NEUTRAL}" in both texts'
         yield replace(cosine, note="; ".join(filter(None, [note, cosine.note])))
 
 

@@ -55,6 +55,7 @@ def index(responses: Responses) -> Index:
         for response in part:
             found.counts["responses"] += 1
             found.counts["withheld by a filter"] += response.filtered
+            found.counts["cut off at the limit of tokens"] += response.cut
             found.counts["empty"] += not response.filtered and not response.text.strip()
             usable += response.usable
             if response.group:

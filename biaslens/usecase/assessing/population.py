@@ -161,6 +161,8 @@ class Associating:
         note = ", ".join(
             f"{count:,} words of {group}" for group, count in zip(self.groups, self._mentions, strict=True)
         )
+        if not self._mentions.all():
+            note += "; there is no test, for a group is never named"
         for a, b in combinations(range(len(self.groups)), 2):
             pair = self._near.pair(a, b, variant=self._spec.variant)
             words = len(self._near.by_word(a, b))
@@ -175,7 +177,9 @@ class Associating:
 
     def _measure(self, metric: str, sums: SparseSums, **what: Any) -> Measure:  # noqa: ANN401 - fields of Measure
         resampling = self._spec.resampling
-        tested = sums.exchange is not None
+        # Prompts that name a single group bring it into every response: that says nothing about the model.
+        named = [count for group, count in zip(self.groups, self._mentions, strict=True) if group in what["groups"]]
+        tested = sums.exchange is not None and all(named)
         return Measure(
             family="stereotype",
             metric=metric,

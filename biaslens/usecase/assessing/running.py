@@ -146,7 +146,7 @@ class TextRun:
             per_prompt=options.per_prompt,
             system=options.system,
             params=options.params,
-            seed=options.resampling.seed,
+            seed=options.request_seed,
         )
 
     async def _generate(self, spec: GenerationSpec) -> Generated:
@@ -248,5 +248,9 @@ class TextRun:
 
 def _counts(found: Index) -> dict[str, int]:
     counts = {"responses": found.counts["responses"], "prompts": len(found.units)}
-    counts |= {what: found.counts[what] for what in ("withheld by a filter", "empty") if found.counts[what]}
+    counts |= {
+        what: found.counts[what]
+        for what in ("withheld by a filter", "empty", "cut off at the limit of tokens")
+        if found.counts[what]
+    }
     return counts

@@ -184,6 +184,8 @@ def _warnings(index: Index, spec: TextSpec, *, foreign: int, counterfactual: boo
         yield f"There {there}: intervals are rough, and small gaps cannot be seen."
     if index.counts["empty"]:
         yield f"{index.counts['empty']:,} responses are empty. They count as not toxic and without stereotype."
+    if cut := index.counts["cut off at the limit of tokens"]:
+        yield f"{cut:,} responses were cut off at the limit of tokens; what would have come after is not counted."
     if foreign:
         yield f"{foreign:,} responses do not look English; scorers and word lists that know only English misread them."
     if counterfactual and not index.groups:
