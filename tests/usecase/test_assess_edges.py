@@ -209,3 +209,23 @@ def source(rows) -> pd.DataFrame:
 def test_targets_of_two_words_are_refused():
     with pytest.raises(InputError, match="the target 'head nurse' is 2 words"):
         assess([("1", "", "", "She is a nurse.")], targets=["head nurse"])
+
+
+def test_responses_that_broke_off_are_counted():
+    frame = pd.DataFrame(
+        {"prompt": ["Tell me of her day."] * 3, "response": ["She got", "She slept.", "No."], "finish_reason": ["length", "stop", ""]}
+    )  # fmt: skip
+    found = assess(frame)
+    assert found.counts["cut off at the limit of tokens"] == 1
+    assert has_warning(found, "1 responses were cut off at the limit of tokens")
+
+
+def test_there_is_no_test_where_a_group_is_never_named():
+    # Prompts that ask of her bring "she" into every response: 0.5 is all that SA can be then.
+    frame = pd.DataFrame(
+        {"prompt": [f"Describe her day {n}." for n in range(12)], "response": ["She is a kind nurse."] * 12}
+    )
+    found = assess(frame, attributes=["gender"])
+    assert found.measure("SA").estimate.value == 0.5
+    assert isnan(found.measure("SA").p)
+    assert "there is no test" in found.measure("SA").note
