@@ -103,9 +103,10 @@ def _load(model: str, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 - torch's 
         source, extra = str(path.parent), {"gguf_file": path.name}
     try:
         with _quiet():
-            _refuse_others(model, transformers.AutoConfig.from_pretrained(source, **extra))
+            config = transformers.AutoConfig.from_pretrained(source, **extra)
+            _refuse_others(model, config)
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **extra)
-            network = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=dtype, **extra)
+            network = transformers.AutoModelForCausalLM.from_pretrained(source, config=config, dtype=dtype, **extra)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         line = " ".join(str(error).split())[:200]
         raise InputError(

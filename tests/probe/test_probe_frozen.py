@@ -136,3 +136,11 @@ def test_texts_are_cut_to_the_positions_of_the_model_and_never_empty() -> None:
     assert [len(ids) for ids in model.encode(["it " * 100, "it is"], 8)] == [56, 2]
     with pytest.raises(InputError, match="text 2 of 2, '', gives no token"):
         model.encode(["it", ""], 8)
+
+
+def test_without_torch_it_says_what_to_install(monkeypatch) -> None:
+    monkeypatch.setattr("biaslens.probe.extra.find_spec", lambda name: None if name == "torch" else "there")
+    with pytest.raises(
+        InputError, match=r"the probe needs torch, which is not installed; pip install 'biaslens\[probe\]'"
+    ):
+        load_frozen("x")
