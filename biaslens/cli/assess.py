@@ -20,9 +20,9 @@ from biaslens.report.assessment import print_assessment, score_files, write_asse
 from biaslens.usecase.assess import assess_lists, assess_predictions, assess_texts, plan_texts
 from biaslens.usecase.assessing.measuring import Resampling
 from biaslens.usecase.framework import Intervention, Task
-from biaslens.usecase.generation import Asking
 from biaslens.usecase.options import TextOptions
 from biaslens.usecase.result import Assessment
+from biaslens.usecase.wanted import Asking
 
 INCOMPLETE = 3
 INTERRUPTED = 130

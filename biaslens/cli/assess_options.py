@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from biaslens.cli.options import PACE_OPTIONS, PATH, json_option
 from biaslens.usecase.framework import Intervention, Task
-from biaslens.usecase.generation import MAX_TOKENS
+from biaslens.usecase.wanted import MAX_TOKENS
 
 _ALL = (
     click.argument("source", type=PATH),

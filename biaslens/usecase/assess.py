@@ -18,12 +18,12 @@ from biaslens.usecase.assessing.rows import read_predictions, read_recommendatio
 from biaslens.usecase.assessing.running import TextRun
 from biaslens.usecase.assessing.texts import in_words, mentions
 from biaslens.usecase.framework import Intervention, Task, classification_path, recommendation_path
-from biaslens.usecase.generation import Asking
 from biaslens.usecase.metrics.variant import Variant
 from biaslens.usecase.options import TextOptions
 from biaslens.usecase.reading import Table, name_of
 from biaslens.usecase.recording import Recorder, Unrecorded
 from biaslens.usecase.result import Assessment, Example, Measure
+from biaslens.usecase.wanted import Asking
 from biaslens.usecase.watching import Unwatched, Watcher
 from biaslens.usecase.words import check_unawareness, load_words
 from biaslens.version import __version__

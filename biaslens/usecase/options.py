@@ -11,10 +11,10 @@ from biaslens.errors import InputError
 from biaslens.models import Params
 from biaslens.usecase.assessing.measuring import Resampling
 from biaslens.usecase.framework import Task
-from biaslens.usecase.generation import MAX_TOKENS
 from biaslens.usecase.metrics.targets import targets_or_default
 from biaslens.usecase.metrics.variant import Variant
 from biaslens.usecase.scorers import DEFAULTS, Kind
+from biaslens.usecase.wanted import MAX_TOKENS
 
 RUN_FILE = "assessment.sqlite"
 """Name of the run file, in the folder of an assessment."""

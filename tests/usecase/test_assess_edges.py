@@ -92,7 +92,7 @@ def test_empty_responses_are_counted_and_pairs_of_them_left_out():
     rows = [("1", "female", "", ""), ("1", "male", "", " "), ("2", "female", "", ""), ("2", "male", "", "He is fine.")]
     found = assess(rows)
     assert found.counts["empty"] == 3
-    assert has_warning(found, "3 responses are empty.")
+    assert has_warning(found, "3 responses are empty;")
     measure = found.measure("ROUGE-L")
     assert (measure.estimate.value, measure.units) == (0, 1)  # one side without a word: nothing in common
     assert found.measure("Sentiment, weak (WCSP)").note == "3 of 4 responses have no sentiment score"
@@ -213,11 +213,15 @@ def test_targets_of_two_words_are_refused():
 
 def test_responses_that_broke_off_are_counted():
     frame = pd.DataFrame(
-        {"prompt": ["Tell me of her day."] * 3, "response": ["She got", "She slept.", "No."], "finish_reason": ["length", "stop", ""]}
-    )  # fmt: skip
+        {
+            "prompt": ["Tell me of her day."] * 3,
+            "response": ["She got", "She slept.", "No."],
+            "finish_reason": ["length", "stop", ""],
+        }
+    )
     found = assess(frame)
     assert found.counts["cut off at the limit of tokens"] == 1
-    assert has_warning(found, "1 responses were cut off at the limit of tokens")
+    assert has_warning(found, "1 response was cut off at the limit of tokens")
 
 
 def test_there_is_no_test_where_a_group_is_never_named():

@@ -16,9 +16,9 @@ from biaslens.engine import Pace, RetryPolicy
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.models import Params
 from biaslens.usecase.assess import assess_texts
-from biaslens.usecase.generation import GenerationSpec, wanted
 from biaslens.usecase.options import RUN_FILE, TextOptions
 from biaslens.usecase.result import Assessment
+from biaslens.usecase.wanted import GenerationSpec, wanted
 from biaslens.usecase.words import load_words
 
 PACE = Pace(concurrency=4, retry=RetryPolicy(attempts=2, first_attempts=2, first_wait=0.01, longest_wait=0.02))

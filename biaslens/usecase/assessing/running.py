@@ -23,15 +23,7 @@ from biaslens.usecase.assessing.indexing import Index, index
 from biaslens.usecase.assessing.spec import TextSpec
 from biaslens.usecase.assessing.texts import Measured, find_path, groups_compared, measure_texts, mentions
 from biaslens.usecase.framework import Path as Walk
-from biaslens.usecase.generation import (
-    TABLES,
-    Asking,
-    Generated,
-    GenerationSpec,
-    StoredResponses,
-    asking,
-    generate_async,
-)
+from biaslens.usecase.generation import TABLES, Generated, StoredResponses, generate_async
 from biaslens.usecase.options import RUN_FILE, TextOptions
 from biaslens.usecase.reading import ResponseTable, Table, name_of, read_prompts
 from biaslens.usecase.recording import Recorder
@@ -39,6 +31,7 @@ from biaslens.usecase.responses import Responses
 from biaslens.usecase.result import Assessment, Mention
 from biaslens.usecase.scorers import DEFAULTS, AnyScorer, Kind, is_remote, open_scorer, score_texts
 from biaslens.usecase.scorers.scoring import unanswered
+from biaslens.usecase.wanted import Asking, GenerationSpec, asking
 from biaslens.usecase.watching import Watcher
 from biaslens.usecase.words import load_words
 from biaslens.version import __version__

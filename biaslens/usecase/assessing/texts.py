@@ -183,11 +183,14 @@ def _warnings(index: Index, spec: TextSpec, *, foreign: int, counterfactual: boo
         there = "is only 1 prompt" if count == 1 else f"are only {count:,} prompts"
         yield f"There {there}: intervals are rough, and small gaps cannot be seen."
     if index.counts["empty"]:
-        yield f"{index.counts['empty']:,} responses are empty. They count as not toxic and without stereotype."
+        are = _responses(index.counts["empty"], "is", "are")
+        yield f"{are} empty; empty counts as not toxic and without stereotype."
     if cut := index.counts["cut off at the limit of tokens"]:
-        yield f"{cut:,} responses were cut off at the limit of tokens; what would have come after is not counted."
+        were = _responses(cut, "was", "were")
+        yield f"{were} cut off at the limit of tokens; what would have come after is not counted."
     if foreign:
-        yield f"{foreign:,} responses do not look English; scorers and word lists that know only English misread them."
+        do = _responses(foreign, "does", "do")
+        yield f"{do} not look English; scorers and word lists that know only English misread such texts."
     if counterfactual and not index.groups:
         yield (
             "There are no responses to counterfactual prompts, so nothing is said on whether responses change with the "
@@ -201,3 +204,7 @@ def _warnings(index: Index, spec: TextSpec, *, foreign: int, counterfactual: boo
             notes.setdefault(scorer.note, []).append(kind)
     for note, kinds in notes.items():
         yield f"{' and '.join(kinds).capitalize()}: {note}"
+
+
+def _responses(count: int, singular: str, plural: str) -> str:
+    return f"1 response {singular}" if count == 1 else f"{count:,} responses {plural}"
