@@ -15,10 +15,7 @@ def test_every_text_is_once_in_an_epoch(lengths, size, epoch) -> None:
     batches = Buckets(lengths, size, seed=3).epoch(epoch)
     assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
     assert len(batches) == Buckets(lengths, size, seed=3).per_epoch
-    assert sorted(map(len, batches), reverse=True)[1:] in (
-        [],
-        *([size] * (len(batches) - 2) + [len(b)] for b in batches),
-    )
+    assert sum(len(batch) != size for batch in batches) <= 1  # the last texts may not fill one
 
 
 @given(LENGTHS, st.integers(1, 40))
