@@ -14,7 +14,7 @@ from biaslens.probe.toy import BIASED
 LEVEL = 0.95
 NOMINAL = 1 - LEVEL
 MOST = 2 * NOMINAL
-"""Most false alarms that count as near nominal, as a share of the intervals."""
+"""Most false alarms that count as rare, as a share of the intervals: the nominal share, with room for chance."""
 LEARNED = 0.15
 """Least advantage of a prompt over the most frequent label, in validation accuracy."""
 
@@ -108,7 +108,7 @@ def judge(planted: Measured, null: Measured, alarms: FalseAlarms) -> tuple[Check
             f"the same interval without a bias: {_shown(none)}; not above 0",
         ),
         Check(
-            "false alarms are near nominal",
+            "false alarms are rare",
             alarms.bootstrap <= MOST,
             f"{alarms.bootstrap:.1%} of {alarms.intervals} bootstrap intervals off zero where no groups differ; "
             f"nominal {NOMINAL:.0%}, at most {MOST:.0%}",
