@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 from command import COMMAND, biaslens, environment
 from fake_server import FakeServer, by_kind, server_process
@@ -107,12 +108,14 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path: Path):
 
 def test_a_second_process_on_the_same_run_is_refused(tmp_path: Path):
     benchmark = small_benchmark(tmp_path / "benchmark", copies=COPIES)
-    with FakeServer(lambda request: by_kind(request, delay=0.05)) as server:
+    tried = Event()  # the first one must still be at work when the second one starts, however slow the machine
+    with FakeServer(lambda request: by_kind(request, delay=0.01 if tried.is_set() else 1.0)) as server:
         process = start(benchmark, server.base_url)
         wait_until(lambda: len(stored()) > 20, process)
         second = biaslens(
             "evaluate", "openai/fake", "--benchmark", benchmark, "--run", "r.sqlite", base_url=server.base_url
         )
+        tried.set()
         assert second.returncode == 1
         assert "another process is writing this run" in second.stderr
         report = biaslens("report", "r.sqlite")
