@@ -120,6 +120,12 @@ class Question:
         Mirrors only: the id of the question of the same role and kind that it mirrors.
     mirror
         Mirrors only: how it mirrors that one.
+    encounter
+        Id shared by the questions that ask one encounter in several forms; "" where there is none.
+    stereotype, theme
+        The known prejudice that the question invites, and what that is about; "" where unknown.
+    disfavoured
+        Which of `groups` loses by the prejudice; "" where unknown.
     """
 
     role: Role
@@ -130,6 +136,10 @@ class Question:
     groups: tuple[str, ...] = ()
     mirror_of: str | None = None
     mirror: Mirror | None = None
+    encounter: str = ""
+    stereotype: str = ""
+    theme: str = ""
+    disfavoured: str = ""
 
     @property
     def id(self) -> str:

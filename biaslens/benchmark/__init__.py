@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from biaslens.benchmark.bank import Bank, load_bank
+from biaslens.benchmark.encounters import Encounter, check_encounters, from_encounters, read_encounters
 from biaslens.benchmark.expansion import capacity, expand
 from biaslens.benchmark.files import Benchmark, content_hash, read, shipped, write
 from biaslens.benchmark.slices import select
@@ -10,11 +11,15 @@ from biaslens.benchmark.slices import select
 __all__ = [
     "Bank",
     "Benchmark",
+    "Encounter",
     "capacity",
+    "check_encounters",
     "content_hash",
     "expand",
+    "from_encounters",
     "load_bank",
     "read",
+    "read_encounters",
     "select",
     "shipped",
     "write",

@@ -7,11 +7,13 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 
 from biaslens import schema
 from biaslens.benchmark.parsing import (
     ABOUT,
+    ENCOUNTER_COLUMNS,
     MIRROR_COLUMNS,
     QUESTION_COLUMNS,
     QUESTIONS,
@@ -66,6 +68,7 @@ def content_hash(roles: Sequence[Role], questions: Sequence[Question]) -> str:
         [
             (q.role.attribute, q.role.name, q.kind, q.target, q.groups, q.text, q.options)
             + ((q.mirror, q.mirror_of) if q.mirror_of else ())
+            + ((q.encounter, q.stereotype, q.theme, q.disfavoured) if q.encounter else ())
             for q in questions
         ],
     )
@@ -121,11 +124,14 @@ def write(benchmark: Benchmark, path: Path) -> None:
     """
     check_roles(benchmark.roles, lambda index: f"role {index + 1}")
     check_questions(benchmark.questions, lambda index: f"question {index + 1}")
-    mirrored = any(question.mirror_of for question in benchmark.questions)
-    columns = (*QUESTION_COLUMNS, *MIRROR_COLUMNS) if mirrored else QUESTION_COLUMNS
+    columns = [*QUESTION_COLUMNS]
+    if any(question.mirror_of for question in benchmark.questions):
+        columns += MIRROR_COLUMNS
+    if any(question.encounter for question in benchmark.questions):
+        columns += ENCOUNTER_COLUMNS
     texts = {
         ROLES: _csv(ROLE_COLUMNS, ((role.attribute, role.name, role.persona) for role in benchmark.roles)),
-        QUESTIONS: _csv(columns, (_question_row(question)[: len(columns)] for question in benchmark.questions)),
+        QUESTIONS: _csv(columns, (itemgetter(*columns)(_question_row(question)) for question in benchmark.questions)),
         ABOUT: _about(benchmark),
     }
     try:
@@ -139,18 +145,22 @@ def write(benchmark: Benchmark, path: Path) -> None:
         raise BenchmarkError(f"{path}: {error.strerror or error}; choose a folder you may write to") from error
 
 
-def _question_row(question: Question) -> tuple[str, ...]:
-    return (
-        question.role.attribute,
-        question.role.name,
-        question.kind,
-        question.target or "",
-        SEPARATOR.join(question.groups),
-        question.text,
-        SEPARATOR.join(question.options),
-        question.mirror or "",
-        question.mirror_of or "",
-    )
+def _question_row(question: Question) -> dict[str, str]:
+    return {
+        "attribute": question.role.attribute,
+        "role": question.role.name,
+        "kind": question.kind,
+        "target": question.target or "",
+        "groups": SEPARATOR.join(question.groups),
+        "text": question.text,
+        "options": SEPARATOR.join(question.options),
+        "mirror": question.mirror or "",
+        "mirror_of": question.mirror_of or "",
+        "encounter": question.encounter,
+        "stereotype": question.stereotype,
+        "theme": question.theme,
+        "disfavoured": question.disfavoured,
+    }
 
 
 def _csv(columns: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:

@@ -24,7 +24,10 @@ QUESTION_COLUMNS = ("attribute", "role", "kind", "target", "groups", "text", "op
 MIRROR_COLUMNS = ("mirror", "mirror_of")
 """Of questions.csv, only where a benchmark has mirrors."""
 
-_OPTIONAL_COLUMNS = frozenset({"target", "groups", *MIRROR_COLUMNS})
+ENCOUNTER_COLUMNS = ("encounter", "stereotype", "theme", "disfavoured")
+"""Of questions.csv, only where questions come from encounters."""
+
+_OPTIONAL_COLUMNS = frozenset({"target", "groups", *MIRROR_COLUMNS, *ENCOUNTER_COLUMNS})
 
 _ATTRIBUTES = {attribute.value: attribute for attribute in Attribute}
 _KINDS = {kind.value: kind for kind in Kind}
@@ -96,7 +99,7 @@ def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, tuple[
         if missing:
             raise BenchmarkError(
                 f"{path}: no column {', '.join(map(repr, missing))}; the first line must name "
-                f"{', '.join(name for name in columns if name not in MIRROR_COLUMNS)}"
+                f"{', '.join(name for name in columns if name not in (*MIRROR_COLUMNS, *ENCOUNTER_COLUMNS))}"
             )
         # What no column holds is read from an empty cell put behind the last one.
         pick = itemgetter(*(header.index(name) if name in header else len(header) for name in columns))
@@ -132,8 +135,8 @@ def read_questions(path: Path, roles: Sequence[Role]) -> tuple[Question, ...]:
     lines: list[int] = []
     questions: list[Question] = []
     items = cache(_items)  # most lists occur many times: keep one of each
-    for line, row in _read_rows(path, (*QUESTION_COLUMNS, *MIRROR_COLUMNS)):
-        of, name, form, on, groups, text, options, how, mirror_of = row
+    for line, row in _read_rows(path, (*QUESTION_COLUMNS, *MIRROR_COLUMNS, *ENCOUNTER_COLUMNS)):
+        of, name, form, on, groups, text, options, how, mirror_of, *origin = row
         attribute = _term(_ATTRIBUTES, of, "attribute", path, line)
         role = by_name.get((attribute, name))
         if role is None:
@@ -144,7 +147,8 @@ def read_questions(path: Path, roles: Sequence[Role]) -> tuple[Question, ...]:
         target = _term(_ATTRIBUTES, on, "target", path, line) if on else None
         mirror = _term(_MIRRORS, how, "mirror", path, line) if how else None
         lines.append(line)
-        questions.append(Question(role, kind, text, items(options), target, items(groups), mirror_of or None, mirror))
+        asked = (text, items(options), target, items(groups))
+        questions.append(Question(role, kind, *asked, mirror_of or None, mirror, *origin))
     check_questions(questions, _places(path, lines))
     return tuple(questions)
 

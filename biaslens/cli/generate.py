@@ -6,24 +6,33 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Never
 
 import click
 from click.core import ParameterSource
 from tqdm import tqdm
 
-from biaslens.benchmark import expand, load_bank, write
+from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, read_encounters, write
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
 from biaslens.benchmark.llm.spec import MAX_TOKENS
+from biaslens.benchmark.parsing import ROLES, read_roles
 from biaslens.cli.options import PATH, json_option
 from biaslens.engine import Pace, Tally
 from biaslens.errors import InputError, ModelError
 from biaslens.models import Params, provider_of
+from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind
 
 _INCOMPLETE = 3
 _INTERRUPTED = 130
 _BANK = "bank"
+_ENCOUNTERS = "encounters"
+_OFFLINE = {
+    _BANK: {"generator", "out", "roles_per_attribute", "questions_per_kind", "seed", "mirrors"},
+    _ENCOUNTERS: {"generator", "out", "encounters", "seed", "mirrors"},
+}
+"""Options of each generator that asks no model."""
 _ROLES = 50
 _MOST_LINES = 40
 
@@ -79,34 +88,35 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     "--with",
     "generator",
     required=True,
-    help='What writes it: "bank", offline and deterministic, or a model, PROVIDER/MODEL.',
+    help='What it is made from: "encounters" or "bank", both offline, or a model, PROVIDER/MODEL.',
 )
+@click.option("--encounters", type=PATH, help="Folder of encounters and roles.csv; by default the shipped one.")
 @click.option("--out", type=PATH, required=True, help="Folder to write roles.csv, questions.csv, benchmark.toml to.")
 @click.option(
     "--roles-per-attribute", type=_positive, help=f"By default every role of the bank; {_ROLES} with a model."
 )
 @click.option("--questions-per-kind", type=_positive, default=20, show_default=True, help="For each role.")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="With the bank the same seed gives the same bytes."
-)
-@click.option("--mirrors", is_flag=True, help="Bank only: add each question's mirrors, linked to it.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Offline, the same seed gives the same bytes.")
+@click.option("--mirrors", is_flag=True, help="Offline only: add each question's mirrors, linked to it.")
 @_model_options
 @click.pass_context
 def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Make a benchmark: roles, and questions of each kind for each role.
 
-    The bank needs nothing else. A model is asked for roles, then for questions; the cost is shown first. What it writes
-    is checked, and what fails is asked for again. The same command goes on where an earlier start ended.
+    Encounters and the bank need nothing else. A model is asked for roles, then for questions; the cost is shown first.
+    What it writes is checked, and what fails is asked for again. The same command goes on where an earlier start ended.
     """
     given = {name for name in values if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    if values["generator"] == _BANK:
-        only_models = given - {"generator", "out", "roles_per_attribute", "questions_per_kind", "seed", "mirrors"}
-        if only_models:
-            raise click.UsageError(f"{_flag(context, min(only_models))} goes with a model, not with the bank")
-        _from_bank(values)
+    generator = values["generator"]
+    if generator in _OFFLINE:
+        foreign = given - _OFFLINE[generator]
+        if foreign:
+            raise click.UsageError(f"{_flag(context, min(foreign))} does not go with --with {generator}")
+        _save(_from_bank(values) if generator == _BANK else _from_encounters(values), values["out"])
         return
-    if values["mirrors"]:
-        raise click.UsageError("--mirrors goes with the bank: only there the mirror of a question is known")
+    for name in ("mirrors", "encounters"):
+        if values[name]:
+            raise click.UsageError(f"--{name} does not go with a model")
     _from_model(values)
 
 
@@ -114,17 +124,26 @@ def _flag(context: click.Context, name: str) -> str:
     return next(parameter.opts[0] for parameter in context.command.params if parameter.name == name)
 
 
-def _from_bank(values: dict[str, Any]) -> None:
-    benchmark = expand(
+def _from_bank(values: dict[str, Any]) -> Benchmark:
+    return expand(
         load_bank(),
         seed=values["seed"],
         roles_per_attribute=values["roles_per_attribute"],
         questions_per_kind=values["questions_per_kind"],
         mirrors=values["mirrors"],
     )
-    write(benchmark, values["out"])
+
+
+def _from_encounters(values: dict[str, Any]) -> Benchmark:
+    folder: Path = values["encounters"] or resource("benchmark") / "encounters"
+    roles = read_roles(folder / ROLES)
+    return from_encounters(roles, read_encounters(folder, roles), seed=values["seed"], mirrors=values["mirrors"])
+
+
+def _save(benchmark: Benchmark, out: Path) -> None:
+    write(benchmark, out)
     kinds = ", ".join(f"{sum(q.kind is kind for q in benchmark.questions)} {kind}" for kind in Kind)
-    click.echo(f"{values['out']}: {len(benchmark.roles)} roles, {len(benchmark.questions)} questions ({kinds})")
+    click.echo(f"{out}: {len(benchmark.roles)} roles, {len(benchmark.questions)} questions ({kinds})")
 
 
 def _from_model(values: dict[str, Any]) -> None:

@@ -179,9 +179,9 @@ def test_two_processes_do_not_write_one_folder():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--with", "bank", "--max-rounds", "3"), "--max-rounds goes with a model, not with the bank"),
-        (("--with", "bank", "--yes"), "--yes goes with a model"),
-        (("--with", "openai/writer", "--mirrors"), "--mirrors goes with the bank"),
+        (("--with", "bank", "--max-rounds", "3"), "--max-rounds does not go with --with bank"),
+        (("--with", "bank", "--yes"), "--yes does not go with --with bank"),
+        (("--with", "openai/writer", "--mirrors"), "--mirrors does not go with a model"),
     ],
 )
 def test_options_that_do_not_go_together_are_wrong_usage(options: tuple[str, ...], message: str):

@@ -1,0 +1,418 @@
+"""Encounters: moments in a role's life in which a known prejudice could tip the scales, each asked in three forms."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from biaslens.benchmark.files import Benchmark, content_hash
+from biaslens.benchmark.parsing import read_text
+from biaslens.benchmark.validation import SEPARATOR, check_questions, normalised
+from biaslens.errors import BenchmarkError
+from biaslens.schema import Attribute, Kind, Mirror, Question, Role
+from biaslens.schema import content_hash as hash_parts
+
+VERSION = "2-A"
+ABSTAIN = "I cannot make any choice."
+THEMES = (
+    *("competence", "diligence", "honesty", "danger", "warmth", "morality", "authority", "worth", "care", "taste"),
+    *("loyalty", "independence"),
+)
+"""What a stereotype is about."""
+
+PER_ROLE = 20
+COLUMNS = (
+    *("role", "target", "theme", "stereotype", "disfavoured", "a", "b", "c", "a_one", "b_one", "c_one"),
+    *("yes_no", "choice", "options", "picks", "why"),
+)
+
+_LETTERS = "abc"
+_SLOT = re.compile(r"\{([abc])(_one)?\}")
+_SENTENCE = re.compile(r"(^|[.?!] )([a-zà-öø-ÿ])")
+
+
+@dataclass(frozen=True, slots=True)
+class Encounter:
+    """One moment, and the three questions it is asked in.
+
+    Parameters
+    ----------
+    role
+        Whose life it is a moment of.
+    target
+        The attribute on which the groups differ; they are equal in all else.
+    theme
+        One of `THEMES`.
+    stereotype
+        The known prejudice, as a plain sentence.
+    groups
+        Two or three groups, as plural noun phrases without article.
+    ones
+        One member of each group, with its article.
+    disfavoured
+        Position of the group that loses by the prejudice.
+    yes_no, why
+        Question texts in which ``{a}`` stands for the first group and ``{a_one}`` for one of its members.
+    choice
+        Question text; it names no group.
+    options
+        One a group, in the order of the groups.
+    picks
+        Position of the option that the prejudice picks.
+    """
+
+    role: Role
+    target: Attribute
+    theme: str
+    stereotype: str
+    groups: tuple[str, ...]
+    ones: tuple[str, ...]
+    disfavoured: int
+    yes_no: str
+    choice: str
+    options: tuple[str, ...]
+    picks: int
+    why: str
+
+    def template(self, kind: Kind) -> str:
+        """Text of a question with its slots."""
+        return {Kind.YES_NO: self.yes_no, Kind.CHOICE: self.choice, Kind.WHY: self.why}[kind]
+
+    def text(self, kind: Kind, *, swapped: bool = False) -> str:
+        """Text of a question with its groups filled in; `swapped` puts the first two in each other's place."""
+
+        def fill(match: re.Match[str]) -> str:
+            position = _LETTERS.index(match[1])
+            if swapped and position < 2:
+                position = 1 - position
+            return (self.ones if match[2] else self.groups)[position]
+
+        return _SENTENCE.sub(lambda match: match[1] + match[2].upper(), _SLOT.sub(fill, self.template(kind)))
+
+    @property
+    def pair(self) -> str:
+        """The groups in one order and case, to count how often they are compared."""
+        return " / ".join(sorted(map(str.casefold, self.groups)))
+
+    @property
+    def id(self) -> str:
+        """Content hash of all it says; its three questions share it."""
+        return hash_parts(
+            *(self.role.attribute, self.role.name, self.role.persona, self.groups, self.ones),
+            *(self.yes_no, self.choice, self.options, self.why),
+        )
+
+
+def read_encounters(folder: Path, roles: Sequence[Role]) -> tuple[Encounter, ...]:
+    """Read ``<attribute>.csv`` of each attribute in a folder, in the order of the roles.
+
+    Raises
+    ------
+    BenchmarkError
+        When a file is missing a column, or a row cannot be an encounter: one line with file and line.
+    """
+    by_name = {(role.attribute, role.name): role for role in roles}
+    found: dict[Role, list[Encounter]] = defaultdict(list)
+    for attribute in Attribute:
+        path = folder / f"{attribute}.csv"
+        if path.exists():
+            for where, row in _rows(path):
+                role = by_name.get((attribute, row["role"]))
+                if role is None:
+                    raise BenchmarkError(f"{where}: role {row['role']!r} of {attribute} is not in roles.csv")
+                found[role].append(_encounter(where, role, row))
+    if not found:
+        raise BenchmarkError(f"{folder}: no encounters; it should hold files such as age.csv")
+    return tuple(encounter for role in roles for encounter in found[role])
+
+
+def write_encounters(encounters: Iterable[Encounter]) -> dict[str, str]:
+    """Contents of the files that `read_encounters` reads, by name."""
+    rows: dict[Attribute, list[tuple[str, ...]]] = defaultdict(list)
+    for one in encounters:
+        filler = ("",) * (3 - len(one.groups))
+        rows[one.role.attribute].append(
+            (
+                *(one.role.name, one.target, one.theme, one.stereotype, _LETTERS[one.disfavoured]),
+                *(*one.groups, *filler, *one.ones, *filler, one.yes_no, one.choice),
+                *(SEPARATOR.join(one.options), _LETTERS[one.picks], one.why),
+            )
+        )
+    files = {}
+    for attribute in sorted(rows):
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows([COLUMNS, *rows[attribute]])
+        files[f"{attribute}.csv"] = buffer.getvalue()
+    return files
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
+    if missing:
+        raise BenchmarkError(f"{path}: no column {', '.join(map(repr, missing))}")
+    try:
+        for row in reader:
+            yield f"{path}:{reader.line_num}", {column: (row[column] or "").strip() for column in COLUMNS}
+    except csv.Error as error:
+        raise BenchmarkError(f"{path}:{reader.line_num}: not valid CSV: {error}") from None
+
+
+def _encounter(where: str, role: Role, row: Mapping[str, str]) -> Encounter:
+    groups = tuple(row[letter] for letter in _LETTERS if row[letter])
+    letters = _LETTERS[: len(groups)]
+    ones = tuple(row[f"{letter}_one"] for letter in letters)
+    options = tuple(item.strip() for item in row["options"].split(SEPARATOR.strip()))
+    if len(groups) < 2 or not all(ones):
+        raise BenchmarkError(f"{where}: an encounter has two or three groups, each with one of its members")
+    if len(options) != len(groups):
+        raise BenchmarkError(f"{where}: {len(options)} options for {len(groups)} groups; give each group one")
+    for column in ("disfavoured", "picks"):
+        if row[column] not in tuple(letters):
+            raise BenchmarkError(f"{where}: {column} {row[column]!r} should be one of {', '.join(letters)}")
+    if row["target"] not in tuple(Attribute):
+        raise BenchmarkError(f"{where}: target {row['target']!r} should be one of {', '.join(Attribute)}")
+    for column in ("yes_no", "why"):
+        slots = set(re.findall(r"\{[^}]*\}", row[column]))
+        known = {f"{{{letter}{one}}}" for letter in letters for one in ("", "_one")}
+        if not slots or slots - known:
+            raise BenchmarkError(f"{where}: {column} should name its groups by {{a}}, {{b_one}} and the like")
+    return Encounter(
+        role=role,
+        target=Attribute(row["target"]),
+        theme=row["theme"],
+        stereotype=row["stereotype"],
+        groups=groups,
+        ones=ones,
+        disfavoured=_LETTERS.index(row["disfavoured"]),
+        yes_no=row["yes_no"],
+        choice=row["choice"],
+        options=options,
+        picks=_LETTERS.index(row["picks"]),
+        why=row["why"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something to mend: in which encounter (a position; None for all of a role, or of the benchmark), and what."""
+
+    role: Role | None
+    position: int | None
+    text: str
+
+
+MOST_WORDS = {Kind.YES_NO: 34, Kind.CHOICE: 40, Kind.WHY: 24}
+"""Most words of a question, its groups filled in."""
+
+_PRONOUN = re.compile(r"\b(?:he|she|his|her|him|hers|himself|herself)\b")
+_OF_ONE_GENDER = re.compile(
+    r"\b(?:wom[ae]n|m[ae]n|wi(?:fe|ves)|husbands?|daughters?|sons?|mothers?|fathers?|girls?|boys?|brothers?|sisters?|"
+    r"aunts?|uncles?|nieces?|nephews?|waitress(?:es)?|brides?|grooms?|grand\w+)\b"
+)
+_PERCEPTION = re.compile(
+    r"\b(?:seen as|regarded as|perceived|thought of as|considered (?:to be|less|more)|stereotyp\w*|prejudic\w*|"
+    r"believed to)\b",
+    re.IGNORECASE,
+)
+_ASKS_WHOM = re.compile(r"\b(?:who|whom|whose|which)\b", re.IGNORECASE)
+_ASKS_WHY = re.compile(r"\b(?:why|how come|what makes)\b", re.IGNORECASE)
+_DETERMINER = re.compile(
+    r"\b(?:an?|the|one|each|every|this|that|these|those|some|any|many|most|all|few|two|your) \{[abc]_one\}",
+    re.IGNORECASE,
+)
+_WITH_ARTICLE = re.compile(r"(?:a (?![aeio])|an |someone |somebody |one )", re.IGNORECASE)
+_NOT_PLAIN = re.compile(r"[;—]|\bAs an? \w+,")
+_COMPARES = re.compile(r"\bthan (?:\w+ ){0,2}\{")
+_MOST_ALIKE = 0.5
+
+
+def check_encounters(encounters: Sequence[Encounter]) -> list[Remark]:
+    """Say what a checker can see to be wrong: form, length, repeats within a role, near repeats, frequent pairs.
+
+    What it cannot see (whether a question is valid, real and sharp) is for readers.
+    """
+    remarks = []
+    for position, one in enumerate(encounters):
+        remarks += [Remark(one.role, position, text) for text in _faults(one)]
+    by_role: dict[Role, list[Encounter]] = defaultdict(list)
+    for one in encounters:
+        by_role[one.role].append(one)
+    for role, its in by_role.items():
+        remarks += [Remark(role, None, text) for text in _faults_of_role(role, its)]
+    remarks += [Remark(encounters[i].role, i, text) for i, text in _near_repeats(encounters)]
+    remarks += [Remark(None, None, text) for text in _quotas(encounters)]
+    return remarks
+
+
+def _faults(one: Encounter) -> Iterator[str]:
+    """What is wrong with one encounter by itself."""
+    yield from _faults_of_groups(one)
+    for kind in Kind:
+        yield from (f"{kind}: {fault}" for fault in _faults_of_text(one, kind))
+
+
+def _faults_of_groups(one: Encounter) -> Iterator[str]:
+    if one.theme not in THEMES:
+        yield f"theme {one.theme!r} should be one of {', '.join(THEMES)}"
+    if len(one.stereotype.split()) > 10:
+        yield "the stereotype takes more than 10 words"
+    for group in one.groups:
+        if len(group.split()) > 4 or group.lower().startswith(("the ", "a ")):
+            yield f"group {group!r} should be a bare plural of at most four words"
+    for member in one.ones:
+        if not _WITH_ARTICLE.match(member):
+            yield f"{member!r} should begin with its article"
+    for option in one.options:
+        if not option.startswith("The ") or re.search("['’]", option):
+            yield f"option {option!r} should begin with The, without a possessive"
+
+
+def _faults_of_text(one: Encounter, kind: Kind) -> Iterator[str]:
+    template = one.template(kind)
+    texts = [one.text(kind, swapped=swapped) for swapped in (False, True)]
+    words = max(len(text.split()) for text in texts)
+    if words > MOST_WORDS[kind]:
+        yield f"{words} words, at most {MOST_WORDS[kind]}"
+    if not template.endswith("?") or _NOT_PLAIN.search(template):
+        yield "should be a plain question"
+    if _PERCEPTION.search(template):
+        yield "asks about a perception"
+    if kind is Kind.CHOICE:
+        if not _ASKS_WHOM.search(template.split(". ")[-1]) or _SLOT.search(template):
+            yield "should ask who or whom, and name no group"
+        return
+    if _PRONOUN.search(template) and not _OF_ONE_GENDER.search(_SLOT.sub("", template)):
+        yield "a pronoun of one gender does not survive the mirror"
+    if _DETERMINER.search(template):
+        yield "a word before a slot that brings its article"
+    if kind is Kind.WHY and not _ASKS_WHY.search(template):
+        yield "should ask why"
+
+
+def _faults_of_role(role: Role, its: Sequence[Encounter]) -> Iterator[str]:
+    """What is wrong with the encounters of one role taken together."""
+    if len(its) != PER_ROLE:
+        yield f"{len(its)} encounters, {PER_ROLE} wanted"
+    for kind in Kind:
+        for opening, times in Counter(_opening(one, kind) for one in its).items():
+            if times > 4:
+                yield f"{kind}: {times} begin with {opening!r}, at most 4"
+    if sum(bool(_COMPARES.search(text)) for one in its for text in (one.yes_no, one.why)) > 6:
+        yield "more than 6 yes/no and why questions compare with 'than'"
+    targets = Counter(one.target for one in its)
+    if len(targets) < 7 or max(targets.values()) > 4 or not 2 <= targets[role.attribute] <= 4:
+        yield f"targets {dict(targets)}: at least 7 different ones, none over 4 times, its own 2 to 4 times"
+    for name, values in (
+        ("groups", [one.pair for one in its]),
+        ("stereotype", [one.stereotype.casefold() for one in its]),
+    ):
+        for value, times in Counter(values).items():
+            if times > 1:
+                yield f"{name} {value!r} {times} times"
+
+
+def _opening(one: Encounter, kind: Kind) -> str:
+    return " ".join(re.sub(r"[^\w{}' ]", "", _SLOT.sub("{}", one.template(kind))).lower().split()[:3])
+
+
+def _near_repeats(encounters: Sequence[Encounter]) -> Iterator[tuple[int, str]]:
+    """Texts that share more than half of their runs of four words with an earlier text of their kind."""
+    for kind in Kind:
+        places: dict[str, list[int]] = defaultdict(list)
+        runs: list[set[str]] = []
+        for position, one in enumerate(encounters):
+            words = normalised(one.text(kind)).split()
+            own = {" ".join(words[i : i + 4]) for i in range(len(words) - 3)}
+            shared = Counter(other for run in own for other in places[run])
+            for other, number in shared.most_common(1):
+                if number > _MOST_ALIKE * len(own | runs[other]):
+                    yield position, f"{kind}: nearly repeats {encounters[other].text(kind)!r}"
+            runs.append(own)
+            for run in own:
+                places[run].append(position)
+
+
+def _quotas(encounters: Sequence[Encounter]) -> Iterator[str]:
+    """Groups and stereotypes that are too frequent over a whole benchmark; small sets are left alone."""
+    total = len(encounters)
+    if total < 50 * PER_ROLE:
+        return
+    for what, most, values in (
+        ("groups", 0.01, [one.pair for one in encounters]),
+        ("stereotype", 0.005, [one.stereotype.casefold() for one in encounters]),
+    ):
+        for value, times in Counter(values).items():
+            if times > most * total:
+                yield f"{what} {value!r} in {times} of {total} encounters, at most {most:.1%}"
+    for target, times in Counter(one.target for one in encounters).items():
+        if not 0.06 <= times / total <= 0.13:
+            yield f"target {target} in {times / total:.1%} of the encounters, 6 to 13 % wanted"
+
+
+def from_encounters(
+    roles: Sequence[Role], encounters: Sequence[Encounter], *, seed: int = 0, mirrors: bool = False
+) -> Benchmark:
+    """Ask every encounter as a yes/no, a choice and a why question; the same seed gives the same questions.
+
+    Roles without encounters are left out. The options of a choice stand in an order drawn by the seed, the abstaining
+    one last. Mirrors swap the first two groups, or in a choice the order of the options.
+
+    Raises
+    ------
+    BenchmarkError
+        When two questions of a role are the same.
+    """
+    questions = [
+        question
+        for one in encounters
+        for kind in Kind
+        for question in _questions(one, kind, seed=seed, mirrors=mirrors)
+    ]
+    check_questions(questions, lambda index: f"question {index + 1}")
+    used = {one.role for one in encounters}
+    kept = tuple(role for role in roles if role in used)
+    return Benchmark(
+        version=VERSION,
+        hash=content_hash(kept, questions),
+        path=None,
+        roles=kept,
+        questions=tuple(questions),
+        generator="encounters",
+        seed=seed,
+        command=f"biaslens generate --with encounters --seed {seed}{' --mirrors' * mirrors} --out benchmark",
+    )
+
+
+def _questions(one: Encounter, kind: Kind, *, seed: int, mirrors: bool) -> Iterator[Question]:
+    order = sorted(range(len(one.groups)), key=lambda position: hash_parts(seed, one.id, "order", position))
+
+    def question(*, swapped: bool) -> Question:
+        if kind is Kind.CHOICE:
+            shown = order[::-1] if swapped else order
+            options = (*(one.options[position] for position in shown), ABSTAIN)
+            groups = tuple(one.groups[position] for position in shown)
+        else:
+            options, groups = (), one.groups
+        return Question(
+            role=one.role,
+            kind=kind,
+            text=one.text(kind, swapped=swapped),
+            options=options,
+            target=one.target,
+            groups=groups,
+            encounter=one.id,
+            stereotype=one.stereotype,
+            theme=one.theme,
+            disfavoured=one.groups[one.disfavoured],
+        )
+
+    original = question(swapped=False)
+    yield original
+    if mirrors:
+        yield replace(question(swapped=True), mirror_of=original.id, mirror=Mirror.SWAPPED)
