@@ -1,21 +1,287 @@
-"""Tune one soft prompt on a frozen model."""
+"""Tune one soft prompt on a frozen model, interruptible at any moment."""
 
 from __future__ import annotations
 
+import io
+import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+from zipfile import BadZipFile
 
-from biaslens.errors import InputError
-from biaslens.probe.batches import Buckets, by_length
-from biaslens.probe.checkpoint import Checkpoint, TrialFolder
-from biaslens.probe.classify import of_labels
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from biaslens.errors import InputError, RunLockedError, StorageError
 from biaslens.probe.examples import Examples, Splits
-from biaslens.probe.history import Evaluation, History
-from biaslens.probe.options import TuneOptions
-from biaslens.probe.prompt import SoftPrompt, fresh_delta, prompt_vectors
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from biaslens.probe.backbone import Frozen
+
+VECTORS = 8
+NOISE = 0.1
+"""Standard deviation of a fresh delta, in units of that of the model's embeddings."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SoftPrompt:
+    """What was learned: vector i of the prompt is the embedding of the beginning-of-sequence token + delta[i].
+
+    `delta` has the shape (vectors, width), single precision.
+    """
+
+    delta: NDArray[np.float32]
+
+    def vectors(self, frozen: Frozen) -> Tensor:
+        """The vectors that stand in front of a text, shape (vectors, width)."""
+        import torch
+
+        return prompt_vectors(frozen, torch.from_numpy(self.delta.copy()).to(frozen.device))
+
+    def to_bytes(self) -> bytes:
+        """As an NPZ file with one array, ``delta``; the same bytes for the same numbers."""
+        buffer = io.BytesIO()
+        np.savez(buffer, delta=self.delta)
+        return buffer.getvalue()
+
+    @classmethod
+    def read(cls, path: Path) -> SoftPrompt:
+        """Read a file that `to_bytes` filled.
+
+        Raises
+        ------
+        InputError
+            When there is none.
+        """
+        try:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+                return cls(file["delta"])
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f"{path}: not a soft prompt ({' '.join(str(error).split())})") from None
+
+
+def prompt_vectors(frozen: Frozen, delta: Tensor) -> Tensor:
+    """The vectors of a delta, in its precision; gradients reach the delta."""
+    import torch
+
+    start = frozen.embed(torch.tensor([frozen.bos], device=frozen.device)).to(delta.dtype)
+    return start + delta
+
+
+def fresh_delta(frozen: Frozen, *, seed: int, vectors: int = VECTORS, noise: float = NOISE) -> Tensor:
+    """Small normal noise, from a generator of its own: equal vectors would stay equal, and all seeds alike.
+
+    Its standard deviation is `noise` times that of the entries of the model's embedding matrix, so that it is small
+    for every model.
+    """
+    import torch
+
+    table = frozen.network.get_input_embeddings().weight
+    scale = noise * float(table.detach().float().std())
+    generator = torch.Generator(device="cpu").manual_seed(seed)
+    return (torch.randn(vectors, table.shape[1], generator=generator) * scale).to(frozen.device)
+
+
+POOL = 50
+"""Batches whose texts are sorted by length together: enough to waste little padding, few enough to stay mixed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Training batches without end: epoch after epoch, each in an order of its own.
+
+    An epoch shuffles all texts, cuts them into pools of 50 batches, sorts each pool by length, cuts it into batches
+    and shuffles these. A batch depends on the seed and its number alone, so a resumed run needs no other state.
+
+    Parameters
+    ----------
+    lengths
+        Tokens of each text.
+    size
+        Texts of a batch; the last one of an epoch may hold fewer.
+    seed
+        Of the shuffling.
+    """
+
+    lengths: Sequence[int]
+    size: int
+    seed: int
+
+    @property
+    def per_epoch(self) -> int:
+        """Batches of an epoch."""
+        return -(-len(self.lengths) // self.size)
+
+    def epoch(self, number: int) -> list[list[int]]:
+        """Places of the texts of each batch of an epoch."""
+        generator = np.random.default_rng([self.seed, number])
+        order = generator.permutation(len(self.lengths)).tolist()
+        batches: list[list[int]] = []
+        for start in range(0, len(order), POOL * self.size):
+            pool = sorted(order[start : start + POOL * self.size], key=lambda place: self.lengths[place])
+            batches += [pool[at : at + self.size] for at in range(0, len(pool), self.size)]
+        return [batches[place] for place in generator.permutation(len(batches)).tolist()]
+
+
+def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
+    """Places of all texts, each once, in batches of about one length."""
+    order = sorted(range(len(lengths)), key=lambda place: lengths[place])
+    return [order[at : at + size] for at in range(0, len(order), size)]
+
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from biaslens.probe.backbone import Frozen
+
+BATCH = 64
+
+
+def classify(frozen: Frozen, prompt: SoftPrompt, texts: Sequence[str], batch: int = BATCH) -> NDArray[np.float64]:
+    """Probabilities of the three labels after each text.
+
+    Parameters
+    ----------
+    frozen
+        The model that the prompt was tuned for.
+    prompt
+        A tuned prompt.
+    texts
+        At least one token each; what is too long for the model is cut off at its end.
+    batch
+        Texts computed together; changes nothing but rounding errors.
+
+    Returns
+    -------
+    NDArray
+        Shape (texts, 3), columns negative, neutral, positive: the model's probabilities of the three label tokens,
+        made to add up to 1. The label of a text is the column of the largest; `argmax` takes the first of equal ones.
+
+    Raises
+    ------
+    InputError
+        When a text gives no token.
+    """
+    import torch
+
+    tokens = frozen.encode(texts, len(prompt.delta))
+    found = np.empty((len(tokens), 3))
+    with torch.inference_mode():
+        vectors = prompt.vectors(frozen)
+        for places in by_length([len(ids) for ids in tokens], batch):
+            logits = frozen.last_logits(vectors, [tokens[place] for place in places])
+            found[places] = torch.softmax(of_labels(frozen, logits).double(), dim=1).cpu().numpy()
+    return found
+
+
+def of_labels(frozen: Frozen, logits: Tensor) -> Tensor:
+    """Columns of the three label tokens, of logits over the vocabulary."""
+    return logits[:, list(frozen.words.ids)]
+
+
+Objective = Literal["vocabulary", "labels"]
+RATES = (0.01, 0.001, 0.0001)
+"""Learning rates that are tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneOptions:
+    """Everything about tuning a prompt but its seed and learning rate.
+
+    Parameters
+    ----------
+    vectors, noise
+        Length of the prompt; how it starts, see `biaslens.probe.tuning.fresh_delta`.
+    batch
+        Texts of a step.
+    objective
+        Log-likelihood of the label token over the whole "vocabulary", as in the paper, or over the three "labels".
+    weight_decay
+        Of AdamW; it draws the prompt back to copies of the first token's embedding.
+    max_steps
+        Most steps. The paper states none.
+    evaluate_every
+        Steps between evaluations on the validation texts. The paper states none.
+    patient_steps, window
+        Early stopping, at an evaluation after at least so many steps whose loss exceeds the largest of so many
+        evaluations before it.
+    """
+
+    vectors: int = VECTORS
+    noise: float = NOISE
+    batch: int = 32
+    objective: Objective = "vocabulary"
+    weight_decay: float = 0.01
+    max_steps: int = 10_000
+    evaluate_every: int = 250
+    patient_steps: int = 2_500
+    window: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A prompt on the validation texts after some steps.
+
+    `train_loss` is the mean over the steps since the evaluation before, None before the first step; `accuracy` is the
+    share of texts whose most probable of the three labels is the true one.
+    """
+
+    step: int
+    train_loss: float | None
+    loss: float
+    accuracy: float
+
+    @property
+    def rank(self) -> tuple[bool, float, float]:
+        """Larger is better: a prompt that was tuned at all, its accuracy, and among equal ones the lower loss."""
+        return self.step > 0, self.accuracy, -self.loss
+
+
+@dataclass(slots=True)
+class History:
+    """Evaluations in their order.
+
+    `should_stop` is the paper's rule: after `patient_steps` steps, the loss of the latest exceeds the largest of the
+    `window` evaluations before it.
+
+    >>> history = History(patient_steps=0, window=2)
+    >>> [history.add(Evaluation(step, None, loss, 0.5)) for step, loss in enumerate([3.0, 2.0, 2.5])]
+    [True, True, False]
+    >>> history.should_stop
+    False
+    >>> history.add(Evaluation(3, None, 2.6, 0.5)), history.should_stop
+    (False, True)
+    """
+
+    patient_steps: int
+    window: int
+    evaluations: list[Evaluation] = field(default_factory=list)
+    best: Evaluation | None = None
+
+    def add(self, evaluation: Evaluation) -> bool:
+        """Take the next evaluation; say whether it is the best so far."""
+        self.evaluations.append(evaluation)
+        if self.best is not None and evaluation.rank <= self.best.rank:
+            return False
+        self.best = evaluation
+        return True
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the latest evaluation ends the tuning."""
+        if len(self.evaluations) <= self.window or self.evaluations[-1].step < self.patient_steps:
+            return False
+        before = self.evaluations[-1 - self.window : -1]
+        return self.evaluations[-1].loss > max(each.loss for each in before)
+
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -269,3 +535,185 @@ class _Encoded:
     def __init__(self, frozen: Frozen, examples: Examples, vectors: int) -> None:
         self.tokens = frozen.encode(examples.texts, vectors)
         self.labels = examples.labels
+
+
+if TYPE_CHECKING:
+    from biaslens.probe.tuning import Tuned
+
+SECONDS = 30.0
+"""Between checkpoints that fall between evaluations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Everything that the next step depends on; the order of the batches follows from the seed and the step."""
+
+    step: int
+    delta: NDArray[np.float32]
+    mean: NDArray[np.float32]
+    square: NDArray[np.float32]
+    best: NDArray[np.float32]
+    losses: tuple[float, ...]
+    evaluations: tuple[Evaluation, ...]
+
+
+class TrialFolder:
+    """Folder of one seed and learning rate: checkpoint.npz, then prompt.npz, metrics.jsonl and result.json."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._saved = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether the latest checkpoint is old."""
+        return time.monotonic() - self._saved > SECONDS
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint, and the metrics so far."""
+        buffer = io.BytesIO()
+        np.savez(
+            buffer,
+            **{name: getattr(checkpoint, name) for name in ("delta", "mean", "square", "best")},
+            state=json.dumps(
+                {
+                    "step": checkpoint.step,
+                    "losses": checkpoint.losses,
+                    "evaluations": [asdict(each) for each in checkpoint.evaluations],
+                }
+            ),
+        )
+        write_whole(self.path / "checkpoint.npz", buffer.getvalue())
+        write_whole(self.path / "metrics.jsonl", metrics(checkpoint.evaluations))
+        self._saved = time.monotonic()
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The latest checkpoint, or None.
+
+        Raises
+        ------
+        StorageError
+            When there is one that cannot be read.
+        """
+        path = self.path / "checkpoint.npz"
+        if not path.exists():
+            return None
+        try:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
+                state = json.loads(str(file["state"]))
+                evaluations = tuple(Evaluation(**each) for each in state["evaluations"])
+                arrays = {name: file[name] for name in ("delta", "mean", "square", "best")}
+                return Checkpoint(step=state["step"], losses=tuple(state["losses"]), evaluations=evaluations, **arrays)
+        except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
+            raise StorageError(f"{path}: damaged ({error}); delete it, and its trial begins anew") from error
+
+    def finish(self, tuned: Tuned) -> None:
+        """Keep the result; result.json is written last and says that all is there."""
+        write_whole(self.path / "prompt.npz", tuned.prompt.to_bytes())
+        write_whole(self.path / "metrics.jsonl", metrics(tuned.evaluations))
+        write_whole(self.path / "result.json", as_json(result_of(tuned)))
+        (self.path / "checkpoint.npz").unlink(missing_ok=True)
+
+    def finished(self) -> tuple[Any, ...] | None:
+        """Fields of the `Tuned` that lies here, or None where it is not finished."""
+        result = read_result(self.path)
+        if result is None:
+            return None
+        lines = (self.path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        evaluations = tuple(_evaluation(json.loads(line)) for line in lines)
+        best = next(each for each in evaluations if each.step == result["step"])
+        prompt = SoftPrompt.read(self.path / "prompt.npz")
+        return prompt, result["seed"], result["learning_rate"], best, result["steps"], result["stopped"], evaluations
+
+
+def result_of(tuned: Tuned) -> dict[str, object]:
+    """What result.json says of a tuned prompt: nothing that differs between runs, such as times."""
+    return {
+        "seed": tuned.seed,
+        "learning_rate": tuned.learning_rate,
+        "accuracy": tuned.best.accuracy,
+        "loss": tuned.best.loss,
+        "step": tuned.best.step,
+        "steps": tuned.steps,
+        "stopped": tuned.stopped,
+        "finished": True,
+    }
+
+
+def read_result(folder: Path) -> dict[str, Any] | None:
+    """What result.json in a folder says, or None where there is none."""
+    path = folder / "result.json"
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{path}: cannot be read ({error}); delete it, and it is made again") from error
+    return found
+
+
+def metrics(evaluations: tuple[Evaluation, ...]) -> bytes:
+    """Lines of JSON, one an evaluation: step, train_loss, evaluation_loss, accuracy."""
+    rows = (
+        {"step": e.step, "train_loss": e.train_loss, "evaluation_loss": e.loss, "accuracy": e.accuracy}
+        for e in evaluations
+    )
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def _evaluation(row: dict[str, Any]) -> Evaluation:
+    return Evaluation(row["step"], row["train_loss"], row["evaluation_loss"], row["accuracy"])
+
+
+def as_json(values: object) -> bytes:
+    """As a file for people and programs."""
+    return (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put a file in place whole, on disk, or leave what was there.
+
+    Raises
+    ------
+    StorageError
+        When it cannot be written, such as on a full disk.
+    """
+    fresh = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise StorageError(
+            f"{path}: {error.strerror or error}; free some space or allow writing there, and start again: everything "
+            "already stored is kept"
+        ) from error
+
+
+@contextmanager
+def sole(folder: Path) -> Iterator[None]:
+    """Hold a run folder for one process.
+
+    Raises
+    ------
+    RunLockedError
+        When another process has it.
+    StorageError
+        When it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / ".lock")
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunLockedError(f"{folder}: another process is tuning there; wait for it, or give another --out") from None
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be written: {error.strerror or error}; give another --out") from error
+    try:
+        yield
+    finally:
+        lock.release()

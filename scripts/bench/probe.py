@@ -26,13 +26,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from biaslens.probe.backbone import Frozen
-from biaslens.probe.examples import Examples, Splits
-from biaslens.probe.frozen import freeze
-from biaslens.probe.labels import NAMES
-from biaslens.probe.options import TuneOptions
-from biaslens.probe.prompt import fresh_delta, prompt_vectors
-from biaslens.probe.tuning import tune
+from biaslens.probe.backbone import Frozen, freeze
+from biaslens.probe.examples import NAMES, Examples, Splits
+from biaslens.probe.tuning import TuneOptions, fresh_delta, prompt_vectors, tune
 
 TEXTS, TOKENS, VECTORS, RATE = 32, 48, 8, 0.001
 PEFT = ("peft", "peft, last logits", "peft, last token")

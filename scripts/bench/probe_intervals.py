@@ -11,9 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from biaslens.probe.intervals import KINDS, prompt_interval
-from biaslens.probe.resampled import bootstrap
-from biaslens.probe.simulated import World
+from biaslens.probe.intervals import KINDS, World, bootstrap, prompt_interval
 
 WORLDS = {
     "groups of 5, 3, 6 terms, 5 prompts": World(),

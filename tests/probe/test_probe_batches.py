@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens.probe.batches import Buckets, by_length
+from biaslens.probe.tuning import Buckets, by_length
 
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=300)
 

@@ -12,8 +12,8 @@ import transformers  # noqa: E402
 from tiny_models import ARCHITECTURES, frozen, network, tokenizer  # noqa: E402
 
 from biaslens.errors import InputError  # noqa: E402
-from biaslens.probe.frozen import freeze, load_frozen  # noqa: E402
-from biaslens.probe.prompt import fresh_delta, prompt_vectors  # noqa: E402
+from biaslens.probe.backbone import freeze, load_frozen  # noqa: E402
+from biaslens.probe.tuning import fresh_delta, prompt_vectors  # noqa: E402
 
 TEXTS = ["it is a good text", "bad", "this is the end , and another one is here . it was so"]
 
@@ -139,7 +139,7 @@ def test_texts_are_cut_to_the_positions_of_the_model_and_never_empty() -> None:
 
 
 def test_without_torch_it_says_what_to_install(monkeypatch) -> None:
-    monkeypatch.setattr("biaslens.probe.extra.find_spec", lambda name: None if name == "torch" else "there")
+    monkeypatch.setattr("biaslens.probe.backbone.find_spec", lambda name: None if name == "torch" else "there")
     with pytest.raises(
         InputError, match=r"the probe needs torch, which is not installed; pip install 'biaslens\[probe\]'"
     ):

@@ -12,10 +12,19 @@ from probe_predictions import by_hand, drawn
 from sklearn.metrics import confusion_matrix
 
 from biaslens.errors import InputError
-from biaslens.probe.counts import PAPER_GROUPS, confusion, counts, false_positives
-from biaslens.probe.gaps import NEGATIVE_FPR, POSITIVE_FPR, gaps, gaps_to_mean, rates
-from biaslens.probe.labels import Sentiment
-from biaslens.probe.netcount import net_count
+from biaslens.probe.examples import Sentiment
+from biaslens.probe.families import net_count
+from biaslens.probe.gaps import (
+    NEGATIVE_FPR,
+    PAPER_GROUPS,
+    POSITIVE_FPR,
+    confusion,
+    counts,
+    false_positives,
+    gaps,
+    gaps_to_mean,
+    rates,
+)
 
 LABELS = st.lists(st.tuples(st.sampled_from([0, 1, 2]), st.sampled_from([0, 1, 2])), min_size=1, max_size=40)
 

@@ -13,12 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from probe_predictions import by_hand, drawn
 
-from biaslens.probe.counts import counts
-from biaslens.probe.gaps import NEGATIVE_FPR, POSITIVE_FPR, gaps
-from biaslens.probe.intervals import COVERS, KINDS, covers, direction, intervals, prompt_interval, tensor_of
-from biaslens.probe.permutation import exchange_terms, term_permutation
-from biaslens.probe.resampled import Tensor, bootstrap, weights
-from biaslens.probe.simulated import World
+from biaslens.probe.gaps import NEGATIVE_FPR, POSITIVE_FPR, counts, gaps
+from biaslens.probe.intervals import (
+    COVERS,
+    KINDS,
+    Tensor,
+    World,
+    bootstrap,
+    covers,
+    direction,
+    exchange_terms,
+    intervals,
+    prompt_interval,
+    tensor_of,
+    term_permutation,
+    weights,
+)
 from biaslens.stats import holm
 
 

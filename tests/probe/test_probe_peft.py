@@ -9,7 +9,7 @@ peft = pytest.importorskip("peft", reason="peft is not installed; pip install --
 
 from tiny_models import frozen  # noqa: E402
 
-from biaslens.probe.prompt import fresh_delta, prompt_vectors  # noqa: E402
+from biaslens.probe.tuning import fresh_delta, prompt_vectors  # noqa: E402
 
 
 @pytest.mark.filterwarnings("ignore")

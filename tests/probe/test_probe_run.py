@@ -22,13 +22,9 @@ from tiny_models import examples, network, tokenizer  # noqa: E402
 
 from biaslens.cli import app  # noqa: E402
 from biaslens.errors import InputError, RunLockedError, RunMismatchError  # noqa: E402
-from biaslens.probe.checkpoint import sole  # noqa: E402
-from biaslens.probe.classify import classify  # noqa: E402
-from biaslens.probe.options import TuneOptions  # noqa: E402
 from biaslens.probe.predictions import read_predictions  # noqa: E402
-from biaslens.probe.prompt import SoftPrompt  # noqa: E402
-from biaslens.probe.run import ProbeSpec, predict, tune_prompts  # noqa: E402
-from biaslens.probe.sweep import DataChoice, ModelChoice, run_trials  # noqa: E402
+from biaslens.probe.run import DataChoice, ModelChoice, ProbeSpec, predict, run_trials, tune_prompts  # noqa: E402
+from biaslens.probe.tuning import SoftPrompt, TuneOptions, classify, sole  # noqa: E402
 
 SEEDS, RATES = (1001, 1002), (0.01, 0.001)
 
@@ -176,7 +172,7 @@ def test_wrong_usage(option, message) -> None:
 
 
 def test_without_ray_it_says_what_to_install(given, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("biaslens.probe.extra.find_spec", lambda name: None)
+    monkeypatch.setattr("biaslens.probe.backbone.find_spec", lambda name: None)
     with pytest.raises(InputError, match="the probe needs ray, which is not installed; pip install ray"):
         run_trials(spec_of(given, tmp_path).trials(), on="ray")
 

@@ -16,12 +16,10 @@ pytest.importorskip("transformers")
 
 from biaslens.cli import app  # noqa: E402
 from biaslens.probe import selftest as module  # noqa: E402
-from biaslens.probe.frozen import load_frozen  # noqa: E402
-from biaslens.probe.selftest import SelfTest, selftest  # noqa: E402
-from biaslens.probe.selftest_checks import FalseAlarms, judge  # noqa: E402
+from biaslens.probe.backbone import load_frozen  # noqa: E402
+from biaslens.probe.selftest import FalseAlarms, SelfTest, judge, selftest  # noqa: E402  # noqa: E402
 from biaslens.probe.sentences import COLUMNS  # noqa: E402
-from biaslens.probe.toy import PLANTED, make_language  # noqa: E402
-from biaslens.probe.toy_model import ToySize, train_toy  # noqa: E402
+from biaslens.probe.toy import PLANTED, ToySize, make_language, train_toy  # noqa: E402  # noqa: E402
 
 
 @pytest.fixture(scope="module")

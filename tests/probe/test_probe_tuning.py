@@ -15,14 +15,21 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from tiny_models import examples, frozen, splits  # noqa: E402
 
 from biaslens.errors import InputError, RunLockedError, StorageError  # noqa: E402
-from biaslens.probe import checkpoint as checkpoints  # noqa: E402
-from biaslens.probe.checkpoint import TrialFolder, read_result, sole  # noqa: E402
-from biaslens.probe.classify import classify  # noqa: E402
+from biaslens.probe import tuning  # noqa: E402
 from biaslens.probe.examples import Splits  # noqa: E402
-from biaslens.probe.history import Evaluation, History  # noqa: E402
-from biaslens.probe.options import TuneOptions  # noqa: E402
-from biaslens.probe.prompt import SoftPrompt, fresh_delta  # noqa: E402
-from biaslens.probe.tuning import Unwatched, tune  # noqa: E402
+from biaslens.probe.tuning import (  # noqa: E402
+    Evaluation,
+    History,
+    SoftPrompt,
+    TrialFolder,
+    TuneOptions,
+    Unwatched,
+    classify,
+    fresh_delta,
+    read_result,
+    sole,
+    tune,
+)
 
 SHORT = TuneOptions(batch=16, max_steps=60, evaluate_every=20)
 
@@ -149,7 +156,7 @@ def test_a_loss_that_is_not_finite_stops_and_the_best_is_kept(tmp_path) -> None:
 
 
 def test_an_interrupted_trial_goes_on_to_the_same_bytes(model, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)  # between evaluations, too
+    monkeypatch.setattr(tuning, "SECONDS", 0.0)  # between evaluations, too
     whole = tune(model, splits(), seed=7, learning_rate=0.01, options=SHORT, folder=tmp_path / "whole")
     for step in (30, 40, 50):
         with pytest.raises(KeyboardInterrupt):
@@ -183,7 +190,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(model, tmp_path, monkeypatch)
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints.os, "fsync", full)
+        patch.setattr(tuning.os, "fsync", full)
         with pytest.raises(StorageError, match=r"No space left on device; free some space .* is kept") as error:
             tune(model, splits(), seed=7, learning_rate=0.01, options=SHORT, folder=tmp_path / "full")
     assert "\n" not in str(error.value)

@@ -9,9 +9,8 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from biaslens.probe.backbone import Frozen
+from biaslens.probe.backbone import Frozen, freeze
 from biaslens.probe.examples import Examples, Splits
-from biaslens.probe.frozen import freeze
 
 torch.set_num_threads(1)  # two threads on a busy machine wait for each other
 

@@ -12,11 +12,10 @@ import click
 from tqdm import tqdm
 
 from biaslens.cli.options import json_option
-from biaslens.probe.history import Evaluation
+from biaslens.probe.tuning import Evaluation
 
 if TYPE_CHECKING:
-    from biaslens.probe.selftest import SelfTest
-    from biaslens.probe.selftest_checks import Measured
+    from biaslens.probe.selftest import Measured, SelfTest
 
 FAILED = 1
 

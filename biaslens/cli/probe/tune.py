@@ -12,12 +12,9 @@ from tqdm import tqdm
 
 from biaslens.cli.options import PATH, json_option
 from biaslens.cli.probe.gaps import attribute_list
-from biaslens.probe.history import Evaluation
-from biaslens.probe.labels import NAMES
-from biaslens.probe.options import RATES, TuneOptions
-from biaslens.probe.run import BEST, ProbeRun, ProbeSpec, predict, tune_prompts
-from biaslens.probe.sweep import DataChoice, ModelChoice, Trial, read
-from biaslens.probe.tuning import Tuned, Watcher
+from biaslens.probe.examples import NAMES
+from biaslens.probe.run import BEST, DataChoice, ModelChoice, ProbeRun, ProbeSpec, Trial, predict, read, tune_prompts
+from biaslens.probe.tuning import RATES, Evaluation, Tuned, TuneOptions, Watcher
 
 INTERRUPTED = 130
 _DEFAULT = TuneOptions()

@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from biaslens.probe.counts import Groups, counts
-from biaslens.probe.families import compare_groups
-from biaslens.probe.gaps import Reference, gaps, metric
-from biaslens.probe.intervals import COVERS, KINDS, Kind, covers, intervals
-from biaslens.probe.netcount import net_count
-from biaslens.probe.permutation import COVERS as PERMUTATION_COVERS
-from biaslens.probe.permutation import term_permutation
+from biaslens.probe.families import compare_groups, net_count
+from biaslens.probe.gaps import Groups, Reference, counts, gaps, metric
+from biaslens.probe.intervals import COVERS, KINDS, Kind, covers, intervals, term_permutation
+from biaslens.probe.intervals import COVERS as PERMUTATION_COVERS
 from biaslens.report.figures.style import save
 from biaslens.report.files import replacing
 from biaslens.report.frames import write_csv
