@@ -66,7 +66,7 @@ for _command in (
 def main() -> None:
     """Run the command line; an error of biaslens becomes one line on stderr and exit code 1."""
     try:
-        app()
+        app(prog_name="biaslens")
     except BiasLensError as error:
         click.echo(f"biaslens: {error}", err=True)
         sys.exit(1)
