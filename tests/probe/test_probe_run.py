@@ -28,6 +28,8 @@ from biaslens.probe.prompt import SoftPrompt  # noqa: E402
 from biaslens.probe.run import ProbeSpec, predict, tune_prompts  # noqa: E402
 from biaslens.probe.sweep import DataChoice, ModelChoice, run_trials  # noqa: E402
 
+pytestmark = pytest.mark.torch
+
 SEEDS, RATES = (1001, 1002), (0.01, 0.001)
 
 

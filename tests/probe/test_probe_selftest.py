@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 from command import biaslens
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from biaslens.probe import selftest as module  # noqa: E402
 from biaslens.probe.frozen import load_frozen  # noqa: E402
@@ -21,6 +20,8 @@ from biaslens.probe.selftest_checks import FalseAlarms, judge  # noqa: E402
 from biaslens.probe.sentences import COLUMNS  # noqa: E402
 from biaslens.probe.toy import PLANTED, make_language  # noqa: E402
 from biaslens.probe.toy_model import ToySize, train_toy  # noqa: E402
+
+pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(scope="module")

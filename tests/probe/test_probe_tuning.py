@@ -24,6 +24,8 @@ from biaslens.probe.options import TuneOptions  # noqa: E402
 from biaslens.probe.prompt import SoftPrompt, fresh_delta  # noqa: E402
 from biaslens.probe.tuning import Unwatched, tune  # noqa: E402
 
+pytestmark = pytest.mark.torch
+
 SHORT = TuneOptions(batch=16, max_steps=60, evaluate_every=20)
 
 
