@@ -15,43 +15,50 @@ An evaluation in a few lines:
     print_table(summarise(spec.run))
 """
 
-from biaslens.analysis import (
-    Comparison,
-    Run,
-    Summary,
-    ablation,
-    compare,
-    consistency,
-    rates,
-    read_run,
-    summarise,
-)
-from biaslens.benchmark import Benchmark, expand, load_bank, read, select, shipped, write
-from biaslens.benchmark.llm import Generation, GenerationSpec, generate, generate_async
-from biaslens.engine import Pace, RetryPolicy
-from biaslens.errors import BiasLensError
-from biaslens.evaluation import (
-    Evaluation,
-    Judged,
-    Observer,
-    Panel,
-    Slice,
-    Spec,
-    decide,
-    default_run,
-    evaluate,
-    evaluate_async,
-    judge,
-    judge_async,
-)
-from biaslens.evaluation.estimate import Load, estimate
-from biaslens.evaluation.study import Task, read_study
-from biaslens.models import ChatModel, Completion, Message, Params, open_model
-from biaslens.report import export, leaderboard, print_table
-from biaslens.schema import Attribute, Condition, Kind, Outcome, Question, Role, Verdict, Vote
-from biaslens.settings import Settings, load_settings
-from biaslens.stats import Rate, clustered_rate
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from biaslens.version import __version__
+
+if TYPE_CHECKING:
+    # From the modules where a function is named as its module: mypy takes the package's for the module.
+    from biaslens.analysis import (
+        Comparison,
+        Run,
+        Summary,
+        compare,
+        read_run,
+        summarise,
+    )
+    from biaslens.analysis.ablation import ablation
+    from biaslens.analysis.consistency import consistency
+    from biaslens.analysis.rates import rates
+    from biaslens.benchmark import Benchmark, expand, load_bank, read, select, shipped, write
+    from biaslens.benchmark.llm import Generation, GenerationSpec, generate, generate_async
+    from biaslens.engine import Pace, RetryPolicy
+    from biaslens.errors import BiasLensError
+    from biaslens.evaluation import (
+        Evaluation,
+        Judged,
+        Observer,
+        Panel,
+        Slice,
+        Spec,
+        default_run,
+        evaluate,
+        evaluate_async,
+    )
+    from biaslens.evaluation.decide import decide
+    from biaslens.evaluation.estimate import Load, estimate
+    from biaslens.evaluation.judge import judge, judge_async
+    from biaslens.evaluation.study import Task, read_study
+    from biaslens.models import ChatModel, Completion, Message, Params, open_model
+    from biaslens.report import print_table
+    from biaslens.report.export import export
+    from biaslens.report.leaderboard import leaderboard
+    from biaslens.schema import Attribute, Condition, Kind, Outcome, Question, Role, Verdict, Vote
+    from biaslens.settings import Settings, load_settings
+    from biaslens.stats import Rate, clustered_rate
 
 __all__ = [
     "Attribute",
@@ -115,3 +122,34 @@ __all__ = [
     "summarise",
     "write",
 ]
+
+# Each is imported when it is first used: the command line starts without the libraries that most commands do not need.
+_HOMES = {
+    "analysis": "Comparison Run Summary ablation compare consistency rates read_run summarise",
+    "benchmark": "Benchmark expand load_bank read select shipped write",
+    "benchmark.llm": "Generation GenerationSpec generate generate_async",
+    "engine": "Pace RetryPolicy",
+    "errors": "BiasLensError",
+    "evaluation": "Evaluation Judged Observer Panel Slice Spec decide default_run",
+    "evaluation.judge": "judge judge_async",
+    "evaluation.run": "evaluate evaluate_async",
+    "evaluation.estimate": "Load estimate",
+    "evaluation.study": "Task read_study",
+    "models": "ChatModel Completion Message Params open_model",
+    "report": "export leaderboard print_table",
+    "schema": "Attribute Condition Kind Outcome Question Role Verdict Vote",
+    "settings": "Settings load_settings",
+    "stats": "Rate clustered_rate",
+}
+
+if not TYPE_CHECKING:  # a type checker is to go by the imports above, and to refuse other names
+
+    def __getattr__(name: str) -> object:
+        for module, names in _HOMES.items():
+            if name in names.split():
+                globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .venv in the checkout and installs the package into it; "dev" adds what the tests need.
+# Makes .venv in the checkout, or BIASLENS_VENV, and installs the package into it; "dev" adds what the tests need.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,8 +8,9 @@ python=${PYTHON:-python3}
     echo "biaslens needs Python 3.11 or later; set PYTHON to one" >&2
     exit 1
 }
-[ -x .venv/bin/python ] || "$python" -m venv .venv
-pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
+venv=${BIASLENS_VENV:-.venv}
+[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+pip() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
 pip install -c constraints.txt pip
 if [ "${1:-}" = dev ]; then
     pip install -c constraints.txt --group dev -e .

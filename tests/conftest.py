@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from browser import CHROMIUM
 from hypothesis import settings
 from run_files import ASKED, write_run
 
 # No test is timed: a slow machine is no failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+_MISSING = {
+    "torch": None if find_spec("torch") and find_spec("transformers") else "torch and transformers are not installed",
+    "browser": None if CHROMIUM else "no Chromium on this machine; install the package chromium",
+}
+"""Why tests with a mark are skipped, by the mark; `.ci/run` installs what is missing and then runs them."""
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Helpers are imported by tests and hold no doctests; some of them import what may be missing."""
+    is_helper = collection_path.suffix == ".py" and not collection_path.name.startswith(("test_", "conftest"))
+    return True if is_helper else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark, reason in _MISSING.items():
+        if reason is not None and item.get_closest_marker(mark) is not None:
+            pytest.skip(reason)
 
 
 @pytest.fixture(autouse=True)

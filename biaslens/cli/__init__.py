@@ -6,27 +6,74 @@ import sys
 
 import click
 
-from biaslens.cli.agreement import agreement_command
-from biaslens.cli.analyze import analyze_command, compare_command
-from biaslens.cli.annotate import annotate_command
-from biaslens.cli.assess import assess_command
-from biaslens.cli.check import check_command
-from biaslens.cli.counterfactual import counterfactual_command
-from biaslens.cli.evaluate import evaluate_command, plan_command
-from biaslens.cli.generate import generate_command
-from biaslens.cli.import_ import import_command
-from biaslens.cli.judge import judge_command, upgrade_command
-from biaslens.cli.models import fetch_command, models_command
-from biaslens.cli.page import page_command, publish_command
-from biaslens.cli.probe import probe_group
-from biaslens.cli.report import export_command, leaderboard_command, report_command
-from biaslens.cli.reproduce import reproduce_command
-from biaslens.cli.sample import sample_command
+from biaslens.cli.lazy import Lazy, LazyGroup
 from biaslens.errors import BiasLensError
 from biaslens.version import __version__
 
+SECTIONS = {
+    "Evaluate": {
+        "models": Lazy(
+            "biaslens.cli.models:models_command", "List providers, models with prices, and which keys are set"
+        ),
+        "fetch": Lazy(
+            "biaslens.cli.models:fetch_command", "Fetch the embedded model's weights (98 MB), and check them"
+        ),
+        "plan": Lazy("biaslens.cli.evaluate:plan_command", "Show what an evaluation would take; nothing is asked"),
+        "evaluate": Lazy("biaslens.cli.evaluate:evaluate_command", "Evaluate a model, or go on with an evaluation"),
+        "upgrade": Lazy("biaslens.cli.judge:upgrade_command", "Bring a run file of an older version up to date"),
+    },
+    "Judge": {
+        "judge": Lazy("biaslens.cli.judge:judge_command", "Judge the why answers of a run"),
+        "sample": Lazy("biaslens.cli.sample:sample_command", "Draw a stratified sample of a run's answers to label"),
+        "annotate": Lazy(
+            "biaslens.cli.annotate:annotate_command", "Label the answers of a sample, one person at a time"
+        ),
+        "agreement": Lazy(
+            "biaslens.cli.agreement:agreement_command", "Compare people with each other, and every oracle with them"
+        ),
+    },
+    "Analyse and publish": {
+        "report": Lazy("biaslens.cli.report:report_command", "Show a run: rates by attribute and kind, and coverage"),
+        "analyze": Lazy(
+            "biaslens.cli.analyze:analyze_command", "Analyse runs: role ablation, consistency, position, triggers"
+        ),
+        "compare": Lazy(
+            "biaslens.cli.analyze:compare_command", "Compare models on the questions that all of them answered"
+        ),
+        "leaderboard": Lazy(
+            "biaslens.cli.report:leaderboard_command", "Write leaderboard.csv, also by attribute and kind"
+        ),
+        "export": Lazy("biaslens.cli.report:export_command", "Write every response of a run, and the judges' votes"),
+        "page": Lazy("biaslens.cli.page:page_command", "Write a static page: a leaderboard, and each model's results"),
+        "publish": Lazy("biaslens.cli.page:publish_command", "Write leaderboard, analyses, tables, figures and page"),
+        "import": Lazy("biaslens.cli.import_:import_command", "Import answers that others have collected"),
+        "reproduce": Lazy("biaslens.cli.reproduce:reproduce_command", "Work the published study's tables out again"),
+    },
+    "Benchmark": {
+        "generate": Lazy(
+            "biaslens.cli.generate:generate_command", "Make a benchmark: roles, and questions of each kind"
+        ),
+        "check": Lazy("biaslens.cli.check:check_command", "Say what is wrong with a benchmark, and how good it is"),
+    },
+    "Use case": {
+        "assess": Lazy(
+            "biaslens.cli.assess:assess_command", "Assess your own use of a model with the metrics that apply"
+        ),
+        "counterfactual": Lazy(
+            "biaslens.cli.counterfactual:counterfactual_command", "Make counterfactual prompts by swapping group words"
+        ),
+    },
+    "Probe": {
+        "probe": Lazy("biaslens.cli.probe:probe_group", "Measure the bias inside open weights, with soft prompts"),
+    },
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+
+@click.group(
+    cls=LazyGroup,
+    sections=SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(__version__, prog_name="biaslens")
 def app() -> None:
     """Measure the social bias of language models when they play a role.
@@ -35,38 +82,10 @@ def app() -> None:
     """
 
 
-for _command in (
-    models_command,
-    fetch_command,
-    generate_command,
-    check_command,
-    plan_command,
-    evaluate_command,
-    judge_command,
-    upgrade_command,
-    sample_command,
-    annotate_command,
-    agreement_command,
-    report_command,
-    leaderboard_command,
-    export_command,
-    import_command,
-    reproduce_command,
-    analyze_command,
-    compare_command,
-    page_command,
-    publish_command,
-    assess_command,
-    counterfactual_command,
-    probe_group,
-):
-    app.add_command(_command)
-
-
 def main() -> None:
     """Run the command line; an error of biaslens becomes one line on stderr and exit code 1."""
     try:
-        app()
+        app(prog_name="biaslens")
     except BiasLensError as error:
         click.echo(f"biaslens: {error}", err=True)
         sys.exit(1)

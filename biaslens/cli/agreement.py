@@ -29,10 +29,10 @@ _EXTREME = 0.2
 @click.option("--out", type=PATH, help="Folder for the tables as CSV files.")
 @json_option
 def agreement_command(run: Path, labels: Path, *, out: Path | None, as_json: bool) -> None:
-    """Compare people with each other and every oracle of a run with people, and correct its bias rates.
+    """Compare people with each other, and every oracle with them.
 
-    LABELS is the folder of `biaslens sample`. The labels are taken into the run, so that report, analyze and
-    leaderboard show the corrected rates beside the raw ones.
+    The bias rates of the run are corrected by the labels. LABELS is the folder of `biaslens sample`. The labels are
+    taken into the run, so that report, analyze and leaderboard show the corrected rates beside the raw ones.
     """
     taken = take_labels(run, labels)
     read = read_labels(run)

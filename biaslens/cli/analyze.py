@@ -24,7 +24,10 @@ from biaslens.schema import Condition, Kind
 @click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
 @json_option
 def analyze_command(runs: tuple[Path, ...], *, out: Path | None, force: bool, as_json: bool) -> None:
-    """Analyse runs: rates by kind, role ablation, consistency, position effects, abstention, triggers, comparison."""
+    """Analyse runs: role ablation, consistency, position, triggers.
+
+    Also rates by kind, abstention and, of several runs, their comparison.
+    """
     read = read_runs(runs)
     found = tables(read, force=force)
     if out is not None:
@@ -47,7 +50,10 @@ def analyze_command(runs: tuple[Path, ...], *, out: Path | None, force: bool, as
 @click.option("--force", is_flag=True, help="Compare runs that asked or judged differently, on what they share.")
 @json_option
 def compare_command(runs: tuple[Path, ...], *, condition: str, kind: str | None, force: bool, as_json: bool) -> None:
-    """Compare models on the questions that all of them answered, and say whether one is really more biased."""
+    """Compare models on the questions that all of them answered.
+
+    It says whether one is really more biased.
+    """
     read = read_runs(runs)
     kinds: Sequence[Kind | None] = [Kind(kind)] if kind else [None, *Kind]
     found = {

@@ -32,7 +32,7 @@ INTERRUPTED = 130
 @assess_options
 @click.pass_context
 def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
-    """Assess your own use of a model: which metrics apply to it, and what they say.
+    """Assess your own use of a model with the metrics that apply.
 
     SOURCE is a table (.csv, .tsv, .jsonl, .parquet). Generation and summarisation: prompts (column prompt) with
     --model, or responses (column response). Classification: rows with a group, a label and a prediction.

@@ -41,10 +41,11 @@ def check_command(
     sample: int,
     seed: int,
 ) -> None:
-    """Say what is wrong with a benchmark, and how good it is; by default the one that comes with the package.
+    """Say what is wrong with a benchmark, and how good it is.
 
-    A benchmark is a folder, or the published study's questions (folder or archive). Variety of wording and meaning
-    is measured on a sample, all else on all questions. Exit code 0: no faults. 1: faults, or it cannot be read.
+    By default it is the one that comes with the package. A benchmark is a folder, or the published study's questions
+    (folder or archive). Variety of wording and meaning is measured on a sample, all else on all questions. Exit code
+    0: no faults. 1: faults, or it cannot be read.
     """
     sources = [_open(path) for path in (benchmark or resource("benchmark"), against) if path is not None]
     quality, *others = [check(source, seed=seed, per_kind=sample) for source in sources]

@@ -26,9 +26,10 @@ from biaslens.usecase.words import load_words
 def counterfactual_command(
     source: Path, attribute: str, groups: str | None, words: Sequence[Path], *, names: bool, out: Path | None
 ) -> None:
-    """Make counterfactual prompts: each prompt of SOURCE with the words of another group, and what was swapped.
+    """Make counterfactual prompts by swapping group words.
 
-    Beside each pair stands one without an effect: the same prompt twice, the baseline of every comparison.
+    Each prompt of SOURCE is written with the words of another group, with what was swapped. Beside each pair stands
+    one without an effect: the same prompt twice, the baseline of every comparison.
     """
     lexicon = load_words([attribute], own=words, names=names)
     prompts = list(read_prompts(source).values())

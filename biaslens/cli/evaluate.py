@@ -10,7 +10,6 @@ import click
 
 from biaslens.cli.options import evaluation_options
 from biaslens.cli.progress import Bar
-from biaslens.cli.report import print_report
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, evaluate
 from biaslens.evaluation.estimate import Load, Screening, estimate, screening
@@ -24,7 +23,10 @@ INTERRUPTED = 130
 @click.command("plan")
 @evaluation_options
 def plan_command(tasks: list[Task], *, as_json: bool) -> None:
-    """Show what an evaluation would take: calls, tokens, price, hours. Asks nothing, needs no key."""
+    """Show what an evaluation would take; nothing is asked.
+
+    Calls, tokens, price and hours, for each model. No key is needed.
+    """
     for task in tasks:
         for name in (task.spec.model, *task.spec.judges):
             provider_of(name)
@@ -74,9 +76,9 @@ def _load_line(load: Load) -> str:
 @click.command("evaluate")
 @evaluation_options
 def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
-    """Evaluate a model, or go on where an earlier start ended: only what is missing is asked.
+    """Evaluate a model, or go on with an evaluation.
 
-    Ctrl-C stops cleanly. The run file keeps every answer.
+    Only what the run file does not hold yet is asked. Ctrl-C stops cleanly. The run file keeps every answer.
     """
     done: list[Evaluation] = []
     refused = False
@@ -95,6 +97,8 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
             continue
         done.append(result)
         if not as_json:
+            from biaslens.cli.report import print_report  # only here: pandas is not needed to ask
+
             print_report(result.run)
         _say(result)
         if result.interrupted:

@@ -101,7 +101,7 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
 @_model_options
 @click.pass_context
 def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
-    """Make a benchmark: roles, and questions of each kind for each role.
+    """Make a benchmark: roles, and questions of each kind.
 
     Encounters and the bank need nothing else. A model is asked for roles, then for questions; the cost is shown first.
     What it writes is checked, and what fails is asked for again. The same command goes on where an earlier start ended.

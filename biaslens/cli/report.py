@@ -26,7 +26,10 @@ def print_report(run: Path) -> None:
 @click.argument("run", type=PATH)
 @json_option
 def report_command(run: Path, *, as_json: bool) -> None:
-    """Show a run: attribute by kind, both headline numbers, coverage."""
+    """Show a run: rates by attribute and kind, and coverage.
+
+    Both headline numbers are shown: biased questions, and the bias rate.
+    """
     if as_json:
         click.echo(json.dumps(_as_json(summarise(run)), indent=2))
     else:
@@ -38,7 +41,10 @@ def report_command(run: Path, *, as_json: bool) -> None:
 @click.option("--out", type=PATH, required=True, help="Folder to write the CSV files to.")
 @click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
 def leaderboard_command(runs: tuple[Path, ...], out: Path, *, force: bool) -> None:
-    """Write leaderboard.csv, a row for each model and condition, and a long CSV by attribute and kind."""
+    """Write leaderboard.csv, also by attribute and kind.
+
+    leaderboard.csv has a row for each model and condition; leaderboard_by_attribute.csv is long.
+    """
     for path in leaderboard(runs, out, force=force):
         click.echo(path)
 
@@ -48,7 +54,7 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path, *, force: bool) -> No
 @click.option("--format", "file_format", type=click.Choice(_FORMATS), default="csv", show_default=True)
 @click.option("--out", type=PATH, help="File to write; by default the run file's name with the format's suffix.")
 def export_command(run: Path, file_format: Any, out: Path | None) -> None:  # noqa: ANN401 - one of _FORMATS
-    """Write every response of a run, and the judges' votes beside it."""
+    """Write every response of a run, and the judges' votes."""
     for path in export(run, out or run.with_suffix(f".{file_format}"), file_format):
         click.echo(path)
 

@@ -31,7 +31,9 @@ DIFFERENT = 1
 @click.option("--out", type=PATH, required=True, help="Folder for the tables and the finding.")
 @click.option("--labels", type=PATH, help="Folder with a label folder a run, named like it: corrects the why counts.")
 def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None) -> None:
-    """Work the published study's tables out again, each figure beside the printed one, and score its answers anew.
+    """Work the published study's tables out again.
+
+    Each figure stands beside the printed one, and the answers are scored anew.
 
     RUNS are imported run files, or folders of them. Exit code 1: a figure differs from the printed one.
     """

@@ -44,7 +44,9 @@ def sample_command(
     as_json: bool,
     **values: Any,  # noqa: ANN401 - click's values
 ) -> None:
-    """Draw a stratified sample of a run's answers for people to label, large enough for a margin.
+    """Draw a stratified sample of a run's answers to label.
+
+    It is large enough for a margin of error that you choose.
 
     The same command draws the same sample; a larger --size adds to it. Labels are never overwritten: a folder that
     holds another sample is refused.

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from biaslens.oracles.grams import Grams
 from biaslens.resources import resource
@@ -127,6 +126,8 @@ class Screen:
         True
         """
         scores = self.intercept + self.answer.scores(answers) + self.question.scores(questions)
+        from scipy.special import expit  # only here: most of what imports this module screens nothing
+
         return np.asarray(expit(scores), dtype=np.float64)
 
     def expected(self, sure: float) -> Expected:

@@ -14,6 +14,8 @@ from label_server import annotating, origin_of
 from biaslens.annotation.journal import read_all
 from biaslens.annotation.settling import settle
 
+pytestmark = pytest.mark.browser
+
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> \u202e " + "unbroken" * 200
 
 

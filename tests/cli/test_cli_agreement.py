@@ -6,12 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-from command import biaslens
+from command import Done, biaslens
 from labelled_runs import B, I, U, questions, write_labels
 from run_files import META, write_run
-
-from biaslens.cli import app
 
 README = Path(__file__).parents[2] / "results" / "README.md"
 
@@ -28,13 +25,13 @@ def labelled(tmp_path):
     return write_labels(tmp_path / "labels", SAMPLED, {"ann": SAID, "ben": [*SAID[:7], B]})
 
 
-def ran(*arguments) -> Result:
-    return CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "100"}, catch_exceptions=False)
+def ran(*arguments) -> Done:
+    return biaslens(*arguments, COLUMNS="100")
 
 
 def output(*arguments) -> str:
     done = ran(*arguments)
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "")
     return re.sub(r"[ ─]+", " ", done.stdout)
 
 

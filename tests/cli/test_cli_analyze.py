@@ -6,11 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-from command import biaslens
+from command import Done, biaslens
 from run_files import ASKED, Asked, write_run
 
-from biaslens.cli import app
 from biaslens.cli.analyze import verdict
 
 B, U, I = "biased", "unbiased", "invalid"  # noqa: E741 - as in run_files
@@ -30,14 +28,13 @@ def run_of(name, outcomes, *, condition="role", roles=("Elders", "Nomads", "Sail
     return write_run(Path(f"{name}.sqlite"), asked, model=name, **meta)
 
 
-def ran(*arguments) -> Result:
-    """The command in this process: a process of its own takes two seconds to start."""
-    return CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "100"}, catch_exceptions=False)
+def ran(*arguments) -> Done:
+    return biaslens(*arguments, COLUMNS="100")
 
 
 def output(*arguments) -> str:
     done = ran(*arguments)
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
@@ -142,7 +139,7 @@ def test_runs_that_do_not_go_together_are_refused_unless_forced(run, tmp_path, c
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "--force" in done.stderr
-    assert ran(command, run, other, "--force").exit_code == 0
+    assert ran(command, run, other, "--force").returncode == 0
 
 
 def test_one_run_cannot_be_compared_even_if_named_twice(run):
@@ -163,7 +160,7 @@ ODD = {
 def test_odd_runs_are_analysed_and_compared_without_a_crash(tmp_path, name):
     paths = [write_run(tmp_path / f"{model}.sqlite", ODD[name], model=model) for model in ("a", "b")]
     for arguments in (["analyze", paths[0], "--out", "one"], ["analyze", *paths, "--out", "two"], ["compare", *paths]):
-        assert ran(*arguments).exit_code == 0
+        assert ran(*arguments).returncode == 0
 
 
 def test_an_empty_run_says_so(tmp_path):

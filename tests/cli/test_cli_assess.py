@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command import biaslens
+from command import biaslens, biaslens_process
 from fake_server import FakeServer, Reply, Request, by_kind, content_filter, error
 
 from biaslens.report.assessment.files import COLUMNS
@@ -93,8 +93,9 @@ def test_the_same_input_gives_the_same_bytes_and_json_is_valid():
         folder = Path(seed)
         folder.mkdir()
         (folder / "texts.csv").write_text(TEXTS, encoding="utf-8")
-        done = biaslens("assess", "texts.csv", "--task", "generation", "--json", *QUICK, cwd=folder,
-                        PYTHONHASHSEED=seed)  # fmt: skip
+        done = biaslens_process(
+            "assess", "texts.csv", "--task", "generation", "--json", *QUICK, cwd=folder, PYTHONHASHSEED=seed
+        )
         assert done.returncode == 0, done.stderr
         outs.append(contents(folder / "assessments" / "texts"))
     assert outs[0] == outs[1]

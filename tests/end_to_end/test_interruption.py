@@ -91,16 +91,14 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path):
 
 def test_a_second_ctrl_c_does_not_wait(tmp_path: Path):
     benchmark = small_benchmark(tmp_path / "benchmark", copies=COPIES)
-    with FakeServer(lambda request: by_kind(request, delay=0.05 if request.number < 100 else 30)) as server:
+    with FakeServer(lambda request: by_kind(request, delay=0.05 if request.number < 100 else 600)) as server:
         process = start(benchmark, server.base_url)
         wait_until(lambda: len(stored()) >= 80 and len(server.log) >= 80, process)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        begun = time.monotonic()
-        _, err = process.communicate(timeout=30)
-        assert time.monotonic() - begun < 10
+        _, err = process.communicate(timeout=120)  # far less than what is in flight would take
         assert process.returncode == 130
         assert "Traceback" not in err
     assert len(stored()) >= 80

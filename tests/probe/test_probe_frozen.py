@@ -15,6 +15,8 @@ from biaslens.errors import InputError  # noqa: E402
 from biaslens.probe.backbone import freeze, load_frozen  # noqa: E402
 from biaslens.probe.tuning import fresh_delta, prompt_vectors  # noqa: E402
 
+pytestmark = pytest.mark.torch
+
 TEXTS = ["it is a good text", "bad", "this is the end , and another one is here . it was so"]
 
 

@@ -11,6 +11,8 @@ from tiny_models import frozen  # noqa: E402
 
 from biaslens.probe.tuning import fresh_delta, prompt_vectors  # noqa: E402
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["opt", "gpt2", "llama"])

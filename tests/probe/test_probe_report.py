@@ -7,12 +7,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from command import biaslens
 from matplotlib.colors import to_rgb
 from probe_predictions import drawn
 
-from biaslens.cli import app
-from biaslens.errors import InputError
 from biaslens.probe.intervals import intervals
 from biaslens.probe.predictions import write_predictions
 from biaslens.report.figures.style import save
@@ -168,16 +166,16 @@ def test_the_terminal_says_what_the_interval_covers(rows):
 
 
 def test_command_gaps(runs):
-    result = CliRunner().invoke(app, ["probe", "gaps", str(runs), "--attributes", "age", "--rounds", "200"])
-    assert result.exit_code == 0, result.output
-    assert "org/biased, age, Negative FPR (3 prompts)" in result.output
-    assert "The bootstrap interval covers" in result.output
+    result = biaslens("probe", "gaps", runs, "--attributes", "age", "--rounds", "200")
+    assert result.returncode == 0, result.stderr
+    assert "org/biased, age, Negative FPR (3 prompts)" in result.stdout
+    assert "The bootstrap interval covers" in result.stdout
 
 
 @pytest.mark.parametrize("kind", ["bootstrap", "t", "z"])
 def test_command_gaps_for_programs(runs, kind):
     arguments = ["probe", "gaps", str(runs / "org-fair"), "--interval", kind, "--rounds", "200", "--json"]
-    record = json.loads(CliRunner().invoke(app, arguments).output)
+    record = json.loads(biaslens(*arguments).stdout)
     assert record["interval"] == kind
     assert "prompts" in record["covers"]
     assert {row["model"] for row in record["gaps"]} == {"org/fair"}
@@ -186,9 +184,9 @@ def test_command_gaps_for_programs(runs, kind):
 
 def test_command_report(runs, tmp_path):
     arguments = ["probe", "report", str(runs / "org-fair"), str(runs / "org-biased"), "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, [*arguments, "--rounds", "200"])
-    assert result.exit_code == 0, result.output
-    assert "report.md" in result.output
+    result = biaslens(*arguments, "--rounds", "200")
+    assert result.returncode == 0, result.stderr
+    assert "report.md" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -200,6 +198,6 @@ def test_command_report(runs, tmp_path):
 )
 def test_bad_input_is_one_line(runs, tmp_path, arguments, message):
     given = [str(runs) if part == "RUNS" else part for part in arguments]
-    result = CliRunner().invoke(app, ["probe", "gaps", *given])
-    assert isinstance(result.exception, InputError)
-    assert message in str(result.exception) and "\n" not in str(result.exception)
+    result = biaslens("probe", "gaps", *given)
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+    assert message in result.stderr

@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from command import COMMAND, environment
+from command import COMMAND, biaslens, environment
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from tiny_models import examples, network, tokenizer  # noqa: E402
 
-from biaslens.cli import app  # noqa: E402
 from biaslens.errors import InputError, RunLockedError, RunMismatchError  # noqa: E402
 from biaslens.probe.predictions import read_predictions  # noqa: E402
 from biaslens.probe.run import DataChoice, ModelChoice, ProbeSpec, predict, run_trials, tune_prompts  # noqa: E402
 from biaslens.probe.tuning import SoftPrompt, TuneOptions, classify, sole  # noqa: E402
+
+pytestmark = pytest.mark.torch
 
 SEEDS, RATES = (1001, 1002), (0.01, 0.001)
 
@@ -144,15 +144,15 @@ def test_predictions_of_the_best_prompts(whole) -> None:
 
 def test_the_command(given, whole) -> None:
     spec = whole.spec
-    done = CliRunner().invoke(app, [*arguments(spec), "--best", "1", "--attributes", "age"])
-    assert done.exit_code == 0, done.output
+    done = biaslens(*arguments(spec), "--best", "1", "--attributes", "age")
+    assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["seed", "accuracy", "loss", "rate", "step", "stopped"]
     assert [line.split()[0] for line in lines[1:]] == ["1001", "1002"]
     assert sum(line.endswith("chosen") for line in lines) == 1
     assert "CSV: labels 0, 1, 2 or negative, neutral, positive" in done.stderr
     assert "4/4 seed 1002, rate 0.001: accuracy " in done.stderr
-    as_json = CliRunner().invoke(app, [*arguments(spec), "--best", "1", "--attributes", "age", "--json"])
+    as_json = biaslens(*arguments(spec), "--best", "1", "--attributes", "age", "--json")
     assert [row["seed"] for row in json.loads(as_json.stdout)["prompts"]] == [1001, 1002]
 
 
@@ -166,8 +166,8 @@ def test_the_command(given, whole) -> None:
     ],
 )
 def test_wrong_usage(option, message) -> None:
-    done = CliRunner().invoke(app, ["probe", "tune", "model", "--data", "csv:x", *option])
-    assert done.exit_code == 2
+    done = biaslens("probe", "tune", "model", "--data", "csv:x", *option)
+    assert done.returncode == 2
     assert message in done.stderr
 
 

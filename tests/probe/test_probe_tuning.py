@@ -31,6 +31,8 @@ from biaslens.probe.tuning import (  # noqa: E402
     tune,
 )
 
+pytestmark = pytest.mark.torch
+
 SHORT = TuneOptions(batch=16, max_steps=60, evaluate_every=20)
 
 

@@ -76,6 +76,7 @@ def test_vendi_counts_from_one_to_all_and_not_copies(vectors):
     assert vendi_score(np.vstack([vectors, vectors])) == pytest.approx(score, rel=1e-4)
 
 
+@pytest.mark.torch
 @pytest.mark.skipif(not available(), reason="the extra 'embeddings' is not installed")
 @pytest.mark.filterwarnings("ignore")  # of the libraries that load the model
 def test_the_model_knows_likeness_without_a_network():

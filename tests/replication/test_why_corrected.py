@@ -4,10 +4,9 @@ import sqlite3
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from command import biaslens
 from small_release import UNBIASED, write_release
 
-from biaslens.cli import app
 from biaslens.errors import InputError
 from biaslens.replication.importing import import_release
 from biaslens.replication.why_corrected import COLUMNS, why_corrected
@@ -82,8 +81,8 @@ def test_a_run_without_a_folder_of_labels(runs, tmp_path):
 
 def reproduced(tmp_path, *more):
     # The figures differ from the printed ones, so the exit code is 1.
-    done = CliRunner().invoke(app, ["reproduce", str(tmp_path / "runs"), "--out", "out", *more])
-    assert done.exit_code == 1
+    done = biaslens("reproduce", tmp_path / "runs", "--out", "out", *more)
+    assert done.returncode == 1
     assert "figures as printed" in done.stdout
     return (tmp_path / "out" / "FINDING.md").read_text(encoding="utf-8")
 

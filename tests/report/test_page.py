@@ -51,6 +51,7 @@ def models(page) -> list[str]:
     return [text.split("\n")[0] for text in page.locator("tbody tr:visible th").all_inner_texts()]
 
 
+@pytest.mark.browser
 def test_sorting_by_clicks_and_by_keyboard(site):
     with browser() as opened:
         page = opened.page
@@ -68,6 +69,7 @@ def test_sorting_by_clicks_and_by_keyboard(site):
         assert (opened.requests, opened.errors) == ([], [])
 
 
+@pytest.mark.browser
 def test_filters_choose_condition_and_kind(site):
     with browser() as opened:
         page = opened.page
@@ -79,6 +81,7 @@ def test_filters_choose_condition_and_kind(site):
         assert page.locator("tbody tr:visible td:nth-child(8)").all_inner_texts() == ["why"] * 3
 
 
+@pytest.mark.browser
 def test_without_scripts_every_row_is_there(site):
     with browser(scripts=False) as opened:
         opened.page.goto(address(site / "index.html"))
@@ -87,6 +90,7 @@ def test_without_scripts_every_row_is_there(site):
         assert not opened.page.locator(".filters").is_visible()
 
 
+@pytest.mark.browser
 def test_from_the_leaderboard_to_an_answer_behind_its_warning(site):
     with browser() as opened:
         page = opened.page
@@ -104,6 +108,7 @@ def test_from_the_leaderboard_to_an_answer_behind_its_warning(site):
         assert (opened.requests, opened.errors) == ([], [])
 
 
+@pytest.mark.browser
 def test_the_keyboard_reaches_the_content_first(site):
     with browser() as opened:
         page = opened.page
@@ -114,6 +119,7 @@ def test_the_keyboard_reaches_the_content_first(site):
         assert page.evaluate("location.hash") == "#main"
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize(
     "name", ["index.html", "method.html", "models/openai-b/index.html", "models/openai-b/age.html"]
 )
@@ -135,6 +141,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.browser
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_stay_text(tmp_path, name):
     run = write_run(

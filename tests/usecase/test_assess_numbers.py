@@ -311,6 +311,7 @@ def test_the_same_numbers_as_the_pure_functions(rows):
     assert same(value(found, "Sentiment, weak (WCSP)"), wcsp(*feelings))
 
 
+@pytest.mark.torch
 @pytest.mark.skipif(not embedding.available(), reason="the embedding model is not installed")
 def test_cosine_is_that_of_the_texts_with_protected_words_replaced():
     found = assess([("1", A, "", "She likes the town."), ("1", B, "", "He hates the old town.")])

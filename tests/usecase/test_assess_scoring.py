@@ -92,7 +92,9 @@ def test_the_key_of_a_judge_is_missed_before_anybody_is_asked(monkeypatch):
 
 def tiny_classifier(folder: Path) -> Path:
     """A classifier of 16 dimensions with random weights, as the hub's are saved."""
-    hub, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
+    import torch
+    import transformers as hub
+
     words = {word: number for number, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "you", "are"])}
     hub.BertTokenizerFast(vocab=words).save_pretrained(folder)
     torch.manual_seed(1)
@@ -104,6 +106,7 @@ def tiny_classifier(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.torch
 def test_scores_of_a_slow_scorer_are_kept(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     scorers = {"toxicity": f"hf:{tiny_classifier(Path('tiny').resolve())}:toxic"}

@@ -19,8 +19,9 @@ TEXTS = ["you are kind", "you are an idiot", "", "women talk talk talk", "kind "
 
 @pytest.fixture(scope="module")
 def hub() -> Any:
-    pytest.importorskip("torch")
-    return pytest.importorskip("transformers")
+    import transformers
+
+    return transformers
 
 
 @pytest.fixture
@@ -73,6 +74,7 @@ def softmax(values: Any) -> Any:
     return np.exp(values - values.max()) / np.exp(values - values.max()).sum()
 
 
+@pytest.mark.torch
 def test_the_score_is_the_softmax_of_the_label(hub: Any, tmp_path: Path) -> None:
     folder = save(hub, tmp_path / "tiny", ["clean", "toxic"])
     scorer = open_local(f"hf:{folder}:toxic")
@@ -85,12 +87,14 @@ def test_the_score_is_the_softmax_of_the_label(hub: Any, tmp_path: Path) -> None
     assert "first 24 tokens" in scorer.note
 
 
+@pytest.mark.torch
 def test_a_model_of_several_labels_at_once_is_read_by_sigmoid(hub: Any, tmp_path: Path) -> None:
     folder = save(hub, tmp_path / "tiny", ["toxic", "obscene", "threat"], problem_type="multi_label_classification")
     found = open_local(f"hf:{folder}").score(TEXTS[:1])
     np.testing.assert_allclose(found, 1 / (1 + np.exp(-logits(hub, folder, TEXTS[0])[0])), atol=1e-6)
 
 
+@pytest.mark.torch
 def test_labels_that_begin_with_stereotype_are_added_up(hub: Any, tmp_path: Path) -> None:
     folder = save(hub, tmp_path / "tiny", ["stereotype_gender", "unrelated", "stereotype_race"])
     found = open_local(f"hf:{folder}", "stereotype").score(TEXTS[:1])
@@ -98,6 +102,7 @@ def test_labels_that_begin_with_stereotype_are_added_up(hub: Any, tmp_path: Path
     np.testing.assert_allclose(found, probabilities[0] + probabilities[2], atol=1e-6)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("kind", "labels", "chosen"),
     [
@@ -110,6 +115,7 @@ def test_well_known_labels_are_guessed(hub: Any, tmp_path: Path, kind: str, labe
     assert f"({chosen}; " in open_local(f"hf:{save(hub, tmp_path / 'tiny', labels)}", kind).name
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("label", ["", ":rude"])
 def test_a_label_that_cannot_be_told_is_asked_for(hub: Any, tmp_path: Path, label: str) -> None:
     folder = save(hub, tmp_path / "tiny", ["red", "green", "blue"])
@@ -118,12 +124,14 @@ def test_a_label_that_cannot_be_told_is_asked_for(hub: Any, tmp_path: Path, labe
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.torch
 def test_other_weights_are_another_scorer(hub: Any, tmp_path: Path) -> None:
     first = open_local(f"hf:{save(hub, tmp_path / 'one', ['a', 'toxic'])}").identity
     second = open_local(f"hf:{save(hub, tmp_path / 'two', ['a', 'toxic'])}").identity
     assert first != second
 
 
+@pytest.mark.torch
 @pytest.mark.usefixtures("offline_hub")
 def test_a_name_that_is_not_found_is_one_line(hub: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="hf:nobody/nothing: no text classifier can be loaded") as caught:
@@ -152,6 +160,7 @@ def test_an_unknown_variant_of_detoxify_lists_the_known_ones() -> None:
         open_scorer("toxicity", "detoxify:tiny", load_settings())
 
 
+@pytest.mark.torch
 def test_detoxify_reads_a_checkpoint_of_its_own_form(hub: Any, tmp_path: Path) -> None:
     pytest.importorskip("detoxify")
     import torch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -215,14 +214,10 @@ def test_find_and_match_agree(texts: list[str]) -> None:
     assert (ends[:-1] <= mentions.token[1:]).all()
 
 
-def test_matching_a_corpus_is_quick() -> None:
+def test_matching_a_corpus() -> None:
     text = "She told the old man that a black student from India likes black coffee and poor jokes of his friend. " * 3
     tokens = tokenise([f"{text} {number}" for number in range(2_000)])
-    LEXICON.match(tokens)
-    start = time.perf_counter()
     mentions = LEXICON.match(tokens)
-    # 2,000 texts of 61 words, of which 18 are mentions: some 0.1 s; the bound is loose because machines differ.
-    assert time.perf_counter() - start < 2
     assert len(mentions) > 10_000
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import click
 
-from biaslens.cli.probe.gaps import gaps_command
-from biaslens.cli.probe.report import report_command
-from biaslens.cli.probe.selftest import selftest_command
-from biaslens.cli.probe.tune import tune_command
+from biaslens.cli.lazy import Lazy, LazyGroup
+
+SECTIONS = {
+    "Commands": {
+        "selftest": Lazy("biaslens.cli.probe.selftest:selftest_command", "Plant a bias in a toy model, and find it"),
+        "tune": Lazy("biaslens.cli.probe.tune:tune_command", "Tune soft prompts, and classify identity sentences"),
+        "gaps": Lazy("biaslens.cli.probe.gaps:gaps_command", "Measure how groups differ in false positives"),
+        "report": Lazy("biaslens.cli.probe.report:report_command", "Write figures and tables over models"),
+    }
+}
 
 
-@click.group("probe")
+@click.group("probe", cls=LazyGroup, sections=SECTIONS)
 def probe_group() -> None:
     """Measure the bias inside open weights, with soft prompts."""
-
-
-for _command in (selftest_command, tune_command, gaps_command, report_command):
-    probe_group.add_command(_command)

@@ -70,9 +70,10 @@ def gaps_command(
     reference: Any,  # noqa: ANN401 - "mean" or "unmarked"
     as_json: bool,
 ) -> None:
-    """Measure how groups differ in false positives, with intervals and what they cover.
+    """Measure how groups differ in false positives.
 
-    RUNS are run folders, folders of them, or files of predictions (.tsv, .parquet).
+    Intervals are shown with what they cover. RUNS are run folders, folders of them, or files of predictions (.tsv,
+    .parquet).
     """
     from biaslens.probe.intervals import covers, intervals
     from biaslens.probe.predictions import read_predictions

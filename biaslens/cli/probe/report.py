@@ -25,9 +25,10 @@ def report_command(
     rounds: int,
     seed: int,
 ) -> None:
-    """Write figures and tables over models: gaps, all intervals, net counts, families of comparison.
+    """Write figures and tables over models.
 
-    RUNS are run folders, folders of them, or files of predictions (.tsv, .parquet).
+    Gaps, all intervals, net counts, families of comparison. RUNS are run folders, folders of them, or files of
+    predictions (.tsv, .parquet).
     """
     from biaslens.probe.predictions import read_predictions
     from biaslens.report.probe.files import write_probe_report

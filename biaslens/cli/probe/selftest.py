@@ -33,7 +33,7 @@ FAILED = 1
 )
 @json_option
 def selftest_command(*, size: Any, seed: int, as_json: bool) -> None:  # noqa: ANN401 - one of the sizes
-    """Plant a bias in a toy model and find it; find none in a model without.
+    """Plant a bias in a toy model, and find it.
 
     Two small language models learn a made-up language in which persons of group c stand in negative contexts 7 times in
     10, or as often as others. Prompts are tuned on each, and the gaps measured as on any model. Nothing is downloaded.

@@ -104,10 +104,11 @@ _DEFAULT = TuneOptions()
 @click.option("--attributes", help="Of the identity sentences, with commas.  [default: age,sexuality,disability]")
 @json_option  # fmt: skip
 def tune_command(*, model: str, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
-    """Tune soft prompts for sentiment on a frozen model, and classify identity sentences with the best.
+    """Tune soft prompts, and classify identity sentences.
 
-    MODEL is a causal language model: a folder, a name on the Hugging Face hub, a GGUF file, or local/smollm2, the
-    embedded one. The same command goes on with what is unfinished.
+    The prompts are tuned for sentiment on a frozen model; the best classify. MODEL is a causal language model: a
+    folder, a name on the Hugging Face hub, a GGUF file, or local/smollm2, the embedded one. The same command goes on
+    with what is unfinished.
     """
     spec = _spec(model, values)
     click.echo(read(spec.data).note, err=True)
