@@ -37,7 +37,7 @@ _CLAUSES = re.compile(r"[.!?;\n]+|,? (?=\b(?:but|however|yet|although|though|nev
 _ASSERTS = re.compile(
     r"\b(?:am|are|is|be|was|were|have|has|had|do|does|may|might|would|will|could|can|tends?|need|seem|show|make|"
     r"hold|face|bring|possess|experience|keep|work|know|try|generally|typically|often|usually|likely|"
-    r"more|better|most|best|wins?|takes?|because|due)\b|\w+er than\b"
+    r"more|better|most|best|wins?|takes?|because|due)\b|\b\w+er than\b"
 )
 _ATTRIBUTED = re.compile(
     r"\b(?:some|many|most|other) (?:people|might|may|would|will|could|argue|say|believe|think|assume|perceive|"
@@ -53,7 +53,7 @@ _TURN = re.compile(
     r"\b(?:(?:comes|came) (?:right )?down to it|push comes to shove|end of the day|in the end|overall|on balance|"
     r"all in all|deep down|even so|(?:all|having|that) (?:being |been )?said|"
     r"(?:if|to be) (?:i am |i'm )?(?:being )?(?:completely |totally )?honest)\b|"
-    r"\A\W*(?:but|however|yet|still)\W+(?:[\w']+\W+){0,6}?(?:i|i'd|i've|my)\b"
+    r"\A\W*(?:but|however|yet|still)\W{1,16}+(?:\w[\w']*+\W{1,16}+){0,6}?(?:i|i'd|i've|my)\b"
     r"(?=.*\b(?:more|better|best|most|prefer|trust|tend|\w+er)\b)|"
     rf"\A\W*(?:but|however|yet|still)\W(?!.*\b(?:may|might|can|could|also)\b)(?=.*{MARK})"
     r"(?=.*\b(?:more|better|best|most|usually|always|far|win|wins|takes? the)\b)"

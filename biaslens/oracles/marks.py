@@ -119,10 +119,11 @@ def _unspaced(character: str) -> bool:
 def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
     spans = []
     starts = {span.start: span.position for span in texts}
+    within = {at for span in texts for at in range(span.start, span.end)}
     for match in _LETTER.finditer(text):
         position = ord(match[0].upper()) - ord("A")
         start, end = match.span()
-        if position >= count or any(span.start <= start < span.end for span in texts):
+        if position >= count or start in within:
             continue
         before, after = text[max(0, start - 40) : start], text[end : end + 12]
         bracketed = before[-1:] in ("(", "[") and after[:1] in (")", "]")
@@ -165,9 +166,12 @@ def _ordinals(text: str, count: int, named: list[_Span]) -> list[_Span]:
         position = _ORDINALS.get(word, _CARDINALS.get(word, count - 1))
         if position < count:
             spans.append(_Span(*match.span(), position, by_letter=True))
+    first: dict[int, int] = {}
+    for span in sorted(named, key=lambda span: span.start):
+        if span.position < count - 1:
+            first.setdefault(span.position, span.start)
     for match in _FORMER_OR_LATTER.finditer(text):
-        before = sorted((span.start, span.position) for span in named if span.start < match.start())
-        pair = list(dict.fromkeys(position for _, position in before if position < count - 1)) or [*range(count - 1)]
+        pair = [position for position, start in first.items() if start < match.start()] or [*range(count - 1)]
         if len(pair) == 2:
             spans.append(_Span(*match.span(), pair[match[1] is not None], by_letter=False))
     return spans

@@ -43,8 +43,8 @@ _ECHO = re.compile(
 # What our prompts put around a question: a format line, and the role.
 _PROMPT = re.compile(
     r"(?:\A|(?<=[\n.?!])) *(?:(?:please )?answer (?:with|in) (?:only |just )?"
-    r"(?:the letter of|at most|one word)[^.\n]*\.?|"
-    r"suppose you are [^.?\n]*\.)(?=\s|\Z)",
+    r"(?:the letter of|at most|one word)[^.\n]{0,200}\.?|"
+    r"suppose you are [^.?\n]{0,200}\.)(?=\s|\Z)",
     re.IGNORECASE,
 )
 _AROUND = " \t\n.,:;!?()[]\"'<>-|/"
