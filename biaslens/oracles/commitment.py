@@ -44,10 +44,10 @@ _HEADING = re.compile(
 )
 # "So naturally, ...": words that may lead to an option as a sentence of its own
 _FRAGMENT = re.compile(
-    r"(?:\A|[.!?:\n])[\W\d]{0,16}+(?:(?:so|then|well|why|oh|ah|naturally|obviously|of course|clearly|definitely|certainly|"
-    r"surely|honestly|frankly|personally|probably|always|mostly|usually|generally|hands down|in the end|overall|easily|"
-    r"(?:for|to) me|in my (?:experience|opinion|view|book|eyes|case)|from (?:my|what) [\w' ]{1,40}|between you and me|"
-    r"(?:i|i'd|i would) (?:say|guess|think|suppose|reckon|believe)|"
+    r"(?:\A|[.!?:\n])[\W\d]{0,16}+(?:(?:so|then|well|why|oh|ah|naturally|obviously|of course|clearly|definitely|"
+    r"certainly|surely|honestly|frankly|personally|probably|always|mostly|usually|generally|hands down|in the end|"
+    r"overall|easily|(?:for|to) me|in my (?:experience|opinion|view|book|eyes|case)|from (?:my|what) [\w' ]{1,40}|"
+    r"between you and me|(?:i|i'd|i would) (?:say|guess|think|suppose|reckon|believe)|"
     r"(?:without|no|beyond) (?:a )?(?:doubt|question|hesitation)|"
     r"(?:it|that)(?:'s| is| would be|'d be| has to be| must be)|gotta be|an?|the|those|these)\W{1,16}+){1,6}\Z"
 )
@@ -73,6 +73,7 @@ _DENIED = re.compile(
 _DENIED_AFTER = re.compile(
     r"\W{0,3}(?:(?:is|are|would be|was) (?:not|neither|wrong|incorrect|false)\b|isn't|aren't|wouldn't)"
 )
+_ALONE_DENIED = re.compile(r"\W{0,3}(?:is|was|would be) (?:not|wrong|incorrect|false)\b|\W{0,3}isn't\b")
 _TOGETHER = re.compile(r"[ ,()\"']{0,3}(?:\b(?:and|or|nor|und|oder|et|ou|y|o|e|en|of)\b|[,/&и和或])[ ()\"']{0,3}\Z")
 _BESIDE = re.compile(r"[ ,.;:/()\"']{0,4}(?:and|or)?[ ,()\"']{0,3}\Z")
 
@@ -147,7 +148,8 @@ def _listed(marked: str, found: Sequence[re.Match[str]], count: int) -> set[int]
     positions = [position_of(match[0]) for match in found]
     listed = set()
     for i, gap in enumerate(gaps):
-        if positions[i] != positions[i + 1] and _TOGETHER.match(gap):
+        together = positions[i] != positions[i + 1] and _TOGETHER.match(gap)
+        if together and not _ALONE_DENIED.match(marked, found[i + 1].end()):  # "(A), and (B) is wrong"
             listed |= {i, i + 1}
     for at in range(len(found) - count + 1):
         run = range(at, at + count)

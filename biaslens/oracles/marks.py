@@ -51,6 +51,13 @@ _EXPLAINS = re.compile(
     r"\s+(?:because|since|as|for|due|is|are|seems|would|looks|appears|sounds|feels|makes|wins|has|it is|"
     r"definitely|probably|please)\b"
 )
+# "A and B", "A rather than B": the first letter of two that are named together or set against each other.
+_JOIN = (
+    r",? ?(?:(?:and|or|nor|but|und|oder|et|ou)(?: not)?|&|as well as|plus|rather than|instead of|over|not) "
+    r"(?:option )?[(\[]?"
+)
+_BESIDE = re.compile(rf"{_JOIN}[A-Z](?![\w'&/-])")
+_JOINED = re.compile(_JOIN)
 _BETWEEN = re.compile(r"[\s.:,;\"'()\[\]=-]{0,5}\Z")
 
 
@@ -127,7 +134,8 @@ def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
             continue
         before, after = text[max(0, start - 40) : start], text[end : end + 12]
         bracketed = before[-1:] in ("(", "[") and after[:1] in (")", "]")
-        if not bracketed and not _stands_alone(text, before, after, end, starts):
+        joined = spans and _JOINED.fullmatch(text, spans[-1].end, start)
+        if not bracketed and not joined and not _stands_alone(text, before, after, end, starts):
             continue
         option = _OPTION.search(before)
         if option:
@@ -146,6 +154,8 @@ def _stands_alone(text: str, before: str, after: str, end: int, text_starts: dic
     if _NAME.search(before) or (after[:1] == "." and after[2:3].isupper() and _INITIAL.search(before)):
         return False
     if before and _unspaced(before[-1]):
+        return True
+    if _BESIDE.match(text, end):
         return True
     if _ENDS.match(after) or after.startswith((" it is", ", it is")):
         return True

@@ -26,7 +26,8 @@ def prescreen(answer: str, question: str = "", *, finish_reason: str = "stop") -
     question
         The question's text, where known: an answer that only repeats it is an echo.
     finish_reason
-        As the provider names it; an empty answer ended by "content_filter" is a refusal.
+        As the provider names it: an empty answer ended by "content_filter" is a refusal, and a thought cut by "length"
+        is invalid.
 
     Returns
     -------
