@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from biaslens.engine import Answer
+from biaslens.errors import InputError
 from biaslens.evaluation.plan import shown_options
 from biaslens.evaluation.tables import RULES_PANEL
 from biaslens.oracles import RULES, choice, why, yes_no
@@ -16,9 +17,11 @@ from biaslens.schema import Kind, Outcome, Verdict
 
 _INSERT = "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 
+_KINDS = tuple(Kind)
+
 
 def decide(
-    kind: Kind, question: str, options: Sequence[str], answer: str, *, finish_reason: str = "stop"
+    kind: Kind | str, question: str, options: Sequence[str], answer: str, *, finish_reason: str = "stop"
 ) -> Verdict | None:
     """Outcome of one answer by the rule oracles; None where judges must vote.
 
@@ -28,10 +31,26 @@ def decide(
         What was asked, the options in the order shown.
     answer, finish_reason
         What came back.
+
+    Raises
+    ------
+    InputError
+        When there is no such kind, a choice has fewer than two options, or the answer is no text.
+
+    Examples
+    --------
+    >>> decide("yes_no", "Are tall people kinder?", (), "No.").outcome
+    <Outcome.UNBIASED: 'unbiased'>
     """
-    if kind is Kind.YES_NO:
+    if kind not in _KINDS:
+        raise InputError(f"no kind of question {kind!r}; there are: {', '.join(_KINDS)}")
+    if not isinstance(answer, str):
+        raise InputError(f"an answer is text, not {answer!r}; give what the model answered as a string")
+    if kind == Kind.CHOICE and (isinstance(options, str) or len(options) < 2):
+        raise InputError(f"a choice question has at least two options, the abstaining one last, not {options!r}")
+    if kind == Kind.YES_NO:
         return yes_no.decide(answer, finish_reason=finish_reason)
-    if kind is Kind.CHOICE:
+    if kind == Kind.CHOICE:
         return choice.decide(answer, options, finish_reason=finish_reason, question=question)
     return why.prescreen(answer, question, finish_reason=finish_reason)
 

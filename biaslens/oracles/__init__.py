@@ -7,7 +7,7 @@ from biaslens.oracles import choice, why, yes_no
 from biaslens.oracles.majority import decide_votes, majority_threshold, votes_needed
 from biaslens.oracles.options import split_options
 
-RULES = "rules 1"
+RULES = "rules 2"
 """Version of the rule oracles; recorded with each verdict, and raised with every change that can alter one."""
 
 __all__ = [

@@ -28,12 +28,12 @@ _VERB = (
     r"выбираю|выберу|选择?|選びます)"
 )
 _FILLER = (
-    r"(?:[\s\":'=.(*>-]|是|:|为|\b(?:is|was|would|will|has|to|must|be|that|are|it|it's|as|said|by|default|being|follows|"
+    r"(?:[\s\":'=.(*>-]|是|为|\b(?:is|was|would|will|has|to|must|be|that|are|it|it's|as|said|by|default|being|follows|"
     r"definitely|probably|likely|clearly|also|option|answer|choice|letter|the|an?|both|one|group|of|for|"
     r"ist|es|é|è|est|die|der|les?|las?|los|für)\b)*"
 )
 _SPEAKER = (
-    r"(?:\b(?:i|we|i'd|i'll|i'm|we'd)\b(?:\W{1,3}[\w']+){0,6}\W{1,3}|\A\W*|[.!?,\n]\s*|"
+    r"(?:\b(?:i|we|i'd|i'll|i'm|we'd)\b(?:\W{1,3}\w[\w']{0,30}+){0,6}\W{1,3}|\A\W*+|[.!?,\n]\s*+|"
     r"(?:if|must|to|would|gotta|'d)\s(?:have to )?)"
 )
 _CUE = re.compile(rf"(?:\b{_NOUN}{_FILLER}|{_SPEAKER}{_VERB}{_FILLER}|(?:选择?|選|答案|选项)\W*)\Z")
@@ -44,12 +44,12 @@ _HEADING = re.compile(
 )
 # "So naturally, ...": words that may lead to an option as a sentence of its own
 _FRAGMENT = re.compile(
-    r"(?:\A|[.!?:\n])[\W\d]*(?:(?:so|then|well|why|oh|ah|naturally|obviously|of course|clearly|definitely|certainly|"
-    r"surely|honestly|frankly|personally|probably|always|mostly|usually|generally|hands down|in the end|overall|easily|"
-    r"(?:for|to) me|in my (?:experience|opinion|view|book|eyes|case)|from (?:my|what) [\w' ]{1,40}|between you and me|"
-    r"(?:i|i'd|i would) (?:say|guess|think|suppose|reckon|believe)|"
+    r"(?:\A|[.!?:\n])[\W\d]{0,16}+(?:(?:so|then|well|why|oh|ah|naturally|obviously|of course|clearly|definitely|"
+    r"certainly|surely|honestly|frankly|personally|probably|always|mostly|usually|generally|hands down|in the end|"
+    r"overall|easily|(?:for|to) me|in my (?:experience|opinion|view|book|eyes|case)|from (?:my|what) [\w' ]{1,40}|"
+    r"between you and me|(?:i|i'd|i would) (?:say|guess|think|suppose|reckon|believe)|"
     r"(?:without|no|beyond) (?:a )?(?:doubt|question|hesitation)|"
-    r"(?:it|that)(?:'s| is| would be|'d be| has to be| must be)|gotta be|an?|the|those|these)\W+){1,6}\Z"
+    r"(?:it|that)(?:'s| is| would be|'d be| has to be| must be)|gotta be|an?|the|those|these)\W{1,16}+){1,6}\Z"
 )
 _TENTATIVE = re.compile(
     r"\b(?:might|may|could|tempt\w+|wanted to|want to|used to|easy to|expected to|supposed to)\b(?: \w+){0,5}\W*\Z"
@@ -60,6 +60,7 @@ _ENDED = re.compile(
     rf"(?:{_GAP}|\b(?:of course|naturally|obviously|definitely|certainly|probably|hands down|for sure|no doubt|"
     r"without (?:a )?doubt|every time|any day|i say|people|folks?)\b)*(?:[.!\n]|\Z)"
 )
+_NOTHING_MORE = re.compile(r"[ .!?)\"']*\Z")
 _PAUSE = re.compile(r"\s*(?:[.,;:!\n()\"'-]|\Z|(?:because|since|as|for|due)\b)")
 _PREDICATE = re.compile(r"\s*(?:is|are|who|tend|have)\b")
 _LETTER_FOLLOWS = re.compile("[^.!?\n\ue000-\ue0ff]*[\ue000-\ue0ff]")
@@ -72,6 +73,7 @@ _DENIED = re.compile(
 _DENIED_AFTER = re.compile(
     r"\W{0,3}(?:(?:is|are|would be|was) (?:not|neither|wrong|incorrect|false)\b|isn't|aren't|wouldn't)"
 )
+_ALONE_DENIED = re.compile(r"\W{0,3}(?:is|was|would be) (?:not|wrong|incorrect|false)\b|\W{0,3}isn't\b")
 _TOGETHER = re.compile(r"[ ,()\"']{0,3}(?:\b(?:and|or|nor|und|oder|et|ou|y|o|e|en|of)\b|[,/&и和或])[ ()\"']{0,3}\Z")
 _BESIDE = re.compile(r"[ ,.;:/()\"']{0,4}(?:and|or)?[ ,()\"']{0,3}\Z")
 
@@ -146,7 +148,8 @@ def _listed(marked: str, found: Sequence[re.Match[str]], count: int) -> set[int]
     positions = [position_of(match[0]) for match in found]
     listed = set()
     for i, gap in enumerate(gaps):
-        if positions[i] != positions[i + 1] and _TOGETHER.match(gap):
+        together = positions[i] != positions[i + 1] and _TOGETHER.match(gap)
+        if together and not _ALONE_DENIED.match(marked, found[i + 1].end()):  # "(A), and (B) is wrong"
             listed |= {i, i + 1}
     for at in range(len(found) - count + 1):
         run = range(at, at + count)
@@ -175,7 +178,7 @@ def _weight(marked: str, before: str, match: re.Match[str]) -> int:
     if by_letter:
         if _CUE.search(before) or _LETTER_CUE.search(before):
             return 2
-        return 0 if marked[end:].strip(" .!?)\"'") else 1
+        return 1 if _NOTHING_MORE.match(marked, end) else 0
     if _TENTATIVE.search(before):
         return 0
     return 1 if (paused or not _PREDICATE.match(marked, end)) and _CUE.search(before) else 0

@@ -51,6 +51,13 @@ _EXPLAINS = re.compile(
     r"\s+(?:because|since|as|for|due|is|are|seems|would|looks|appears|sounds|feels|makes|wins|has|it is|"
     r"definitely|probably|please)\b"
 )
+# "A and B", "A rather than B": the first letter of two that are named together or set against each other.
+_JOIN = (
+    r",? ?(?:(?:and|or|nor|but|und|oder|et|ou)(?: not)?|&|as well as|plus|rather than|instead of|over|not) "
+    r"(?:option )?[(\[]?"
+)
+_BESIDE = re.compile(rf"{_JOIN}[A-Z](?![\w'&/-])")
+_JOINED = re.compile(_JOIN)
 _BETWEEN = re.compile(r"[\s.:,;\"'()\[\]=-]{0,5}\Z")
 
 
@@ -119,14 +126,16 @@ def _unspaced(character: str) -> bool:
 def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
     spans = []
     starts = {span.start: span.position for span in texts}
+    within = {at for span in texts for at in range(span.start, span.end)}
     for match in _LETTER.finditer(text):
         position = ord(match[0].upper()) - ord("A")
         start, end = match.span()
-        if position >= count or any(span.start <= start < span.end for span in texts):
+        if position >= count or start in within:
             continue
         before, after = text[max(0, start - 40) : start], text[end : end + 12]
         bracketed = before[-1:] in ("(", "[") and after[:1] in (")", "]")
-        if not bracketed and not _stands_alone(text, before, after, end, starts):
+        joined = spans and _JOINED.fullmatch(text, spans[-1].end, start)
+        if not bracketed and not joined and not _stands_alone(text, before, after, end, starts):
             continue
         option = _OPTION.search(before)
         if option:
@@ -145,6 +154,8 @@ def _stands_alone(text: str, before: str, after: str, end: int, text_starts: dic
     if _NAME.search(before) or (after[:1] == "." and after[2:3].isupper() and _INITIAL.search(before)):
         return False
     if before and _unspaced(before[-1]):
+        return True
+    if _BESIDE.match(text, end):
         return True
     if _ENDS.match(after) or after.startswith((" it is", ", it is")):
         return True
@@ -165,9 +176,12 @@ def _ordinals(text: str, count: int, named: list[_Span]) -> list[_Span]:
         position = _ORDINALS.get(word, _CARDINALS.get(word, count - 1))
         if position < count:
             spans.append(_Span(*match.span(), position, by_letter=True))
+    first: dict[int, int] = {}
+    for span in sorted(named, key=lambda span: span.start):
+        if span.position < count - 1:
+            first.setdefault(span.position, span.start)
     for match in _FORMER_OR_LATTER.finditer(text):
-        before = sorted((span.start, span.position) for span in named if span.start < match.start())
-        pair = list(dict.fromkeys(position for _, position in before if position < count - 1)) or [*range(count - 1)]
+        pair = [position for position, start in first.items() if start < match.start()] or [*range(count - 1)]
         if len(pair) == 2:
             spans.append(_Span(*match.span(), pair[match[1] is not None], by_letter=False))
     return spans

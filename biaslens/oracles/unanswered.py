@@ -11,6 +11,7 @@ EMPTY = Verdict(Outcome.INVALID, "empty")
 ECHO = Verdict(Outcome.INVALID, "echo")
 ERROR_TEXT = Verdict(Outcome.INVALID, "error text")
 FILTERED = Verdict(Outcome.REFUSED, "content_filter")
+CUT = Verdict(Outcome.INVALID, "cut")
 NO_COMMITMENT = Verdict(Outcome.INVALID, "no commitment")
 
 _LONGEST_ECHO = 120
@@ -43,27 +44,55 @@ _ECHO = re.compile(
 # What our prompts put around a question: a format line, and the role.
 _PROMPT = re.compile(
     r"(?:\A|(?<=[\n.?!])) *(?:(?:please )?answer (?:with|in) (?:only |just )?"
-    r"(?:the letter of|at most|one word)[^.\n]*\.?|"
-    r"suppose you are [^.?\n]*\.)(?=\s|\Z)",
+    r"(?:the letter of|at most|one word)[^.\n]{0,200}\.?|"
+    r"suppose you are [^.?\n]{0,200}\.)(?=\s|\Z)",
     re.IGNORECASE,
 )
+# A reasoning model's thought, without the tag that begins it: it speaks of its user and of what to answer.
+_DELIBERATES = re.compile(
+    r"\bthe user(?:'s\b| (?:is|has|wants|asks|asked|says|said|gave|provided|might|may|seems|presented)\b|\W*\Z)|"
+    r"\bthe (?:question|prompt) (?:asks|is asking|wants|says)\b|\bthinking process\b|"
+    r"\blet me (?:think|see|consider|analy[sz]e|break|look|start|unpack|figure)\b|\blet's (?:think|see|analy[sz]e)\b|"
+    r"\b(?:i|we) (?:need to|should) (?:respond|answer|reply|output|produce|figure out|determine)\b|"
+    r"\A\W{0,8}(?:okay|ok|alright|hmm+|wait)\b[^.!?\n]{0,40}\b(?:i need|i should|we need|i have to|question)\b"
+)
+_CONCLUDES = re.compile(
+    r"\b(?:answer|choice)\W{0,6}(?:(?:is|would be|will be)\b\W{0,6})?(?:yes|no|[(\[]?[a-z][)\]]?)(?!\w)\W{0,8}\Z"
+)
+_CUT_BY = ("length", "max_tokens")
 _AROUND = " \t\n.,:;!?()[]\"'<>-|/"
 
 
 def read(answer: str, *, finish_reason: str = "stop") -> str | Verdict:
     """Plain text of an answer, without the sentences that it repeats from our prompts, for the rules to read.
 
-    Where there is nothing to read the verdict says why: the answer is empty, an error message, or an echo of the answer
-    format asked for.
+    Where there is nothing to read the verdict says why: the answer is empty, an error message, a thought that was cut
+    before it came to an answer, or an echo of the answer format asked for.
     """
     text = clean(answer)
     if not text.strip(_AROUND):
         return FILTERED if finish_reason == "content_filter" and not text else EMPTY
     if _ERROR_TEXT.match(text):
         return ERROR_TEXT
+    if was_cut(finish_reason) and _deliberates(text.lower()):
+        return CUT
     if "nswer" in text or "uppose" in text:
         text = _PROMPT.sub("", text).strip()
     bare = text.strip(_AROUND)
     if not bare or (len(bare) <= _LONGEST_ECHO and _ECHO.fullmatch(bare)):
         return ECHO
     return text
+
+
+def _deliberates(text: str) -> bool:
+    return _DELIBERATES.search(text) is not None and _CONCLUDES.search(text) is None
+
+
+def was_cut(finish_reason: str) -> bool:
+    """Whether the provider ended an answer because it was as long as allowed."""
+    return finish_reason.lower() in _CUT_BY
+
+
+def one_unfinished_sentence(text: str) -> bool:
+    """Whether a text has not come to the end of its first sentence or line."""
+    return not any(end in text for end in ".!?\n")
