@@ -64,9 +64,7 @@ def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - 
     """
     try:
         (choice, *_) = _checked(_field(reply, "choices"), list)
-        message = _field(choice, "message")
-        if message is None:
-            raise TypeError
+        message = _present(_field(choice, "message"))
         usage = _field(reply, "usage")
         return Completion(
             text=_text(_field(message, "content")) or _checked(_field(message, "refusal"), str) or "",
@@ -82,6 +80,12 @@ def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - 
 def _field(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever JSON the server sends
     """A field of an SDK's object, or of the dictionary that it left unread; None where there is none."""
     return thing.get(name) if isinstance(thing, dict) else getattr(thing, name, None)
+
+
+def _present(value: object) -> object:
+    if value is None:
+        raise TypeError
+    return value
 
 
 def _checked(value: object, kind: type[Any]) -> Any:  # noqa: ANN401
