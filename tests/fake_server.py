@@ -444,6 +444,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--log", type=Path, help="append a JSON line for each request to this file")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--uneven", action="store_true", help="from half of that to one and a half")
     parser.add_argument("--biased", type=float, default=0.0, help="share of biased answers")
     parser.add_argument("--fault", choices=sorted(FAULTS), help="what every Nth request gets instead of an answer")
     parser.add_argument("--every", type=int, default=10, metavar="N")
@@ -452,7 +453,8 @@ def main() -> None:
     def script(request: Request) -> Reply:
         if options.fault and request.number % options.every == 0:
             return FAULTS[options.fault]()
-        return by_kind(request, biased=options.biased, delay=options.latency)
+        share = 0.5 + int(request.hash, 16) / 16**16 if options.uneven else 1.0
+        return by_kind(request, biased=options.biased, delay=options.latency * share)
 
     log_file = options.log.open("a", buffering=1, encoding="utf-8") if options.log else None
     server = FakeServer(script, port=options.port, log_file=log_file, keep_log=False)

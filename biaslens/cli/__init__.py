@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stderr
+from typing import TextIO, cast
 
 import click
 
@@ -19,6 +21,7 @@ from biaslens.cli.judge import judge_command, upgrade_command
 from biaslens.cli.models import fetch_command, models_command
 from biaslens.cli.page import page_command, publish_command
 from biaslens.cli.probe import probe_group
+from biaslens.cli.progress import Unfailing
 from biaslens.cli.report import export_command, leaderboard_command, report_command
 from biaslens.cli.reproduce import reproduce_command
 from biaslens.cli.sample import sample_command
@@ -65,8 +68,10 @@ for _command in (
 
 def main() -> None:
     """Run the command line; an error of biaslens becomes one line on stderr and exit code 1."""
-    try:
-        app()
-    except BiasLensError as error:
-        click.echo(f"biaslens: {error}", err=True)
-        sys.exit(1)
+    # Nobody may be listening to progress any more; that ends no run.
+    with redirect_stderr(cast(TextIO, Unfailing(sys.stderr))):
+        try:
+            app()
+        except BiasLensError as error:
+            click.echo(f"biaslens: {error}", err=True)
+            sys.exit(1)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Never
+from contextlib import suppress
+from typing import Any, Never, TextIO
 
 from tqdm import tqdm
 
@@ -13,6 +14,28 @@ from biaslens.errors import ModelError
 from biaslens.schema import Outcome
 
 _WAIT_SHOWN = 2.0
+
+
+class Unfailing:
+    """A stream whose reader may go away, as a closed terminal or pipe does: what cannot be written is dropped."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write what can be written."""
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush what can be flushed."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        """The rest is the stream's."""
+        return getattr(self._stream, name)
 
 
 class Bar:
