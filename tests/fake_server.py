@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gzip
 import hashlib
 import json
 import re
@@ -63,7 +64,7 @@ class Reply:
     """What to send: a completion of `text`, or `body` as it is.
 
     `cut` bytes of the body are left out and the connection is closed; `silent` sends nothing, and then closes
-    ("close") or waits for the client to go ("hang").
+    ("close") or waits for the client to go ("hang"); `endless` goes on sending the body until the client goes.
     """
 
     text: str = "No."
@@ -74,6 +75,7 @@ class Reply:
     delay: float = 0.0
     cut: int = 0
     silent: str = ""
+    endless: bool = False
 
 
 def answer(text: str, *, delay: float = 0.0) -> Reply:
@@ -150,6 +152,16 @@ def empty_choices() -> Reply:
 
 def truncated() -> Reply:
     return Reply(text="An answer that never fully arrives.", cut=40)
+
+
+def packed(size: int) -> Reply:
+    """An answer of so many bytes, packed a thousandfold."""
+    body = _completion({"model": "m"}, 1, Reply(text="N" * size))
+    return Reply(body=gzip.compress(body), headers={"content-encoding": "gzip"})
+
+
+def endless() -> Reply:
+    return Reply(body=b" " * 2**16, endless=True)
 
 
 def content_filter() -> Reply:
@@ -364,6 +376,11 @@ class _Connection(asyncio.Protocol):
                 transport.close()
             return
         body = reply.body if reply.body is not None else _completion(request.body, 1, reply)
+        if reply.endless:
+            transport.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n")
+            self._server.record(request, reply.status, delivered=False)
+            self._go_on(b"%x\r\n%s\r\n" % (len(body), body))
+            return
         alive = not transport.is_closing()
         if alive:
             transport.write(_head(reply, len(body)) + body[: len(body) - reply.cut])
@@ -375,6 +392,12 @@ class _Connection(asyncio.Protocol):
         self._busy = False
         if self._buffer:
             self._next()
+
+    def _go_on(self, chunk: bytes) -> None:
+        if not self._transport.is_closing():
+            if self._transport.get_write_buffer_size() < 2**20:
+                self._transport.write(chunk)
+            self._server._loop.call_later(0.0005, self._go_on, chunk)
 
 
 def _parse(number: int, head: bytes, body: bytes) -> Request:

@@ -158,6 +158,8 @@ def json_or_text(text: str) -> object:
 
 def connection_error(provider: str, base_url: str, error: BaseException) -> ModelError:
     """Turn a failure below HTTP into an error; a body that broke off is a bad reply, the rest is no connection."""
+    if isinstance(error, ModelError):  # ours, raised while the reply was read
+        return ReplyError(f"{provider}: {error}")
     cause = f"{type(error).__name__}: {error}".rstrip(": ")
     if "complete message body" in cause:
         return ReplyError(f"{provider}: the reply broke off ({cause})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 from typing import Any
 
 import pytest
@@ -15,9 +16,11 @@ from fake_server import (
     content_filter,
     dropped,
     empty_choices,
+    endless,
     error,
     garbage,
     hang,
+    packed,
     rate_limited,
     truncated,
 )
@@ -261,6 +264,25 @@ def test_a_refusal_in_its_own_field_is_the_answer() -> None:
 def test_content_in_parts_is_joined(name: str) -> None:
     parts = [{"type": "text", "text": "No, "}, {"type": "text", "text": "it is not."}]
     assert ask(completion_with({"role": "assistant", "content": parts}), name).text == "No, it is not."
+
+
+def test_a_packed_answer_is_unpacked(name: str) -> None:
+    assert ask(packed(1000), name).text == "N" * 1000
+
+
+@pytest.mark.parametrize(
+    "reply", [packed(200 * 2**20), endless(), answer("N" * 2**23)], ids=["packed", "endless", "long"]
+)
+def test_no_more_of_a_reply_is_read_than_fits(name: str, reply: Reply) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ReplyError, match=r"more than 8,388,608 bytes"):
+        ask(reply, name)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150 * 1024  # of the 200 MB; in KB
+
+
+def test_an_encoding_that_was_not_asked_for_is_no_answer(name: str) -> None:
+    with pytest.raises(ReplyError, match="encoded as 'br'"):
+        ask(Reply(headers={"content-encoding": "br"}), name)
 
 
 def test_sixty_four_requests_travel_at_once(name: str) -> None:
