@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gzip
 import hashlib
 import json
 import re
@@ -24,6 +23,7 @@ import signal
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -156,8 +156,11 @@ def truncated() -> Reply:
 
 def packed(size: int) -> Reply:
     """An answer of so many bytes, packed a thousandfold."""
-    body = _completion({"model": "m"}, 1, Reply(text="N" * size))
-    return Reply(body=gzip.compress(body), headers={"content-encoding": "gzip"})
+    before, after = _completion({}, 1, Reply(text="~")).split(b"~")
+    packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+    parts = [before, *[b"N" * 2**16] * (size // 2**16), b"N" * (size % 2**16), after]
+    body = b"".join(map(packer.compress, parts)) + packer.flush()
+    return Reply(body=body, headers={"content-encoding": "gzip"})
 
 
 def endless() -> Reply:
