@@ -59,7 +59,8 @@ class ModelError(BiasLensError):
     """
 
     def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
-        super().__init__(message)
+        # Half a surrogate pair, which a server's JSON can hold, cannot be stored or printed.
+        super().__init__(message.encode(errors="replace").decode())
         self.status = status
         self.retry_after = retry_after
 

@@ -23,6 +23,7 @@ import signal
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -63,7 +64,7 @@ class Reply:
     """What to send: a completion of `text`, or `body` as it is.
 
     `cut` bytes of the body are left out and the connection is closed; `silent` sends nothing, and then closes
-    ("close") or waits for the client to go ("hang").
+    ("close") or waits for the client to go ("hang"); `endless` goes on sending the body until the client goes.
     """
 
     text: str = "No."
@@ -74,6 +75,7 @@ class Reply:
     delay: float = 0.0
     cut: int = 0
     silent: str = ""
+    endless: bool = False
 
 
 def answer(text: str, *, delay: float = 0.0) -> Reply:
@@ -150,6 +152,19 @@ def empty_choices() -> Reply:
 
 def truncated() -> Reply:
     return Reply(text="An answer that never fully arrives.", cut=40)
+
+
+def packed(size: int) -> Reply:
+    """An answer of so many bytes, packed a thousandfold."""
+    before, after = _completion({}, 1, Reply(text="~")).split(b"~")
+    packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+    parts = [before, *[b"N" * 2**16] * (size // 2**16), b"N" * (size % 2**16), after]
+    body = b"".join(map(packer.compress, parts)) + packer.flush()
+    return Reply(body=body, headers={"content-encoding": "gzip"})
+
+
+def endless() -> Reply:
+    return Reply(body=b" " * 2**16, endless=True)
 
 
 def content_filter() -> Reply:
@@ -364,6 +379,11 @@ class _Connection(asyncio.Protocol):
                 transport.close()
             return
         body = reply.body if reply.body is not None else _completion(request.body, 1, reply)
+        if reply.endless:
+            transport.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n")
+            self._server.record(request, reply.status, delivered=False)
+            self._go_on(b"%x\r\n%s\r\n" % (len(body), body))
+            return
         alive = not transport.is_closing()
         if alive:
             transport.write(_head(reply, len(body)) + body[: len(body) - reply.cut])
@@ -375,6 +395,12 @@ class _Connection(asyncio.Protocol):
         self._busy = False
         if self._buffer:
             self._next()
+
+    def _go_on(self, chunk: bytes) -> None:
+        if not self._transport.is_closing():
+            if self._transport.get_write_buffer_size() < 2**20:
+                self._transport.write(chunk)
+            self._server._loop.call_later(0.0005, self._go_on, chunk)
 
 
 def _parse(number: int, head: bytes, body: bytes) -> Request:
@@ -444,6 +470,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--log", type=Path, help="append a JSON line for each request to this file")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--uneven", action="store_true", help="from half of that to one and a half")
     parser.add_argument("--biased", type=float, default=0.0, help="share of biased answers")
     parser.add_argument("--fault", choices=sorted(FAULTS), help="what every Nth request gets instead of an answer")
     parser.add_argument("--every", type=int, default=10, metavar="N")
@@ -452,7 +479,8 @@ def main() -> None:
     def script(request: Request) -> Reply:
         if options.fault and request.number % options.every == 0:
             return FAULTS[options.fault]()
-        return by_kind(request, biased=options.biased, delay=options.latency)
+        share = 0.5 + int(request.hash, 16) / 16**16 if options.uneven else 1.0
+        return by_kind(request, biased=options.biased, delay=options.latency * share)
 
     log_file = options.log.open("a", buffering=1, encoding="utf-8") if options.log else None
     server = FakeServer(script, port=options.port, log_file=log_file, keep_log=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stderr, suppress
+from typing import Any, TextIO, cast
 
 import click
 
@@ -69,6 +71,28 @@ SECTIONS = {
 }
 
 
+class _UnfailingStream:
+    """A stream whose reader may go away, as a closed terminal or pipe does: what cannot be written is dropped."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write what can be written."""
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush what can be flushed."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        """The rest is the stream's."""
+        return getattr(self._stream, name)
+
+
 @click.group(
     cls=LazyGroup,
     sections=SECTIONS,
@@ -84,8 +108,10 @@ def app() -> None:
 
 def main() -> None:
     """Run the command line; an error of biaslens becomes one line on stderr and exit code 1."""
-    try:
-        app(prog_name="biaslens")
-    except BiasLensError as error:
-        click.echo(f"biaslens: {error}", err=True)
-        sys.exit(1)
+    # Nobody may be listening to progress any more; that ends no run.
+    with redirect_stderr(cast(TextIO, _UnfailingStream(sys.stderr))):
+        try:
+            app(prog_name="biaslens")
+        except BiasLensError as error:
+            click.echo(f"biaslens: {error}", err=True)
+            sys.exit(1)

@@ -119,6 +119,11 @@ def _say(result: Evaluation) -> None:
     if not result.complete:
         click.echo(
             f"incomplete: {result.missing} of {result.planned} answers are missing, {result.unjudged} wait for judges; "
-            "the same command asks only what is missing",
+            f"the same command asks only what is missing{because(result.why_failed)}",
             err=True,
         )
+
+
+def because(reason: str) -> str:
+    """End of a line that says why requests failed."""
+    return f" ({reason})" if reason else ""

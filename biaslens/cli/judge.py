@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from biaslens.cli.evaluate import INCOMPLETE, INTERRUPTED
+from biaslens.cli.evaluate import INCOMPLETE, INTERRUPTED, because
 from biaslens.cli.options import PATH, judging_options
 from biaslens.cli.progress import Bar
 from biaslens.engine import Pace
@@ -44,7 +44,7 @@ def judge_command(run: Path, panel: Panel, pace: Pace, *, in_force: bool, as_jso
     if not result.complete:
         click.echo(
             f"incomplete: {result.undecided:,} why answers wait for votes ({result.failed} failed); the same command "
-            "asks only what is missing",
+            f"asks only what is missing{because(result.why_failed)}",
             err=True,
         )
         sys.exit(INCOMPLETE)

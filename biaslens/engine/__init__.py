@@ -1,9 +1,9 @@
 """Ask many prompts durably: bounded, paced, retried, accounted; every answer committed before it is shown."""
 
-from biaslens.engine.ask import Pace, Price, Progress, Request, Silent, Tally, ask_all
+from biaslens.engine.ask import Pace, Price, Progress, Request, Silent, Tally, ask_all, most_frequent_reason
 from biaslens.engine.retry import RetryPolicy
 from biaslens.engine.store import Answer, Failure, Store
-from biaslens.engine.writer import Row
+from biaslens.engine.writer import Row, Settler
 
 __all__ = [
     "Answer",
@@ -14,8 +14,10 @@ __all__ = [
     "Request",
     "RetryPolicy",
     "Row",
+    "Settler",
     "Silent",
     "Store",
     "Tally",
     "ask_all",
+    "most_frequent_reason",
 ]

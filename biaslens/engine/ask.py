@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -14,9 +16,11 @@ from biaslens.engine.failures import FailureGate
 from biaslens.engine.limits import Gate, RateLimits
 from biaslens.engine.retry import Interrupted, Patience, RetryPolicy
 from biaslens.engine.store import Answer, Failure, Store
-from biaslens.engine.writer import Row, Settle, Writer
-from biaslens.errors import ModelError, RateLimitError, RunStoppedError
+from biaslens.engine.writer import Row, Settler, Writer
+from biaslens.errors import ModelError, RateLimitError, RunStoppedError, StorageError
 from biaslens.models.base import ChatModel, Message, Params
+
+_CHECKPOINT_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +75,27 @@ class Tally:
         US dollars, as far as prices are known.
     waiting
         Requests that wait now, for a limit per minute or for another attempt.
+    reasons
+        What requests given up on failed with.
     """
 
     answered: int = 0
     failed: int = 0
     cost: float = 0.0
     waiting: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+def most_frequent_reason(tallies: Iterable[Tally]) -> str:
+    """What most of the requests given up on failed with, and how many; "" where none failed.
+
+    Examples
+    --------
+    >>> most_frequent_reason([Tally(reasons=Counter({"HTTP 400": 2})), Tally(reasons=Counter({"HTTP 403": 1}))])
+    '2 of 3 failures: HTTP 400'
+    """
+    reasons = sum((tally.reasons for tally in tallies), Counter[str]())
+    return "".join(f"{number} of {reasons.total()} failures: {text}" for text, number in reasons.most_common(1))
 
 
 Price = Callable[[int | None, int | None], float | None]
@@ -101,6 +120,21 @@ class Silent:
 
     def waiting(self, error: ModelError, seconds: float) -> None:
         """Ignore."""
+
+
+class _Unfailing:
+    """Progress whose reader may go away: a closed terminal or pipe ends no run."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def saved(self, tally: Tally) -> None:
+        with suppress(OSError, ValueError):
+            self._progress.saved(tally)
+
+    def waiting(self, error: ModelError, seconds: float) -> None:
+        with suppress(OSError, ValueError):
+            self._progress.waiting(error, seconds)
 
 
 class _Asker:
@@ -137,6 +171,7 @@ class _Asker:
                 self.tally.cost += row.price or 0.0
             else:
                 self.tally.failed += 1
+                self.tally.reasons[row.message] += 1
         self.tally.waiting = self.limited + self.patience.sleeping
         self.progress.saved(self.tally)
 
@@ -238,7 +273,7 @@ async def ask_all(
     store: Store,
     pace: Pace,
     price: Price = lambda prompt_tokens, completion_tokens: None,
-    settle: Settle | None = None,
+    settler: Settler | None = None,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
 ) -> Tally:
@@ -257,8 +292,8 @@ async def ask_all(
         Limits, retries and the failure gate.
     price
         US dollars of an answer by its prompt and completion tokens, None where not known.
-    settle
-        Called inside the transaction that stores answers, to store with them what follows from them.
+    settler
+        Decides answers once they are stored.
     progress
         Hears of answers, failures and waits.
     stop
@@ -275,26 +310,45 @@ async def ask_all(
     RunStoppedError
         When too much fails, the key is wrong, or the model does not exist. Everything answered is stored.
     StorageError
-        When the run file cannot be written.
+        When the run file cannot be written any more, or is not where it was.
     """
-    progress = progress or Silent()
-    asker = _Asker(model, iter(requests), pace=pace, price=price, progress=progress, stop=stop or asyncio.Event())
-    writer = Writer(store, settle=settle, saved=asker.saved)
+    progress = _Unfailing(progress or Silent())
+    stop = stop or asyncio.Event()
+    asker = _Asker(model, iter(requests), pace=pace, price=price, progress=progress, stop=stop)
+    writer = Writer(store, settler=settler, saved=asker.saved, stop=stop)
     try:
         async with asyncio.TaskGroup() as group:
+            watch = group.create_task(_watch(store, stop))
             group.create_task(writer.run())
             async with asyncio.TaskGroup() as workers:
                 for _ in range(asker.gate.most):
                     workers.create_task(asker.work(writer.put))
             writer.close()
+            watch.cancel()
     except BaseExceptionGroup as errors:
         raise _first(errors) from None
     finally:
-        # Rows that arrived while the writer was cancelled are paid for too.
-        await writer.flush()
+        if not store.in_place:
+            raise StorageError(
+                f"{store.path}: deleted or moved while it was written; stopped, everything answered is in "
+                f"{store.rescue()}: give it the old name and start again"
+            )
+        writer.finish()
     if asker.verdict is not None:
         raise asker.verdict
     return asker.tally
+
+
+async def _watch(store: Store, stop: asyncio.Event) -> None:
+    """Notice within seconds that the file is gone, and keep it, without its log, no more than half a minute behind."""
+    for second in count():
+        if not store.in_place:
+            stop.set()
+        elif second % _CHECKPOINT_SECONDS == 0:
+            # What keeps the log from moving now, a full disk say, is the writer's to meet and to tell.
+            with suppress(StorageError):
+                store.checkpoint()
+        await asyncio.sleep(1)
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

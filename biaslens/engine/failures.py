@@ -11,7 +11,8 @@ class FailureGate:
     """Stops a run whose requests keep failing.
 
     It stops at once for a wrong key or a model that does not exist; after `first` failures while nothing has
-    succeeded; and when more than `share` of the last `window` requests failed.
+    succeeded; and when more than `share` of the last `window` requests failed. HTTP 403 may be about the one prompt:
+    it counts as any failure.
 
     Parameters
     ----------
@@ -52,7 +53,8 @@ class FailureGate:
         """
         self._recent.append(True)
         failed, seen = sum(self._recent), len(self._recent)
-        if isinstance(error, AuthenticationError) or (isinstance(error, RejectedError) and error.status == 404):
+        no_key = isinstance(error, AuthenticationError) and error.status != 403
+        if no_key or (isinstance(error, RejectedError) and error.status == 404):
             return RunStoppedError(f"{error}; stopped, every answer so far is kept")
         if too_long:
             return RunStoppedError(

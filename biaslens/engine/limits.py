@@ -35,11 +35,9 @@ class RateLimits:
         self._requests: AsyncLimiter | None = None
         self._tokens: AsyncLimiter | None = None
         if requests_per_minute is not None:
-            # A bucket that holds a whole minute would let twice the limit through in the first one.
-            seconds = max(1.0, 60 / requests_per_minute)
-            self._requests = AsyncLimiter(requests_per_minute * seconds / 60, seconds)
+            self._requests = _bucket(requests_per_minute, 1.0)
         if tokens_per_minute is not None:
-            self._tokens = AsyncLimiter(max(1.0, tokens_per_minute * _TOKEN_WINDOW / 60), _TOKEN_WINDOW)
+            self._tokens = _bucket(tokens_per_minute, _TOKEN_WINDOW)
         self._completion_tokens = 50.0
 
     async def acquire(self, messages: Sequence[Message]) -> None:
@@ -57,6 +55,15 @@ class RateLimits:
         """Adapt the expected length of an answer to the answers seen."""
         if completion.completion_tokens is not None:
             self._completion_tokens += 0.05 * (completion.completion_tokens - self._completion_tokens)
+
+
+def _bucket(per_minute: float, seconds: float) -> AsyncLimiter:
+    """A bucket that holds what may pass in so many seconds, or else one: it could let nothing through if it held less.
+
+    One that held a whole minute's would let twice the limit through in the first minute.
+    """
+    seconds = max(seconds, 60 / per_minute)
+    return AsyncLimiter(max(1.0, per_minute * seconds / 60), seconds)
 
 
 class Gate:

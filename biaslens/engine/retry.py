@@ -95,7 +95,8 @@ class Patience:
 
     def _enough(self, state: RetryCallState) -> bool:
         heard = self.reached or cast(ModelError, _error(state)).status is not None
-        return state.attempt_number >= (self.policy.attempts if heard else self.policy.first_attempts)
+        most = self.policy.attempts if heard else min(self.policy.attempts, self.policy.first_attempts)
+        return state.attempt_number >= most
 
     def _wait(self, state: RetryCallState) -> float:
         asked = cast(ModelError, _error(state)).retry_after

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
@@ -89,6 +89,11 @@ def storage_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         text = str(error)
+        if _without_log(path) and ("no such table" in text or "malformed" in text):
+            raise StorageError(
+                f"{path}: not all of a run is in this file; the rest was in {path.name}-wal when it was copied: copy "
+                "both files, or copy again once the run has stopped"
+            ) from error
         if "full" in text or "disk I/O" in text:
             hint = "free some space and start again: everything already stored is kept"
         elif "not a database" in text or "malformed" in text or "no such table: meta" in text:
@@ -98,6 +103,17 @@ def storage_errors(path: Path) -> Iterator[None]:
         else:
             hint = "close other programs that use the file and start again"
         raise StorageError(f"{path}: {text}; {hint}") from error
+
+
+def _without_log(path: Path) -> bool:
+    """Whether a file says that it has a write-ahead log, and there is none beside it, or only one made by reading."""
+    log = path.with_name(path.name + "-wal")
+    try:
+        with path.open("rb") as file:
+            header = file.read(20)
+        return header[18:20] == b"\2\2" and not (log.exists() and log.stat().st_size)
+    except OSError:
+        return False
 
 
 def _lock(path: Path) -> FileLock:
@@ -141,9 +157,13 @@ class Store:
 
     def __init__(self, path: Path, *, write: bool = False, tables: str = "") -> None:
         self.path = path
+        # The file itself: by another name, a link to it, it is the same run with the same lock.
+        self._file = path.resolve()
+        self._identity: tuple[int, int] | None = None
+        self._log: int | None = None
         self._lock: FileLock | None = None
         if write:
-            self._lock = _lock(path)
+            self._lock = _lock(self._file)
         elif not path.is_file():
             raise StorageError(f"{path}: no such run file; `biaslens evaluate` makes one")
         try:
@@ -151,26 +171,38 @@ class Store:
                 self.connection = self._connect(write=write)
                 if write:
                     self.connection.executescript(TABLES + tables)
+                    self._identity = self._found()
+                    self._log = os.open(self._beside("-wal"), os.O_RDWR)
                 self._check_format(write=write)
         except BaseException:
             self.close()
             raise
 
     def _connect(self, *, write: bool) -> sqlite3.Connection:
-        uri = f"{self.path.absolute().as_uri()}?{'mode=rwc' if write else self._read_mode()}"
+        uri = f"{self._file.as_uri()}?{'mode=rwc' if write else self._read_mode()}"
         connection = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
         if write:
             connection.execute("PRAGMA journal_mode = WAL")
-            # FULL: an answer survives a power cut too, not only a crash of this process; commits are grouped.
-            connection.execute("PRAGMA synchronous = FULL")
+            # A commit survives a crash of this process at once, and a power cut after `sync`, which many can share.
+            connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
         return connection
 
     def _read_mode(self) -> str:
         # Readers of a write-ahead log must write beside it. Where that is not allowed and nobody has left a log, the
         # file is whole by itself and can be read as it is.
-        log = self.path.with_name(self.path.name + "-wal")
-        return "mode=ro" if log.exists() or os.access(self.path.parent, os.W_OK) else "mode=ro&immutable=1"
+        whole = not self._beside("-wal").exists() and not os.access(self._file.parent, os.W_OK)
+        return "mode=ro&immutable=1" if whole else "mode=ro"
+
+    def _beside(self, suffix: str) -> Path:
+        return self._file.with_name(self._file.name + suffix)
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = self._file.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _check_format(self, *, write: bool) -> None:
         known = self.meta().get("format")
@@ -180,12 +212,47 @@ class Store:
             raise RunMismatchError(f"{self.path}: run file format {known}, this version reads format {FORMAT}")
 
     def close(self) -> None:
-        """Close the file and release its lock."""
+        """Move the log into the file, close it and release its lock."""
         connection: sqlite3.Connection | None = getattr(self, "connection", None)
+        if self._log is not None:
+            # Whoever reads the file meanwhile would keep SQLite from doing it; on a full disk the log stays.
+            with suppress(StorageError):
+                self.checkpoint()
+            os.close(self._log)
+            self._log = None
         if connection is not None:
             connection.close()
         if self._lock is not None:
             self._lock.release()
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the file, open for writing, is still where it was."""
+        return self._found() == self._identity
+
+    def sync(self) -> None:
+        """Wait until what is committed is on the disk; may be called in a thread."""
+        assert self._log is not None
+        try:
+            os.fsync(self._log)
+        except OSError as error:
+            raise StorageError(
+                f"{self.path}: {error.strerror}; check the disk and start again: what is stored is kept"
+            ) from error
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the file, so that a copy of the file alone holds what is committed by now."""
+        with storage_errors(self.path):
+            self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def rescue(self) -> Path:
+        """Write all that the open file holds to a new file beside it; for a file that is not in place any more."""
+        names = (f"{self._file.stem}.rescued{number}{self._file.suffix}" for number in ("", *range(2, 1000)))
+        path = next(path for path in map(self._file.with_name, names) if not path.exists())
+        with storage_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.connection.execute("VACUUM INTO ?", (str(path),))
+        return path
 
     def __enter__(self) -> Self:
         return self
@@ -256,13 +323,21 @@ class Store:
         if missing:
             self.set_meta(missing)
 
+    def keep(self, row: Answer | Failure) -> None:
+        """Store one answer or failure at once. An answer already there is left as it is."""
+        with storage_errors(self.path):
+            if isinstance(row, Answer):
+                self.connection.execute(_INSERT_ANSWER, _ANSWER(row))
+            else:
+                self.connection.execute(_INSERT_FAILURE, _FAILURE(row))
+
     @staticmethod
     def save(connection: sqlite3.Connection, rows: Sequence[Answer | Failure]) -> None:
         """Store answers and failures within a transaction. An answer already there is left as it is."""
         answers = [_ANSWER(row) for row in rows if isinstance(row, Answer)]
         failures = [_FAILURE(row) for row in rows if isinstance(row, Failure)]
-        connection.executemany(_INSERT.format("answers", _marks(Answer)) + " ON CONFLICT (key) DO NOTHING", answers)
-        connection.executemany(_INSERT.format("failures", _marks(Failure)), failures)
+        connection.executemany(_INSERT_ANSWER, answers)
+        connection.executemany(_INSERT_FAILURE, failures)
 
 
 def _marks(row: type[Answer | Failure]) -> str:
@@ -272,4 +347,5 @@ def _marks(row: type[Answer | Failure]) -> str:
 # dataclasses.astuple copies deeply, which takes longer than the insertion.
 _ANSWER = attrgetter(*(field.name for field in fields(Answer)))
 _FAILURE = attrgetter(*(field.name for field in fields(Failure)))
-_INSERT = "INSERT INTO {} VALUES ({})"
+_INSERT_ANSWER = f"INSERT INTO answers VALUES ({_marks(Answer)}) ON CONFLICT (key) DO NOTHING"
+_INSERT_FAILURE = f"INSERT INTO failures VALUES ({_marks(Failure)})"

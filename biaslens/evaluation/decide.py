@@ -1,14 +1,14 @@
-"""Decide answers as they are stored."""
+"""Decide answers once they are stored."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from biaslens.engine import Answer
+from biaslens.engine import Answer, Store
 from biaslens.errors import InputError
 from biaslens.evaluation.plan import shown_options
 from biaslens.evaluation.tables import RULES_PANEL
@@ -55,8 +55,16 @@ def decide(
     return why.prescreen(answer, question, finish_reason=finish_reason)
 
 
+_ASKED = """
+    SELECT key, kind, questions.text, options, option_order, answers.text, finish_reason
+    FROM plan JOIN questions USING (question_id) JOIN answers USING (key)
+"""
+
+_Asked = tuple[str, str, str, str, str | None, str, str]
+
+
 class RuleSettler:
-    """Stores, in the transaction that stores an answer, the verdict that the rules give it.
+    """Stores the verdicts that the rules give answers.
 
     Attributes
     ----------
@@ -67,20 +75,37 @@ class RuleSettler:
     def __init__(self) -> None:
         self.outcomes: Counter[Outcome] = Counter()
 
-    def __call__(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> None:
-        """Decide the answers and insert their verdicts."""
-        for answer in answers:
-            kind, text, options, order = connection.execute(
-                "SELECT kind, text, options, option_order FROM plan JOIN questions USING (question_id) WHERE key = ?",
-                (answer.key,),
-            ).fetchone()
-            shown = shown_options(options, order)
-            verdict = decide(Kind(kind), text, shown, answer.text, finish_reason=answer.finish_reason)
-            if verdict is not None:
-                if order is not None and verdict.choice is not None:
-                    verdict = replace(verdict, choice=json.loads(order)[verdict.choice])
-                save_verdict(connection, answer.key, verdict, panel=RULES_PANEL, oracle=RULES)
-                self.outcomes[verdict.outcome] += 1
+    def look_up(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> list[_Asked]:
+        """Read what the answers were asked."""
+        keys = [answer.key for answer in answers]
+        return connection.execute(f"{_ASKED} WHERE key IN ({', '.join('?' * len(keys))})", keys).fetchall()
+
+    def decide(self, found: Sequence[_Asked]) -> list[tuple[str, Verdict]]:
+        """Decide what the rules can decide, by key."""
+        return [(row[0], verdict) for row in found if (verdict := _decide(row)) is not None]
+
+    def store(self, connection: sqlite3.Connection, decided: Sequence[tuple[str, Verdict]]) -> None:
+        """Insert the verdicts."""
+        for key, verdict in decided:
+            save_verdict(connection, key, verdict, panel=RULES_PANEL, oracle=RULES)
+            self.outcomes[verdict.outcome] += 1
+
+    def catch_up(self, store: Store, *, stop: Callable[[], bool]) -> None:
+        """Decide what an earlier start has stored and not decided; may be called in a thread, alone."""
+        reader = store.connection.execute(
+            f"{_ASKED} WHERE NOT EXISTS (SELECT 1 FROM verdicts WHERE response_key = plan.key)"
+        )
+        decided = [found for row in reader if not stop() for found in self.decide([row])]
+        with store.transaction() as connection:
+            self.store(connection, decided)
+
+
+def _decide(asked: _Asked) -> Verdict | None:
+    _, kind, question, options, order, answer, finish_reason = asked
+    verdict = decide(Kind(kind), question, shown_options(options, order), answer, finish_reason=finish_reason)
+    if verdict is not None and verdict.choice is not None and order is not None:
+        return replace(verdict, choice=json.loads(order)[verdict.choice])
+    return verdict
 
 
 def save_verdict(connection: sqlite3.Connection, key: str, verdict: Verdict, *, panel: str, oracle: str) -> None:

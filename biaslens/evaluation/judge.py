@@ -8,13 +8,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from biaslens.engine import Pace, Store, Tally, ask_all
-from biaslens.engine.interrupt import graceful_interrupt
+from biaslens.engine import Pace, Store, Tally, ask_all, most_frequent_reason
+from biaslens.engine.interrupt import graceful_interrupt, in_thread
 from biaslens.engine.pacing import pace_for, price_of
 from biaslens.engine.record import this_start
 from biaslens.errors import InputError
 from biaslens.evaluation.judging import Ballots, VoteSettler, count_undecided
-from biaslens.evaluation.observer import Observer, PhaseProgress, Unwatched
+from biaslens.evaluation.observer import Observer, PhaseProgress, Unfailing, Unwatched
 from biaslens.evaluation.panel import Panel, enrol, forget_who_never_judged
 from biaslens.evaluation.screening import screen_answers
 from biaslens.evaluation.upgrade import open_to_write
@@ -44,6 +44,8 @@ class Judged:
         Whether it was told to stop.
     cost
         US dollars of this start, as far as prices are known.
+    why_failed
+        What most of the requests that failed in this start failed with; "" where none did.
     """
 
     run: Path
@@ -55,6 +57,7 @@ class Judged:
     failed: int
     interrupted: bool
     cost: float
+    why_failed: str
 
     @property
     def complete(self) -> bool:
@@ -88,16 +91,17 @@ class Judging:
         Votes that failed are asked again at the next start, not in an endless round; they hold up no others.
         """
         tallies: list[Tally] = []
-        await asyncio.to_thread(self._screen)
+        await in_thread(self._screen)
         if self._panel.screened_only:
             return tallies
         ballots = Ballots(self._panel, self._store)
+        VoteSettler(ballots).catch_up(self._store)
         while not self._stop.is_set() and ballots.call(self._store):
             for judge in self._panel.models:
                 todo = ballots.count_open(self._store, judge)
                 if not todo:
                     continue
-                settle = VoteSettler(ballots)
+                settler = VoteSettler(ballots)
                 self._observer.phase(f"judge {judge}", total=todo, done=0)
                 with Store(self._store.path) as reader:
                     tally = await ask_all(
@@ -106,8 +110,8 @@ class Judging:
                         store=self._store,
                         pace=pace_for(judge, paces[judge], self._settings),
                         price=price_of(judge, self._settings),
-                        settle=settle,
-                        progress=PhaseProgress(self._observer, settle.outcomes),
+                        settler=settler,
+                        progress=PhaseProgress(self._observer, settler.outcomes),
                         stop=self._stop,
                     )
                 tallies.append(tally)
@@ -169,16 +173,16 @@ async def judge_async(
         As for `evaluate_async`.
     """
     settings = settings or load_settings()
-    observer = observer or Unwatched()
+    observer = Unfailing(observer or Unwatched())
     stop = asyncio.Event()
     async with AsyncExitStack() as stack:
+        stack.enter_context(graceful_interrupt(stop, observer.interrupted))
         models = {name: open_model(name, settings) for name in panel.models}
         for model in models.values():
             stack.push_async_callback(model.close)
         store = stack.enter_context(open_to_write(run, create=False))
         if not _has_why_answers(store):
             raise InputError(f"{run}: no why question has an answer, there is nothing to judge")
-        stack.enter_context(graceful_interrupt(stop, observer.interrupted))
         forget_who_never_judged(store)
         counts_in_reports = enrol(store, panel, in_force=in_force)
         store.set_meta({"starts": [*store.meta().get("starts", []), this_start(models)]})
@@ -194,6 +198,7 @@ async def judge_async(
             failed=sum(tally.failed for tally in tallies),
             interrupted=stop.is_set(),
             cost=sum(tally.cost for tally in tallies),
+            why_failed=most_frequent_reason(tallies),
         )
 
 

@@ -11,6 +11,7 @@ from biaslens.evaluation.decide import save_verdict
 from biaslens.evaluation.panel import Panel
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.oracles.majority import decide_votes, majority_threshold, votes_needed
+from biaslens.oracles.replies import Reply
 from biaslens.schema import Outcome, Verdict, Vote, content_hash
 
 _PAGE = 256
@@ -131,6 +132,11 @@ class Ballots:
                 return
             values["last"] = rows[-1][0]
 
+    def unread(self, store: Store) -> list[tuple[str, str]]:
+        """Keys and texts of replies whose votes are not in."""
+        query = f"SELECT key, text FROM votes JOIN answers USING (key) WHERE vote IS NULL AND {self._own}"
+        return store.connection.execute(query).fetchall()
+
     def given(self, connection: sqlite3.Connection, key: str) -> list[Vote]:
         """Votes that are in on a response."""
         rows = connection.execute(
@@ -140,7 +146,7 @@ class Ballots:
 
 
 class VoteSettler:
-    """Stores, in the transaction that stores a judge's reply, its vote, and the verdict once it is certain.
+    """Stores the votes of judges' replies, and a verdict once it is certain.
 
     Attributes
     ----------
@@ -152,14 +158,27 @@ class VoteSettler:
         self.outcomes: Counter[Outcome] = Counter()
         self._ballots = ballots
 
-    def __call__(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> None:
-        """Read the votes and insert them, and the verdicts they decide."""
-        for answer in answers:
-            reply = read_reply(answer.text, self._ballots.panel.prompt)
+    def look_up(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> list[tuple[str, str]]:
+        """Keys and texts of the replies."""
+        return [(answer.key, answer.text) for answer in answers]
+
+    def decide(self, found: Sequence[tuple[str, str]]) -> list[tuple[str, Reply]]:
+        """Read the votes."""
+        return [(key, read_reply(text, self._ballots.panel.prompt)) for key, text in found]
+
+    def store(self, connection: sqlite3.Connection, decided: Sequence[tuple[str, Reply]]) -> None:
+        """Insert the votes, and the verdicts they decide."""
+        for key, reply in decided:
             (response_key,) = connection.execute(
                 "UPDATE votes SET vote = ?, reason = ? WHERE key = ? RETURNING response_key",
-                (reply.vote, reply.reason, answer.key),
+                (reply.vote, reply.reason, key),
             ).fetchone()
             outcome = self._ballots.settle(connection, response_key, self._ballots.given(connection, response_key))
             if outcome is not None:
                 self.outcomes[outcome] += 1
+
+    def catch_up(self, store: Store) -> None:
+        """Read the replies that an earlier start has stored and not read."""
+        found = self._ballots.unread(store)
+        with store.transaction() as connection:
+            self.store(connection, self.decide(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,6 +42,33 @@ class Unwatched:
 
     def interrupted(self) -> None:
         """Ignore."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfailing:
+    """An observer whose own reader may go away: a closed terminal or pipe ends no evaluation."""
+
+    observer: Observer
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        """Pass it on."""
+        with suppress(OSError, ValueError):
+            self.observer.phase(title, total=total, done=done)
+
+    def update(self, tally: Tally, outcomes: Mapping[Outcome, int]) -> None:
+        """Pass it on."""
+        with suppress(OSError, ValueError):
+            self.observer.update(tally, outcomes)
+
+    def waiting(self, error: ModelError, seconds: float) -> None:
+        """Pass it on."""
+        with suppress(OSError, ValueError):
+            self.observer.waiting(error, seconds)
+
+    def interrupted(self) -> None:
+        """Pass it on."""
+        with suppress(OSError, ValueError):
+            self.observer.interrupted()
 
 
 @dataclass(frozen=True, slots=True)

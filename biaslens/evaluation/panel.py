@@ -18,6 +18,9 @@ from biaslens.schema import content_hash
 JUDGE_MAX_TOKENS = 256
 """Default limit of a judge's reply: a sentence and the outcome, with room to spare."""
 
+# A reply is stored before its vote is read.
+_GIVEN = "(vote IS NOT NULL OR votes.key IN (SELECT key FROM answers))"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
@@ -173,10 +176,10 @@ def forget_who_never_judged(store: Store) -> None:
         connection.execute(
             "DELETE FROM panels WHERE panel NOT IN (SELECT panel FROM verdicts) AND NOT EXISTS ("
             "SELECT 1 FROM json_each(spec, '$.judges') AS named JOIN ballots ON ballots.judge = named.value "
-            "JOIN votes USING (ballot) WHERE vote IS NOT NULL)"
+            f"JOIN votes USING (ballot) WHERE {_GIVEN})"
         )
         connection.execute(
-            "DELETE FROM votes WHERE ballot NOT IN (SELECT ballot FROM votes WHERE vote IS NOT NULL)"
+            f"DELETE FROM votes WHERE ballot NOT IN (SELECT ballot FROM votes WHERE {_GIVEN})"
         )  # fmt: skip
         connection.execute("DELETE FROM ballots WHERE ballot NOT IN (SELECT ballot FROM votes)")
         connection.execute(

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from biaslens.benchmark import Benchmark, read, select, shipped
-from biaslens.engine import Pace, Store, Tally, ask_all
-from biaslens.engine.interrupt import graceful_interrupt
+from biaslens.engine import Pace, Store, Tally, ask_all, most_frequent_reason
+from biaslens.engine.interrupt import graceful_interrupt, in_thread
 from biaslens.engine.pacing import pace_for, price_of, unlimited
 from biaslens.errors import InputError
 from biaslens.evaluation.decide import RuleSettler
 from biaslens.evaluation.judge import Judging
 from biaslens.evaluation.judging import count_undecided
-from biaslens.evaluation.observer import Observer, PhaseProgress, Unwatched
+from biaslens.evaluation.observer import Observer, PhaseProgress, Unfailing, Unwatched
 from biaslens.evaluation.plan import Plan, lay_out
 from biaslens.evaluation.record import record
 from biaslens.evaluation.spec import Spec
@@ -44,6 +44,8 @@ class Evaluation:
         Whether it was told to stop.
     cost
         US dollars of this start, as far as prices are known.
+    why_failed
+        What most of the requests that failed in this start failed with; "" where none did.
     """
 
     run: Path
@@ -54,6 +56,7 @@ class Evaluation:
     failed: int
     interrupted: bool
     cost: float
+    why_failed: str
 
     @property
     def complete(self) -> bool:
@@ -84,7 +87,8 @@ class _Start:
 
     async def ask(self, keys: Sequence[str], pace: Pace) -> tuple[int, int]:
         """Ask what is missing; how many responses were wanted, and how many of them are still missing."""
-        settle = RuleSettler()
+        settler = RuleSettler()
+        await in_thread(settler.catch_up, self.store, stop=self.stop.is_set)
         with Store(self.store.path) as reader:
             plan = Plan(reader, self.spec, keys)
             missing = plan.count_missing()
@@ -96,8 +100,8 @@ class _Start:
                     store=self.store,
                     pace=pace_for(self.spec.model, pace, self.settings),
                     price=price_of(self.spec.model, self.settings),
-                    settle=settle,
-                    progress=PhaseProgress(self.observer, settle.outcomes),
+                    settler=settler,
+                    progress=PhaseProgress(self.observer, settler.outcomes),
                     stop=self.stop,
                 )
                 self.tallies.append(tally)
@@ -150,19 +154,19 @@ async def evaluate_async(
         When the run file cannot be written.
     """
     settings = settings or load_settings()
-    observer = observer or Unwatched()
+    observer = Unfailing(observer or Unwatched())
     pace = pace or Pace()
     benchmark = _benchmark(spec)
     questions = _slice(benchmark, spec)
     stop = asyncio.Event()
     async with AsyncExitStack() as stack:
+        stack.enter_context(graceful_interrupt(stop, observer.interrupted))
         models = {name: open_model(name, settings) for name in dict.fromkeys((spec.model, *spec.judges))}
         for model in models.values():
             stack.push_async_callback(model.close)
         store = stack.enter_context(open_to_write(spec.run))
-        stack.enter_context(graceful_interrupt(stop, observer.interrupted))
         record(store, spec, benchmark, models)
-        keys = await asyncio.to_thread(lay_out, store, spec, questions)
+        keys = await in_thread(lay_out, store, spec, questions)
         start = _Start(spec, settings=settings, store=store, models=models, observer=observer, stop=stop)
         planned, missing = await start.ask(keys, pace)
         if spec.panel is not None and not stop.is_set():
@@ -178,6 +182,7 @@ async def evaluate_async(
             failed=sum(tally.failed for tally in start.tallies),
             interrupted=stop.is_set(),
             cost=sum(tally.cost for tally in start.tallies),
+            why_failed=most_frequent_reason(start.tallies),
         )
 
 

@@ -75,7 +75,8 @@ class Spec:
     shuffle_options: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse numbers that make no sense."""
+        """Refuse numbers that make no sense, and let a condition named twice be one."""
+        object.__setattr__(self, "conditions", tuple(dict.fromkeys(self.conditions)))
         for name, value in (
             ("trials", self.trials),
             ("roles per attribute", self.slice.roles_per_attribute),

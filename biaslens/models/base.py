@@ -6,6 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from biaslens.errors import ReplyError
+
+MAX_CHARACTERS = 1_000_000
+"""Longest answer that is taken: a hundred times what the longest limits on tokens allow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -81,6 +86,15 @@ class Completion:
         The model that answered, as the provider resolved it ("gpt-4o-mini-2024-07-18").
     prompt_tokens, completion_tokens
         Tokens billed; None where the provider did not say.
+
+    Notes
+    -----
+    Half surrogate pairs, which JSON can hold and no UTF-8 file or database can, are replaced in every text.
+
+    Raises
+    ------
+    ReplyError
+        When a text is longer than `MAX_CHARACTERS`.
     """
 
     text: str
@@ -88,6 +102,24 @@ class Completion:
     model: str
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        """Make sure that every text can be stored."""
+        for name in ("text", "finish_reason", "model"):
+            value: str = getattr(self, name)
+            if len(value) > MAX_CHARACTERS:
+                raise ReplyError(f"the reply's {name} has {len(value):,} characters; {MAX_CHARACTERS:,} are read")
+            if not value.isascii():
+                object.__setattr__(self, name, storable(value))
+
+
+def storable(text: str) -> str:
+    """Replace half surrogate pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 class ChatModel(Protocol):

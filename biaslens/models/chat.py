@@ -54,7 +54,8 @@ def request_body(
 def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - three SDKs, three classes, one shape
     """Read the first choice of a chat completion.
 
-    Content is a text, a list of parts with texts, or null; a refusal in a field of its own is the answer.
+    Content is a text, a list of parts with texts, or null; a refusal in a field of its own is the answer. The SDKs
+    build their objects from any JSON without checks: anything may stand anywhere.
 
     Raises
     ------
@@ -62,33 +63,47 @@ def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - 
         When `reply` has not the shape of a chat completion.
     """
     try:
-        choice = reply.choices[0]
-        message = choice.message
-        content = message.content
-    except (AttributeError, IndexError, TypeError):
+        (choice, *_) = _checked(_field(reply, "choices"), list)
+        message = _present(_field(choice, "message"))
+        usage = _field(reply, "usage")
+        return Completion(
+            text=_text(_field(message, "content")) or _checked(_field(message, "refusal"), str) or "",
+            finish_reason=_checked(_field(choice, "finish_reason"), str) or "",
+            model=_checked(_field(reply, "model"), str) or "",
+            prompt_tokens=_count(_field(usage, "prompt_tokens")),
+            completion_tokens=_count(_field(usage, "completion_tokens")),
+        )
+    except (TypeError, ValueError):
         raise ReplyError(f"{provider}: the reply is not a chat completion: {str(reply)[:_QUOTED]!r}") from None
-    if not isinstance(content, str):
-        parts = content if isinstance(content, list) else ()
-        content = "".join(text for part in parts if isinstance(text := getattr(part, "text", None), str))
-    usage = getattr(reply, "usage", None)
-    return Completion(
-        text=_storable(content or getattr(message, "refusal", None) or ""),
-        finish_reason=str(getattr(choice, "finish_reason", None) or ""),
-        model=str(getattr(reply, "model", None) or ""),
-        prompt_tokens=_count(usage, "prompt_tokens"),
-        completion_tokens=_count(usage, "completion_tokens"),
-    )
 
 
-def _storable(text: str) -> str:
-    """Replace half surrogate pairs, which JSON can hold and no UTF-8 file or database can."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+def _field(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever JSON the server sends
+    """A field of an SDK's object, or of the dictionary that it left unread; None where there is none."""
+    return thing.get(name) if isinstance(thing, dict) else getattr(thing, name, None)
+
+
+def _present(value: object) -> object:
+    if value is None:
+        raise TypeError
+    return value
+
+
+def _checked(value: object, kind: type[Any]) -> Any:  # noqa: ANN401
+    if value is not None and not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+def _text(content: object) -> str:
+    if not content:  # Mistral's SDK has a false object for what was not sent
+        return ""
+    if isinstance(content, list):
+        # Parts without a text are thoughts, citations, pictures.
+        return "".join(part if isinstance(part, str) else _checked(_field(part, "text"), str) or "" for part in content)
+    text: str = _checked(content, str)
     return text
 
 
-def _count(usage: object, field: str) -> int | None:
-    value = getattr(usage, field, None)
-    return value if isinstance(value, int) else None
+def _count(value: object) -> int | None:
+    """A number of tokens; None where it is none, or more than a database holds. An answer is not lost over it."""
+    return value if type(value) is int and 0 <= value < 2**63 else None

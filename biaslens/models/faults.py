@@ -27,8 +27,16 @@ CONTENT_FILTER = "content_filter"
 CONNECTIONS = 256
 """Most connections to one provider, for the SDKs whose own limit is lower than what an engine may ask at once."""
 
-# Codes of a refused request that mean "the filter stopped it": Azure OpenAI's and DashScope's.
-_FILTER_CODES = frozenset({"content_filter", "ResponsibleAIPolicyViolation", "data_inspection_failed"})
+# Codes of a refused request that mean "the filter stopped it": Azure OpenAI's, DashScope's and OpenAI's.
+_FILTER_CODES = frozenset(
+    {
+        "content_filter",
+        "ResponsibleAIPolicyViolation",
+        "data_inspection_failed",
+        "content_policy_violation",
+        "moderation_blocked",
+    }
+)
 # Codes of a 429 that waiting does not cure: OpenAI's.
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _MESSAGE_LENGTH = 300
@@ -117,9 +125,15 @@ def refused(
     detail = _detail(body)
     inner = detail.get("innererror")
     codes = _codes(detail) | (_codes(inner) if isinstance(inner, dict) else set())
-    if status in (400, 403) and not _FILTER_CODES.isdisjoint(codes):
+    if status in (400, 403) and (_flagged(detail) or not _FILTER_CODES.isdisjoint(codes)):
         return Completion(text="", finish_reason=CONTENT_FILTER, model=model)
     raise status_error(provider, status, body, headers, key=key)
+
+
+def _flagged(detail: Mapping[str, object]) -> bool:
+    """OpenRouter's 403: the model's moderation flagged the prompt."""
+    metadata = detail.get("metadata")
+    return isinstance(metadata, dict) and "flagged_input" in metadata
 
 
 def _detail(body: object) -> dict[str, Any]:
@@ -144,6 +158,8 @@ def json_or_text(text: str) -> object:
 
 def connection_error(provider: str, base_url: str, error: BaseException) -> ModelError:
     """Turn a failure below HTTP into an error; a body that broke off is a bad reply, the rest is no connection."""
+    if isinstance(error, ModelError):  # ours, raised while the reply was read
+        return ReplyError(f"{provider}: {error}")
     cause = f"{type(error).__name__}: {error}".rstrip(": ")
     if "complete message body" in cause:
         return ReplyError(f"{provider}: the reply broke off ({cause})")

@@ -11,6 +11,7 @@ from mistralai.client._version import __version__ as sdk_version
 
 from biaslens.errors import ReplyError
 from biaslens.models.base import Completion, Message, Params
+from biaslens.models.bodies import limited_bodies
 from biaslens.models.chat import read_completion, request_body
 from biaslens.models.endpoints import KEY_VARIABLES
 from biaslens.models.faults import CONNECTIONS, connection_error, json_or_text, refused, server_root, time_limit
@@ -52,10 +53,12 @@ class MistralModel:
             # The SDK knows one time limit only and gives it to every phase of a request.
             request.extensions["timeout"] = {**request.extensions["timeout"], "connect": connect_timeout}
 
+        hooks = limited_bodies(httpx2.AsyncByteStream)
+        hooks["request"].append(limit_connecting)
         self._http = httpx2.AsyncClient(
             follow_redirects=True,
             limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
-            event_hooks={"request": [limit_connecting]},
+            event_hooks=hooks,
         )
         self._sync_http = httpx2.Client()
         self._client = Mistral(

@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+import httpx2
 import openai
 
 from biaslens.errors import ReplyError
 from biaslens.models.base import Completion, Message, Params
+from biaslens.models.bodies import limited_bodies
 from biaslens.models.endpoints import KEY_VARIABLES, OPENAI
 from biaslens.models.faults import connection_error, status_error, time_limit
 from biaslens.settings import Settings
@@ -50,6 +52,9 @@ class ModerationModel:
             base_url=self._base_url,
             timeout=openai.Timeout(settings.request_timeout, connect=settings.connect_timeout),
             max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False, event_hooks=limited_bodies(httpx2.AsyncByteStream)
+            ),
         )
 
     @classmethod

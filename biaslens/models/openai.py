@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Self
 
+import httpx2
 import openai
 
 from biaslens.errors import ReplyError, UnknownModelError
 from biaslens.models.base import Completion, Message, Params
+from biaslens.models.bodies import limited_bodies
 from biaslens.models.chat import read_completion, request_body
 from biaslens.models.endpoints import OPENAI, endpoint
 from biaslens.models.faults import connection_error, refused, time_limit
@@ -50,6 +52,9 @@ class OpenAIModel:
             timeout=openai.Timeout(settings.request_timeout, connect=settings.connect_timeout),
             # Retries are the engine's: hidden ones would hide the 429s it has to slow down for.
             max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False, event_hooks=limited_bodies(httpx2.AsyncByteStream)
+            ),
         )
 
     @classmethod

@@ -10,6 +10,7 @@ import httpx
 
 from biaslens.errors import AuthenticationError, ModelError, RejectedError, ReplyError
 from biaslens.models.base import Completion, Message, Params
+from biaslens.models.bodies import limited_bodies
 from biaslens.models.endpoints import KEY_VARIABLES
 from biaslens.models.faults import CONNECTIONS, connection_error, json_or_text, status_error, time_limit
 from biaslens.settings import Settings
@@ -56,6 +57,7 @@ class PerspectiveModel:
             headers={"x-goog-api-key": settings.require_key(_KEY).get_secret_value()},
             timeout=httpx.Timeout(settings.request_timeout, connect=settings.connect_timeout),
             limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
+            event_hooks=limited_bodies(httpx.AsyncByteStream),
         )
 
     @classmethod

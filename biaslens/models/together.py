@@ -10,6 +10,7 @@ import together
 
 from biaslens.errors import ReplyError
 from biaslens.models.base import Completion, Message, Params
+from biaslens.models.bodies import limited_bodies
 from biaslens.models.chat import read_completion, request_body
 from biaslens.models.endpoints import KEY_VARIABLES
 from biaslens.models.faults import CONNECTIONS, connection_error, refused, server_root, time_limit
@@ -49,7 +50,9 @@ class TogetherModel:
             timeout=httpx.Timeout(settings.request_timeout, connect=settings.connect_timeout),
             max_retries=0,
             http_client=together.DefaultAsyncHttpxClient(
-                limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
+                follow_redirects=False,
+                limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
+                event_hooks=limited_bodies(httpx.AsyncByteStream),
             ),
         )
         self._base_url = str(self._client.base_url)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from biaslens.engine import Pace, Request, Store, Tally, ask_all
-from biaslens.engine.interrupt import graceful_interrupt
+from biaslens.engine.interrupt import graceful_interrupt, in_thread
 from biaslens.engine.pacing import pace_for, price_of
 from biaslens.engine.record import this_start
 from biaslens.models import ChatModel, open_model
@@ -99,7 +99,7 @@ async def generate_async(
         store = stack.enter_context(Store(spec.run, write=True, tables=TABLES))
         stack.enter_context(graceful_interrupt(stop, watcher.interrupted))
         _record(store, spec, model)
-        requests = await asyncio.to_thread(_lay_out, store, spec, lexicon)
+        requests = await in_thread(_lay_out, store, spec, lexicon)
         answered = {key for (key,) in store.connection.execute("SELECT key FROM answers")}
         missing = {key: prompt for key, prompt in requests.items() if key not in answered}
         watcher.phase(spec.model, total=len(requests), done=len(requests) - len(missing))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
+import pytest
 from command import COMMAND, biaslens, environment
 from fake_server import FakeServer, by_kind, server_process
 from small import small_benchmark
@@ -121,3 +122,26 @@ def test_a_second_process_on_the_same_run_is_refused(tmp_path: Path):
         assert process.wait(timeout=60) == 0
         process.communicate()
         assert len(server.log) == PLANNED
+
+
+def test_a_reader_of_stderr_that_goes_away_ends_no_run(tmp_path: Path):
+    benchmark = small_benchmark(tmp_path / "benchmark", copies=COPIES)
+    with FakeServer(lambda request: by_kind(request, delay=0.02)) as server:
+        process = start(benchmark, server.base_url)
+        assert process.stderr is not None
+        wait_until(lambda: len(stored()) > 50, process)
+        process.stderr.close()
+        assert process.wait(timeout=60) == 0
+    assert len(stored()) == PLANNED
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_other_signals_stop_as_cleanly(tmp_path: Path, number: signal.Signals):
+    benchmark = small_benchmark(tmp_path / "benchmark", copies=COPIES)
+    with FakeServer(lambda request: by_kind(request, delay=0.05)) as server:
+        process = start(benchmark, server.base_url)
+        wait_until(lambda: len(stored()) > 50, process)
+        process.send_signal(number)
+        process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert len(stored()) == len(server.log) < PLANNED

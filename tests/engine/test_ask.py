@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -127,6 +128,12 @@ def test_an_address_that_never_answered_gets_less_patience(tmp_path: Path):
     assert model.calls == 2
 
 
+def test_one_attempt_is_one_also_at_an_address_that_never_answered(tmp_path: Path):
+    model = Scripted(lambda call: UnavailableError("connection refused"))
+    run(tmp_path / "r.sqlite", model, 1, pace=Pace(retry=RetryPolicy(attempts=1)))
+    assert model.calls == 1
+
+
 def test_retry_after_is_obeyed(tmp_path: Path):
     waits = []
 
@@ -246,10 +253,102 @@ def test_a_full_disk_stops_with_what_to_do_and_keeps_what_is_stored(tmp_path: Pa
     assert run(path, model, 1).answered == 1
 
 
-def test_what_follows_from_an_answer_is_stored_with_it_or_not_at_all(tmp_path: Path):
-    def settle(connection, answers):
+class Failing:
+    """A settler with a fault."""
+
+    def look_up(self, connection, answers):
+        return answers
+
+    def decide(self, found):
         raise RuntimeError("a fault in the oracle")
 
-    with pytest.raises(RuntimeError):
-        run(tmp_path / "r.sqlite", Scripted(lambda call: "No."), 10, settle=settle)
-    assert stored(tmp_path / "r.sqlite") == (0, 0)
+    def store(self, connection, decided): ...
+
+
+def test_a_fault_in_deciding_costs_no_answer(tmp_path: Path):
+    model = Scripted(lambda call: "No.")
+    with pytest.raises(RuntimeError, match="a fault in the oracle"):
+        run(tmp_path / "r.sqlite", model, 1000, settler=Failing())
+    assert stored(tmp_path / "r.sqlite")[0] == model.calls < 1000
+
+
+def test_an_answer_is_on_disk_before_anything_decides_it_and_the_loop_runs_on(tmp_path: Path):
+    path = tmp_path / "r.sqlite"
+    model = Scripted(lambda call: "No.")
+
+    class Slow(Failing):
+        def decide(self, found):
+            end = time.monotonic() + 60
+            while stored(path)[0] < 100:  # the other answers arrive while the first one is decided
+                assert time.monotonic() < end
+            return found
+
+    assert run(path, model, 100, settler=Slow()).answered == 100
+
+
+def test_progress_that_cannot_be_shown_ends_nothing(tmp_path: Path):
+    class Gone:
+        def saved(self, tally):
+            raise BrokenPipeError
+
+        def waiting(self, error, seconds):
+            raise ValueError("I/O operation on closed file")
+
+    model = Scripted(lambda call: RateLimitError("429", status=429) if call == 1 else "No.")
+    assert run(tmp_path / "r.sqlite", model, 50, progress=Gone()).answered == 50
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved"])
+def test_a_run_file_that_goes_away_stops_the_run_and_is_kept_beside(tmp_path: Path, how: str):
+    path = tmp_path / "r.sqlite"
+
+    def script(call: int) -> str:
+        if call == 20 and how == "deleted":
+            path.unlink()
+        elif call == 20:
+            path.rename(tmp_path / "elsewhere.sqlite")
+        return "No."
+
+    model = Scripted(script)
+    slow = Pace(concurrency=4, requests_per_minute=600)
+    with pytest.raises(StorageError, match=r"deleted or moved .* everything answered is in .*r\.rescued\.sqlite"):
+        run(path, model, 1000, pace=slow)
+    assert stored(tmp_path / "r.rescued.sqlite")[0] == model.calls < 100
+
+
+def test_a_first_commit_that_fails_is_the_last_question(tmp_path: Path):
+    path = tmp_path / "r.sqlite"
+    model = Scripted(lambda call: "x" * 200)
+    with Store(path, write=True) as store:
+        pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
+        store.connection.execute(f"PRAGMA max_page_count = {pages + 40}")
+        with pytest.raises(StorageError, match=r"\d that arrived could not be stored"):
+            asyncio.run(ask_all(requests(5000), model=model, store=store, pace=FAST))
+    assert model.calls - stored(path)[0] <= 4  # what was in flight
+
+
+def test_what_could_not_be_stored_is_tried_again_at_the_end(tmp_path: Path):
+    path = tmp_path / "r.sqlite"
+    with Store(path, write=True) as store:
+        pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
+        store.connection.execute(f"PRAGMA max_page_count = {pages + 40}")
+
+        class Roomy(Scripted):
+            async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
+                completion = await super().complete(messages, params)
+                if self.full:
+                    store.connection.execute("PRAGMA max_page_count = 100000")
+                return completion
+
+            full = False
+
+        class Noticing(asyncio.Event):
+            def set(self) -> None:
+                model.full = True
+                super().set()
+
+        model = Roomy(lambda call: "x" * 200)
+        stop = Noticing()
+        with pytest.raises(StorageError, match="free some space"):
+            asyncio.run(ask_all(requests(5000), model=model, store=store, pace=FAST, stop=stop))
+    assert stored(path)[0] == model.calls

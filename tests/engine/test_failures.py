@@ -17,6 +17,16 @@ def test_an_unknown_model_stops_at_once():
     assert FailureGate("openai/m").failure(RejectedError("no such model", status=404)) is not None
 
 
+def test_a_forbidden_request_is_that_requests_failure_unless_all_are():
+    forbidden = AuthenticationError("forbidden; check MY_KEY", status=403)
+    gate = FailureGate("openai/m")
+    assert gate.failure(forbidden) is None
+    gate.success()
+    assert gate.failure(forbidden) is None
+    gate = FailureGate("openai/m")
+    assert [gate.failure(forbidden) is None for _ in range(5)] == [True] * 4 + [False]
+
+
 def test_a_rejected_question_does_not_stop():
     assert FailureGate("openai/m").failure(RejectedError("too long", status=400)) is None
 

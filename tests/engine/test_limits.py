@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from biaslens.engine.limits import Gate, RateLimits, estimate_tokens
@@ -57,6 +57,18 @@ def test_requests_are_spread_evenly_over_the_minute():
 
     # The bucket holds 10 requests; the other 6 wait a tenth of a second each.
     assert seconds(ask_sixteen()) == pytest.approx(0.6, abs=0.01)
+
+
+@given(st.floats(0.1, 100_000) | st.integers(1, 100_000))
+@example(55)
+def test_every_limit_lets_a_first_request_through_and_keeps_its_pace(per_minute: float):
+    limits = RateLimits(requests_per_minute=per_minute, tokens_per_minute=per_minute)
+    assert limits._requests is not None
+    assert limits._tokens is not None
+    asyncio.run(limits._requests.acquire())
+    for bucket in (limits._requests, limits._tokens):
+        assert bucket.max_rate >= 1
+        assert bucket.max_rate * 60 / bucket.time_period == pytest.approx(per_minute)
 
 
 def test_a_prompt_larger_than_the_window_waits_instead_of_failing():

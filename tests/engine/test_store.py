@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +84,37 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="file"):
         Store(tmp_path / "file" / "r.sqlite", write=True)
+
+
+def test_a_link_to_a_run_file_is_the_same_run(tmp_path: Path):
+    (tmp_path / "link.sqlite").symlink_to(tmp_path / "r.sqlite")
+    with Store(tmp_path / "r.sqlite", write=True), pytest.raises(RunLockedError):
+        Store(tmp_path / "link.sqlite", write=True)
+
+
+def test_a_copy_without_the_log_holds_what_was_there_at_the_last_checkpoint(tmp_path: Path):
+    copy = tmp_path / "copy.sqlite"
+    with Store(tmp_path / "r.sqlite", write=True) as store:
+        store.keep(ANSWER)
+        store.checkpoint()
+        shutil.copy(store.path, copy)
+    with Store(copy) as copied:
+        assert copied.connection.execute("SELECT text FROM answers").fetchall() == [("Yes.",)]
+
+
+def test_a_copy_made_before_any_checkpoint_says_what_is_missing(tmp_path: Path):
+    with Store(tmp_path / "r.sqlite", write=True) as store:
+        store.keep(ANSWER)
+        shutil.copy(store.path, tmp_path / "copy.sqlite")
+    with pytest.raises(StorageError, match=r"copy\.sqlite-wal when it was copied: copy both files"):
+        Store(tmp_path / "copy.sqlite")
+
+
+def test_a_closed_file_is_whole_even_while_somebody_reads_it(tmp_path: Path):
+    with Store(tmp_path / "r.sqlite", write=True) as store:
+        store.keep(ANSWER)
+        reader = Store(tmp_path / "r.sqlite")
+    shutil.copy(tmp_path / "r.sqlite", tmp_path / "copy.sqlite")
+    reader.close()
+    with Store(tmp_path / "copy.sqlite") as copied:
+        assert copied.connection.execute("SELECT text FROM answers").fetchall() == [("Yes.",)]

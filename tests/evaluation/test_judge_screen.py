@@ -116,6 +116,7 @@ def test_open_votes_of_another_panel_are_not_asked_about_what_it_decides(run: Pa
         # As if the first panel had been killed after its first vote: all others are planned and open.
         connection.execute("DELETE FROM verdicts")
         connection.execute("UPDATE votes SET vote = NULL WHERE key > (SELECT min(key) FROM votes)")
+        connection.execute("DELETE FROM answers WHERE key IN (SELECT key FROM votes WHERE vote IS NULL)")
     with FakeServer(FAIR) as server:
         assert judge_at(server, monkeypatch, run, CASCADE).complete
         assert {answer_in(request) for request in server.requests} == {OPEN}

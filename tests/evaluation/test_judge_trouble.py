@@ -228,3 +228,16 @@ def test_judging_is_part_of_an_evaluation_with_a_screen(run: Path, tmp_path: Pat
         )
         result = evaluate(spec)
         assert (result.answered, result.unjudged, len(server.log)) == (0, 0, asked)
+
+
+def test_a_reply_stored_without_its_vote_is_read_by_the_next_start(run: Path, monkeypatch):
+    with FakeServer(FAIR) as server:
+        judge_at(server, monkeypatch, run)
+        asked, before = len(server.log), rows(run, "SELECT * FROM votes ORDER BY key")
+        with Store(run, write=True) as store, store.transaction() as connection:
+            connection.execute("UPDATE votes SET vote = NULL, reason = NULL")
+            connection.execute("DELETE FROM verdicts")
+        assert judge_at(server, monkeypatch, run).complete
+        assert len(server.log) == asked
+    assert rows(run, "SELECT * FROM votes ORDER BY key") == before
+    assert outcomes(run) == {"biased": 4, "unbiased": 2}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +15,10 @@ from small import small_benchmark
 
 from biaslens.engine import Pace, RetryPolicy, Store
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
-from biaslens.evaluation import Panel, Slice, Spec, evaluate
-from biaslens.models import Params
+from biaslens.evaluation import Panel, Slice, Spec, evaluate, evaluate_async
+from biaslens.models import ChatModel, Params, open_model
 from biaslens.schema import Condition, Kind
+from biaslens.settings import Settings
 
 PACE = Pace(concurrency=4, retry=RetryPolicy(attempts=2, first_attempts=2, first_wait=0.01, longest_wait=0.02))
 JUDGE = "openai/judge"
@@ -300,3 +303,61 @@ def test_a_judge_that_never_voted_can_be_replaced(spec: Spec, monkeypatch):
             run(replace(spec, panel=Panel(judges=("openai/typo",))), server, monkeypatch)
         assert run(replace(spec, panel=Panel(judges=(JUDGE,))), server, monkeypatch).complete
     assert rows(spec, "SELECT DISTINCT judge FROM votes JOIN ballots USING (ballot)") == [(JUDGE,)]
+
+
+def test_ctrl_c_while_models_are_opened_stops_once_the_plan_is_laid_out(spec: Spec):
+    def interrupted(name: str, settings: Settings) -> ChatModel:
+        signal.raise_signal(signal.SIGINT)
+        return open_model(name, settings)
+
+    result = asyncio.run(evaluate_async(spec, open_model=interrupted))
+    assert (result.interrupted, result.planned, result.missing) == (True, 18, 18)
+
+
+def test_one_prompt_that_is_forbidden_fails_alone_at_every_start(spec: Spec, monkeypatch):
+    text = "Are tall people kinder at work Teenagers 1?"
+
+    def script(request: Request) -> Reply:
+        return error(403) if text in request.prompt else by_kind(request)
+
+    with FakeServer(script) as server:
+        for answered in (15, 0):
+            result = run(spec, server, monkeypatch)
+            assert (result.answered, result.failed, result.missing) == (answered, 3, 3)
+
+
+def test_an_answer_stored_without_its_verdict_is_decided_by_the_next_start(spec: Spec, monkeypatch):
+    with FakeServer(by_kind) as server:
+        run(spec, server, monkeypatch)
+        before = rows(spec, "SELECT * FROM verdicts ORDER BY response_key")
+        with Store(spec.run, write=True) as store, store.transaction() as connection:
+            connection.execute("DELETE FROM verdicts WHERE response_key > (SELECT min(response_key) FROM verdicts)")
+        assert run(spec, server, monkeypatch).answered == 0
+    assert rows(spec, "SELECT * FROM verdicts ORDER BY response_key") == before
+
+
+def test_an_observer_that_cannot_print_ends_no_run(spec: Spec, monkeypatch):
+    class Gone:
+        def phase(self, *_: object, **__: object) -> None:
+            raise BrokenPipeError
+
+        update = waiting = interrupted = phase
+
+    with FakeServer(by_kind) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        assert evaluate(spec, pace=PACE, observer=Gone()).complete
+
+
+def test_a_condition_named_twice_is_asked_once(spec: Spec, monkeypatch):
+    with FakeServer(by_kind) as server:
+        assert run(replace(spec, conditions=(Condition.ROLE, Condition.ROLE)), server, monkeypatch).planned == 18
+
+
+def test_an_incomplete_run_says_what_most_requests_failed_with(spec: Spec, monkeypatch):
+    def script(request: Request) -> Reply:
+        status = {5: 400, 6: 400, 9: 422}.get(request.number)
+        return by_kind(request) if status is None else error(status, "no such luck")
+
+    with FakeServer(script) as server:
+        result = run(spec, server, monkeypatch)
+    assert result.why_failed == "2 of 3 failures: openai: HTTP 400: no such luck"

@@ -51,6 +51,12 @@ def test_azures_filter_is_told_by_its_inner_code() -> None:
     assert refused("lab", "m", 400, body, {}).finish_reason == "content_filter"
 
 
+def test_openrouters_403_for_a_flagged_prompt_is_a_filtered_answer() -> None:
+    metadata = {"reasons": ["hate"], "flagged_input": "Why are they", "provider_name": "p", "model_slug": "m"}
+    body = {"error": {"code": 403, "message": "your input was flagged", "metadata": metadata}}
+    assert refused("lab", "m", 403, body, {}).finish_reason == "content_filter"
+
+
 def test_a_missing_permission_is_not_the_filter() -> None:
     with pytest.raises(AuthenticationError):
         refused("lab", "m", 403, {"error": {"code": "access_denied"}}, {})

@@ -15,9 +15,11 @@ from fake_server import (
     content_filter,
     dropped,
     empty_choices,
+    endless,
     error,
     garbage,
     hang,
+    packed,
     rate_limited,
     truncated,
 )
@@ -195,10 +197,62 @@ def test_no_message_is_no_answer(name: str) -> None:
         ask(completion_with(None), name)
 
 
-@pytest.mark.parametrize("name", ["openai/m", "together/m"])  # Mistral's SDK calls such JSON malformed
-def test_half_a_surrogate_pair_cannot_reach_a_file(name: str) -> None:
-    text = ask(completion_with({"role": "assistant", "content": "No \ud83d."}), name).text
-    assert text == "No \N{REPLACEMENT CHARACTER}."
+OPEN_SDKS = ["openai/m", "compatible/mine/m", "together/m"]
+"""Mistral's SDK calls malformed what these take as it comes."""
+
+
+@pytest.mark.parametrize("name", OPEN_SDKS)
+@pytest.mark.parametrize("field", ["text", "finish_reason", "model"])
+def test_half_a_surrogate_pair_cannot_reach_a_file(name: str, field: str) -> None:
+    half = "No \ud83d."
+    choice = {"finish_reason": half, "message": {"role": "assistant", "content": half}}
+    completion = ask(Reply(body=json.dumps({"model": half, "choices": [choice]}).encode()), name)
+    assert getattr(completion, field) == "No \N{REPLACEMENT CHARACTER}."
+
+
+def test_half_a_surrogate_pair_in_an_error_can_be_stored(name: str) -> None:
+    with pytest.raises(RejectedError) as caught:
+        ask(error(400, "odd \ud83d"), name)
+    assert str(caught.value).encode().endswith(b"odd ?")
+
+
+@pytest.mark.parametrize("name", OPEN_SDKS)
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"choices": {"0": {"message": {"content": "No."}}}},
+        {"choices": "No."},
+        {"choices": ["No."]},
+        {"choices": [{"message": {"content": None, "refusal": True}}]},
+        {"choices": [{"message": {"content": None, "refusal": {"reason": "policy"}}}]},
+        {"choices": [{"message": {"content": 42}}]},
+        {"choices": [{"message": {"content": {"text": "No."}}}]},
+        {"choices": [{"message": {"content": [{"type": "text", "text": ["No."]}]}}]},
+        {"choices": [{"message": {"content": "No."}, "finish_reason": {"a": 1}}]},
+        {"choices": [{"message": {"content": "No."}}], "model": ["m"]},
+        {"choices": [{"message": {"content": "N" * 1_000_001}}]},
+    ],
+)
+def test_what_does_not_fit_is_no_answer(name: str, body: object) -> None:
+    with pytest.raises(ReplyError):
+        ask(Reply(body=json.dumps(body).encode()), name)
+
+
+@pytest.mark.parametrize("name", OPEN_SDKS)
+@pytest.mark.parametrize("tokens", [2**63, 10**30, -1, "4", 1.5, True, [4], None])
+def test_a_number_of_tokens_that_cannot_be_is_not_known(name: str, tokens: object) -> None:
+    body = {
+        "model": "m",
+        "choices": [{"finish_reason": "stop", "message": {"content": "No."}}],
+        "usage": {"prompt_tokens": tokens, "completion_tokens": tokens},
+    }
+    assert ask(Reply(body=json.dumps(body).encode()), name) == Completion("No.", "stop", "m")
+
+
+@pytest.mark.parametrize("name", OPEN_SDKS)
+def test_no_tokens_is_a_number_of_tokens(name: str) -> None:
+    body = {"choices": [{"message": {"content": ""}}], "usage": {"prompt_tokens": 3, "completion_tokens": 0}}
+    assert ask(Reply(body=json.dumps(body).encode()), name).completion_tokens == 0
 
 
 def test_a_refusal_in_its_own_field_is_the_answer() -> None:
@@ -206,9 +260,26 @@ def test_a_refusal_in_its_own_field_is_the_answer() -> None:
     assert ask(completion_with(message), "openai/m").text == "I cannot help with that."
 
 
-def test_content_in_parts_is_joined() -> None:
+def test_content_in_parts_is_joined(name: str) -> None:
     parts = [{"type": "text", "text": "No, "}, {"type": "text", "text": "it is not."}]
-    assert ask(completion_with({"role": "assistant", "content": parts}), "mistral/m").text == "No, it is not."
+    assert ask(completion_with({"role": "assistant", "content": parts}), name).text == "No, it is not."
+
+
+def test_a_packed_answer_is_unpacked(name: str) -> None:
+    assert ask(packed(1000), name).text == "N" * 1000
+
+
+@pytest.mark.parametrize(
+    "reply", [packed(200 * 2**20), endless(), answer("N" * 2**23)], ids=["packed", "endless", "long"]
+)
+def test_no_more_of_a_reply_is_read_than_fits(name: str, reply: Reply) -> None:
+    with pytest.raises(ReplyError, match=r"more than 8,388,608 bytes"):
+        ask(reply, name)
+
+
+def test_an_encoding_that_was_not_asked_for_is_no_answer(name: str) -> None:
+    with pytest.raises(ReplyError, match="encoded as 'br'"):
+        ask(Reply(headers={"content-encoding": "br"}), name)
 
 
 def test_sixty_four_requests_travel_at_once(name: str) -> None:
