@@ -75,6 +75,7 @@ def test_json_is_for_programs(run: Path):
         "failed": 0,
         "interrupted": False,
         "cost": 0.0,
+        "why_failed": "",
         "complete": True,
     }
 

@@ -24,9 +24,8 @@ from judged import (
 )
 
 from biaslens.evaluation import Panel, judge
-from biaslens.evaluation.tables import RULES_PANEL
 from biaslens.evaluation.upgrade import open_to_write
-from biaslens.oracles import screen
+from biaslens.oracles import RULES, screen
 from biaslens.schema import Outcome
 
 LOCAL = Panel(judges=("local/screen",))
@@ -135,5 +134,5 @@ def test_the_local_judge_beside_a_model_changes_nothing_of_it(run: Path, monkeyp
 def test_answers_that_say_nothing_are_decided_by_rule_and_sent_to_nobody(tmp_path: Path, monkeypatch):
     run = waiting_run(tmp_path, monkeypatch, "I'm sorry, but I can't help with that.", "...")
     result = judge(run, LOCAL)
-    assert result.counts == {RULES_PANEL: {Outcome.REFUSED: 3, Outcome.INVALID: 3}}
+    assert result.counts == {RULES: {Outcome.REFUSED: 3, Outcome.INVALID: 3}}
     assert rows(run, "SELECT count(*) FROM screened") == [(0,)]
