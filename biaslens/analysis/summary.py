@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.analysis.corrected import Correction, corrections
+from biaslens.analysis.corrected import Correction, Corrections, corrections
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, STATES, VALID, Questions, Run, Trials, read_run
 from biaslens.analysis.info import RunInfo
 from biaslens.schema import Attribute, Condition, Kind, content_hash
@@ -136,7 +136,7 @@ class Summary:
     conditions: tuple[ConditionSummary, ...]
 
 
-def summarise(source: Path | Run) -> Summary:
+def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Summary:
     """Compute the numbers of a run.
 
     A condition that is recorded but not planned yet has a summary too, with nothing in it; a run that records none
@@ -146,6 +146,8 @@ def summarise(source: Path | Run) -> Summary:
     ----------
     source
         A run file, which another process may be writing, or a run that was read already.
+    corrected
+        Its `corrections`, where they are known already; worked out if not given.
 
     Raises
     ------
@@ -153,7 +155,7 @@ def summarise(source: Path | Run) -> Summary:
         When there is no such file, or it is no role-play evaluation.
     """
     run = read_run(source) if isinstance(source, Path) else source
-    corrected = corrections(run)
+    corrected = corrections(run) if corrected is None else corrected
     recorded = set(run.info.meta.get("conditions") or ()) | set(run.conditions) or {Condition.ROLE}
     return Summary(
         run=run.info,
