@@ -13,7 +13,7 @@ from biaslens.cli.progress import Bar
 from biaslens.cli.report import print_report
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, evaluate
-from biaslens.evaluation.estimate import Load, Screening, estimate, screening
+from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.study import Task
 from biaslens.models import provider_of
 
@@ -23,7 +23,8 @@ INTERRUPTED = 130
 
 @click.command("plan")
 @evaluation_options
-def plan_command(tasks: list[Task], *, as_json: bool) -> None:
+@click.option("--show", type=click.IntRange(1), metavar="N", help="Print the exact messages of N requests.")
+def plan_command(tasks: list[Task], *, as_json: bool, show: int | None) -> None:
     """Show what an evaluation would take: calls, tokens, price, hours. Asks nothing, needs no key."""
     for task in tasks:
         for name in (task.spec.model, *task.spec.judges):
@@ -34,6 +35,11 @@ def plan_command(tasks: list[Task], *, as_json: bool) -> None:
     if as_json:
         records = [asdict(load) for load in loads]
         records += [{"purpose": "screening"} | asdict(found) for found in screenings if found is not None]
+        for task in tasks if show else ():
+            records += [
+                {"model": task.spec.model, "purpose": "request", "asks": title} | asdict(request)
+                for title, request in sample_requests(task.spec, show or 0)
+            ]
         click.echo(json.dumps(records, indent=2))
         return
     click.echo(f"{'model':<40} {'for':<8} {'calls':>9} {'tokens in':>12} {'tokens out':>11} {'US$':>9} {'hours':>7}")
@@ -43,6 +49,9 @@ def plan_command(tasks: list[Task], *, as_json: bool) -> None:
     if len(loads) > 1:
         partly = "" if len(known) == len(loads) else " (without the models whose price is not known)"
         click.echo(f"in all US$ {sum(known):.2f}{partly}")
+    for task in tasks:
+        if there := len(held(task.spec).answered):
+            click.echo(f"{task.spec.run} holds {there:,} answers; counted above is what is still to ask for.")
     for found in screenings:
         if found is not None:
             click.echo(_screening_line(found))
@@ -52,6 +61,15 @@ def plan_command(tasks: list[Task], *, as_json: bool) -> None:
         "(--requests-per-minute, --tokens-per-minute) or configured, else at those of the lowest paying tier where the "
         "catalogue knows them, else at --concurrency and usual answer times."
     )
+    for task in tasks if show else ():
+        _show_requests(task, show or 0)
+
+
+def _show_requests(task: Task, count: int) -> None:
+    for number, (title, request) in enumerate(sample_requests(task.spec, count), 1):
+        click.echo(f"\nRequest {number} to {task.spec.model}: {title}")
+        for message in request.messages:
+            click.echo(f"[{message.role}]\n{message.content}")
 
 
 def _screening_line(found: Screening) -> str:

@@ -54,6 +54,8 @@ class _Study(_Table):
     judge_prompt: str = "codebook"
     seed: int = 0
     shuffle_options: bool = False
+    system: str | None = None
+    prompts: Path | None = None
     runs: Path | None = None
 
 
@@ -118,6 +120,8 @@ def _spec(study: _Study, model: _Model, runs: Path) -> Spec:
         params=Params(temperature=model.temperature, top_p=model.top_p, max_tokens=model.max_tokens),
         seed=study.seed,
         shuffle_options=study.shuffle_options,
+        system=study.system,
+        prompts=study.prompts,
     )
 
 

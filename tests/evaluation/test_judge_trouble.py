@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from command import COMMAND, biaslens, environment
 from fake_server import FakeServer, Request, answer, content_filter, error
-from judged import BIASED, FAIR, JUDGE, OPEN, PACE, PANEL, UNBIASED, always, answer_in, judge_at, outcomes, reply, rows
+from judged import BIASED, FAIR, JUDGE, OPEN, PANEL, UNBIASED, always, answer_in, judge_at, outcomes, reply, rows
 from judged import waiting_run as evaluated
 from small import small_benchmark
 
