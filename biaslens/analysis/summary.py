@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from biaslens.analysis.corrected import Correction, Corrections, corrections
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, STATES, VALID, Questions, Run, Trials, read_run
 from biaslens.analysis.info import RunInfo
+from biaslens.analysis.usage import Took
 from biaslens.schema import Attribute, Condition, Kind, content_hash
 from biaslens.stats import Rate, biased_majority, clustered_rates, coverage, share
 
@@ -130,10 +131,11 @@ class ConditionSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A run: what it is, and its numbers by condition in the order of `Condition`."""
+    """A run: what it is, its numbers by condition in the order of `Condition`, and what it took."""
 
     run: RunInfo
     conditions: tuple[ConditionSummary, ...]
+    took: Took = field(default_factory=Took)
 
 
 def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Summary:
@@ -164,6 +166,7 @@ def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Su
             for condition in Condition
             if condition in recorded
         ),
+        took=run.took,
     )
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from typing import Any
 
 import click
 
+from biaslens.analysis import summarise
 from biaslens.cli.options import evaluation_options
 from biaslens.cli.progress import Bar
-from biaslens.cli.report import print_report
+from biaslens.cli.report import summary_record
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, evaluate
 from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.study import Task
 from biaslens.models import provider_of
+from biaslens.report.table import print_study, print_table
 
 INCOMPLETE = 3
 INTERRUPTED = 130
@@ -112,13 +115,15 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
             refused = True
             continue
         done.append(result)
-        if not as_json:
-            print_report(result.run)
+        if not as_json and len(tasks) == 1:
+            print_table(summarise(result.run), brief=True)
         _say(result)
         if result.interrupted:
             break
     if as_json:
-        click.echo(json.dumps([asdict(result) | {"complete": result.complete} for result in done], default=str))
+        click.echo(json.dumps([_record(result) for result in done], default=str))
+    elif len(tasks) > 1 and done:
+        print_study([summarise(result.run) for result in done])
     if any(result.interrupted for result in done):
         sys.exit(INTERRUPTED)
     if refused:
@@ -127,9 +132,15 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
         sys.exit(INCOMPLETE)
 
 
+def _record(result: Evaluation) -> dict[str, Any]:
+    rates = summary_record(summarise(result.run), brief=True)
+    return asdict(result) | {"complete": result.complete} | {name: rates[name] for name in ("took", "conditions")}
+
+
 def _say(result: Evaluation) -> None:
     cost = f", US$ {result.cost:.4f}" if result.cost else ""
     click.echo(f"{result.run}: {result.answered} requests answered, {result.failed} failed{cost}", err=True)
+    click.echo(f"by attribute: biaslens report {result.run}", err=True)
     if not result.complete:
         click.echo(
             f"incomplete: {result.missing} of {result.planned} answers are missing, {result.unjudged} wait for judges; "

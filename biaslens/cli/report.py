@@ -17,20 +17,17 @@ from biaslens.report import export, leaderboard, print_table
 _FORMATS = ("csv", "jsonl", "parquet")
 
 
-def print_report(run: Path) -> None:
-    """Print the table of a run on stdout."""
-    print_table(summarise(run))
-
-
 @click.command("report")
 @click.argument("run", type=PATH)
+@click.option("--brief", is_flag=True, help="Only the headline and the kinds, without the attributes.")
 @json_option
-def report_command(run: Path, *, as_json: bool) -> None:
-    """Show a run: attribute by kind, both headline numbers, coverage."""
+def report_command(run: Path, *, brief: bool, as_json: bool) -> None:
+    """Show a run: attribute by kind, both headline numbers, coverage, what it took."""
+    summary = summarise(run)
     if as_json:
-        click.echo(json.dumps(_as_json(summarise(run)), indent=2))
+        click.echo(json.dumps(summary_record(summary, brief=brief), indent=2))
     else:
-        print_report(run)
+        print_table(summary, brief=brief)
 
 
 @click.command("leaderboard")
@@ -53,11 +50,13 @@ def export_command(run: Path, file_format: Any, out: Path | None) -> None:  # no
         click.echo(path)
 
 
-def _as_json(summary: Summary) -> dict[str, Any]:
+def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
+    """A run for JSON; `brief` leaves the attributes out."""
     run = summary.run
     return {
         "run": str(run.path),
         "meta": dict(run.meta),
+        "took": asdict(summary.took),
         "conditions": [
             {
                 "condition": condition.condition,
@@ -70,7 +69,11 @@ def _as_json(summary: Summary) -> dict[str, Any]:
                     }
                     for kind, correction in condition.corrected.items()
                 },
-                "cells": [_cell(cell) for cell in condition.cells.values() if cell.questions],
+                "cells": [
+                    _cell(cell)
+                    for cell in condition.cells.values()
+                    if cell.questions and not (brief and cell.attribute)
+                ],
             }
             for condition in summary.conditions
         ],

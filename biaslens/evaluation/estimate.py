@@ -115,11 +115,9 @@ def screening(task: Task, loads: Sequence[Load]) -> Screening | None:
 
 
 def _whys(spec: Spec) -> int:
-    there = held(spec)
-    return sum(
-        question.kind is Kind.WHY and key not in there.decided
-        for key, _, question, *_ in response_keys(spec, questions_of(spec))
-    )
+    questions = [question for question in questions_of(spec) if question.kind is Kind.WHY]
+    decided = held(spec).decided
+    return sum(key not in decided for key, *_ in response_keys(spec, questions))
 
 
 def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
@@ -236,10 +234,13 @@ def sample_requests(spec: Spec, count: int) -> list[tuple[str, Request]]:
         When the benchmark cannot be used, or its slice is empty.
     """
     wording = read_wording(spec.prompts, spec.system)
+    kinds = len(spec.conditions) * len(spec.slice.kinds or Kind)
     first: dict[tuple[Condition, Kind], list[tuple[str, Request]]] = {}
     for key, _, question, condition, trial in response_keys(spec, questions_of(spec)):
         like = first.setdefault((condition, question.kind), [])
         if len(like) == count or (like and trial > 1):
+            if len(first) == kinds and all(len(found) == count for found in first.values()):
+                break
             continue
         order = shown_order(spec, question, trial)
         options = question.options if order is None else [question.options[place] for place in order]

@@ -17,6 +17,6 @@ def require(*packages: str) -> None:
     """
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
-        what = "ray" if missing == ["ray"] else "'biaslens[probe]'"
+        what = "ray" if missing == ["ray"] else "'.[probe]'"
         verb = "is" if len(missing) == 1 else "are"
         raise InputError(f"the probe needs {' and '.join(missing)}, which {verb} not installed; pip install {what}")

@@ -99,7 +99,7 @@ def _load(model: str, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 - torch's 
     path = _embedded() if model == EMBEDDED else Path(model.removeprefix("local/")).expanduser()
     source, extra = str(path) if path.exists() else model, {}
     if source.endswith(".gguf"):
-        require("gguf")
+        require("gguf", "accelerate")
         source, extra = str(path.parent), {"gguf_file": path.name}
     try:
         with _quiet():

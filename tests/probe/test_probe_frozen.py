@@ -140,7 +140,5 @@ def test_texts_are_cut_to_the_positions_of_the_model_and_never_empty() -> None:
 
 def test_without_torch_it_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setattr("biaslens.probe.extra.find_spec", lambda name: None if name == "torch" else "there")
-    with pytest.raises(
-        InputError, match=r"the probe needs torch, which is not installed; pip install 'biaslens\[probe\]'"
-    ):
+    with pytest.raises(InputError, match=r"the probe needs torch, which is not installed; pip install '\.\[probe\]'"):
         load_frozen("x")
