@@ -32,11 +32,13 @@ def report_command(run: Path, *, brief: bool, as_json: bool) -> None:
 
 @click.command("leaderboard")
 @click.argument("runs", type=PATH, nargs=-1, required=True)
-@click.option("--out", type=PATH, required=True, help="Folder to write the CSV files to.")
+@click.option(
+    "--out", type=PATH, help="Folder to write the CSV files to.  [default: leaderboard, beside the first run]"
+)
 @click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
-def leaderboard_command(runs: tuple[Path, ...], out: Path, *, force: bool) -> None:
+def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool) -> None:
     """Write leaderboard.csv, a row for each model and condition, and a long CSV by attribute and kind."""
-    for path in leaderboard(runs, out, force=force):
+    for path in leaderboard(runs, out or runs[0].parent / "leaderboard", force=force):
         click.echo(path)
 
 
