@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Never
 
@@ -36,7 +37,8 @@ class ProgressBar(_Bar):
                 "dynamic_ncols": False,
                 "bar_format": "{desc}: {n_fmt} of {total_fmt}, {elapsed} elapsed, {remaining} left{postfix}",
             }
-        super().__init__(**{"file": sys.stderr, "dynamic_ncols": True, "unit": ""} | options)
+        merged: dict[str, Any] = {"file": sys.stderr, "dynamic_ncols": True, "unit": "", **options}
+        super().__init__(**merged)
 
     @staticmethod
     def status_printer(file: Any) -> Callable[[str], None]:  # noqa: ANN401 - as tqdm has it
@@ -67,7 +69,7 @@ class ProgressBar(_Bar):
     def note(self, text: str) -> None:
         """Say why nothing moves, behind the bar."""
         self.set_postfix_str(text, refresh=self._live)
-        now = self._time()
+        now = time.time()
         if not self._live and now - self.last_print_t >= _LINE_EVERY:
             self.refresh()
             self.last_print_t = now

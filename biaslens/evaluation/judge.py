@@ -107,7 +107,7 @@ class Judging:
                 self._observer.phase(f"judge {judge}", total=todo, done=0)
                 with Store(self._store.path) as reader:
                     tally = await ask_all(
-                        takewhile(lambda _, settle=settle: not settle.count.hopeless, ballots.requests(reader, judge)),
+                        takewhile(settle.wants, ballots.requests(reader, judge)),
                         model=self._models[judge],
                         store=self._store,
                         pace=pace_for(judge, paces[judge], self._settings),

@@ -218,6 +218,11 @@ class VoteSettler:
         self.count = count
         self._ballots = ballots
 
+    def wants(self, request: Request) -> bool:
+        """Whether another request of this judge is worth its price."""
+        del request
+        return not self.count.hopeless
+
     def __call__(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> None:
         """Read the votes and insert them, and the verdicts they decide."""
         for answer in answers:

@@ -112,13 +112,15 @@ def read_study(path: Path, *, runs: Path) -> list[Task]:
 
 def _fault(values: Mapping[str, Any], error: ErrorDetails) -> str:
     """What is wrong where, and what is allowed there."""
-    table, place, *rest = _Study, "the study", *error["loc"]
+    table: type[_Table] = _Study
+    place, rest = "the study", list(error["loc"])
     if rest[0] == "slice" and len(rest) > 1:
         table, place = _Slice, "[slice]"
         rest = rest[1:]
     elif rest[0] == "models" and len(rest) > 2:
-        entry = values["models"][rest[1]]
-        table, place = _Model, f"[[models]] {rest[1] + 1}"
+        number = int(rest[1])
+        entry = values["models"][number]
+        table, place = _Model, f"[[models]] {number + 1}"
         if isinstance(entry, dict) and "name" in entry:
             place += f" ({entry['name']})"
         rest = rest[2:]

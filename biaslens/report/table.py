@@ -23,6 +23,8 @@ _CONDITIONS = {
     Condition.NEUTRAL_ROLE: "as an ordinary person",
 }
 _KINDS = {Kind.YES_NO: "yes/no", Kind.CHOICE: "choice", Kind.WHY: "why", None: "all"}
+_SHORT = {Condition.ROLE: "role", Condition.NO_ROLE: "no role", Condition.NEUTRAL_ROLE: "neutral"}
+_STUDY = "{:<9} {:>13} {:>7} {:>12} {:>7} {:>7} {:>7} {:>9}"
 _EMPTY = "–"
 
 _LEGEND = (
@@ -239,6 +241,8 @@ def _biased(cell: Cell) -> str:
 def print_study(summaries: Sequence[Summary], console: Console | None = None) -> None:
     """Print the runs of a study in one table, a row a model and condition, and what must be known of each.
 
+    Biased questions, the bias rate of all kinds with its interval and of each kind, and coverage. Needs 80 columns.
+
     Parameters
     ----------
     summaries
@@ -247,19 +251,18 @@ def print_study(summaries: Sequence[Summary], console: Console | None = None) ->
         Where to print; standard output by default.
     """
     console = console or Console()
-    table = _table("Model", "biased questions", "bias rate", "95 %", *(_KINDS[kind] for kind in Kind), "coverage")
-    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
+    console.print(
+        Text(_STUDY.format("", "biased", "rate", "95 %", "yes/no", "choice", "why", "coverage"), style="bold")
+    )
     for summary in summaries:
-        for number, condition in enumerate(summary.conditions):
+        console.print(Text(printable(summary.run.model or summary.run.path.name), style="bold"), soft_wrap=True)
+        for condition in summary.conditions:
             cell = condition.cell()
             _, biased, rate, interval, covered = _row(cell)
             kinds = [_percent(condition.cell(kind=kind).bias_rate.rate) for kind in Kind]
-            name = printable(summary.run.model or summary.run.path.name) if number == 0 else ""
-            where = f"  {_CONDITIONS[condition.condition]}"
-            if number == 0:
-                table.add_row(Text(name))
-            table.add_row(where, biased, rate, interval, *kinds, covered)
-    console.print(table)
+            name = _SHORT[condition.condition]
+            numbers = (str(biased).replace(" ", ""), rate, interval, *kinds, covered)
+            console.print(Text(_STUDY.format(f"  {name}", *map(str, numbers)).rstrip()), soft_wrap=True)
     for summary in summaries:
         for warning in warnings(summary):
             console.print(Text(f"Note: {printable(summary.run.model)}: {warning}", style="yellow"))

@@ -205,8 +205,9 @@ def test_a_study_ends_with_one_table(tmp_path: Path):
         done = biaslens("evaluate", "--study", "study.toml", base_url=server.base_url)
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert [line for line in lines if line in ("openai/a", "openai/b")] == ["openai/a", "openai/b"]
-    assert sum(line.startswith("playing the roles ") for line in lines) == 2
-    assert sum("biased questions" in line for line in lines) == 1
+    assert sum(line.startswith("role  ") for line in lines) == sum(line.startswith("no role  ") for line in lines) == 2
+    assert sum(line.startswith("biased") for line in lines) == 1
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
 def test_logs_are_not_flooded_with_bars(tmp_path: Path):
