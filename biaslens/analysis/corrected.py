@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,12 +49,22 @@ class Correction:
     reason: str
 
 
-def corrections(run: Run) -> dict[Condition, dict[Kind | None, Correction]]:
+Corrections = Mapping[Condition, Mapping[Kind | None, Correction]]
+"""Corrected rates of a run by condition and kind, None for all kinds."""
+
+NOT_CORRECTED = Correction(float("nan"), float("nan"), float("nan"), 0, "nobody has labelled this run")
+
+
+def corrections(run: Run) -> Corrections:
     """Corrected rates of a run by condition and kind (None for all kinds); empty for one that nobody has labelled."""
     if not run.info.labelled:
         return {}
+    return corrections_in(corrected_rates(run.info.path))
+
+
+def corrections_in(corrected: pd.DataFrame) -> Corrections:
+    """Corrected rates in a table of `corrected_rates` by condition and kind."""
     found: dict[Condition, dict[Kind | None, Correction]] = {}
-    corrected = corrected_rates(run.info.path)
     for row in corrected[corrected["attribute"] == ALL].to_dict("records"):
         kind = None if row["kind"] == ALL else Kind(row["kind"])
         found.setdefault(Condition(row["condition"]), {})[kind] = Correction(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens.analysis.info import RunInfo
+from biaslens.analysis.usage import Took, read_took
 from biaslens.engine.store import Store, storage_errors
 from biaslens.errors import StorageError
 from biaslens.evaluation.panel import panels
@@ -166,11 +167,14 @@ class Run:
         What was asked.
     conditions
         What became of it, by condition, in the order of `Condition`; conditions without a planned trial are left out.
+    took
+        Tokens, money, time, and answers that were cut off.
     """
 
     info: RunInfo
     questions: Questions
     conditions: Mapping[Condition, Trials]
+    took: Took = field(default_factory=Took)
 
     def trials(self, condition: Condition) -> Trials:
         """Trials of a condition; none of them planned where the run does not know it."""
@@ -193,7 +197,8 @@ def read_run(path: Path) -> Run:
         store.connection.execute("BEGIN")
         info = RunInfo.of(path, store.meta(), panels(store), labelled=has_labels(store))
         questions = _questions(store.connection)
-        return Run(info, questions, _conditions(store.connection, questions, info.panel))
+        took = read_took(store.connection, info.meta)
+        return Run(info, questions, _conditions(store.connection, questions, info.panel), took)
 
 
 def require_responses(store: Store) -> None:

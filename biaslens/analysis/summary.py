@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.analysis.corrected import Correction, corrections
+from biaslens.analysis.corrected import Correction, Corrections, corrections
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, STATES, VALID, Questions, Run, Trials, read_run
 from biaslens.analysis.info import RunInfo
+from biaslens.analysis.usage import Took
 from biaslens.schema import Attribute, Condition, Kind, content_hash
 from biaslens.stats import Rate, biased_majority, clustered_rates, coverage, share
 
@@ -130,13 +131,14 @@ class ConditionSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A run: what it is, and its numbers by condition in the order of `Condition`."""
+    """A run: what it is, its numbers by condition in the order of `Condition`, and what it took."""
 
     run: RunInfo
     conditions: tuple[ConditionSummary, ...]
+    took: Took = field(default_factory=Took)
 
 
-def summarise(source: Path | Run) -> Summary:
+def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Summary:
     """Compute the numbers of a run.
 
     A condition that is recorded but not planned yet has a summary too, with nothing in it; a run that records none
@@ -146,6 +148,8 @@ def summarise(source: Path | Run) -> Summary:
     ----------
     source
         A run file, which another process may be writing, or a run that was read already.
+    corrected
+        Its `corrections`, where they are known already; worked out if not given.
 
     Raises
     ------
@@ -153,7 +157,7 @@ def summarise(source: Path | Run) -> Summary:
         When there is no such file, or it is no role-play evaluation.
     """
     run = read_run(source) if isinstance(source, Path) else source
-    corrected = corrections(run)
+    corrected = corrections(run) if corrected is None else corrected
     recorded = set(run.info.meta.get("conditions") or ()) | set(run.conditions) or {Condition.ROLE}
     return Summary(
         run=run.info,
@@ -162,6 +166,7 @@ def summarise(source: Path | Run) -> Summary:
             for condition in Condition
             if condition in recorded
         ),
+        took=run.took,
     )
 
 

@@ -21,11 +21,12 @@ from biaslens.annotation.folder import Item
 from biaslens.annotation.label import Label, parse_label
 from biaslens.errors import InputError, StorageError
 from biaslens.evaluation.prompting import persona_of
-from biaslens.schema import Condition
+from biaslens.schema import Condition, Outcome
 
 SUFFIXES = (".csv", ".jsonl")
 
 _FIELDS = ("key", "outcome", "sure", "comment")
+_ALLOWED = f"outcome: {', '.join(outcome for outcome in Outcome if outcome is not Outcome.ERROR)}; sure: sure, unsure"
 # What a spreadsheet would take for a formula (OWASP, "CSV injection"), also behind apostrophes of its own.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 # Reading a field of more than 131,072 characters is an error unless this is raised.
@@ -158,6 +159,7 @@ def _row(item: Item, label: Label | None, others: Sequence[Label] | None) -> dic
         "outcome": None if label is None else label.outcome.value,
         "sure": None if label is None else label.sure,
         "comment": "" if label is None else label.comment,
+        "allowed": _ALLOWED,
     }
     if others is not None:
         row["others"] = [f"{other.outcome}, {'sure' if other.sure else 'unsure'}" for other in others]

@@ -88,6 +88,8 @@ class Sample:
     design: tuple[Placed, ...]
 
 
+_NAMED = 3
+
 _COLUMNS = tuple(field.name for field in fields(Placed))
 
 
@@ -113,9 +115,7 @@ def write_folder(folder: Path, sample: Sample) -> bool:
         if read_info(folder)["sample"] != sample.info["sample"]:
             raise InputError(f"{folder}: holds another sample; nothing was changed. Name another folder")
     else:
-        for name in (ITEMS, DESIGN, ANNOTATORS):
-            if (folder / name).exists():
-                raise InputError(f"{folder}: holds {name}, but no sample; nothing was changed. Name another folder")
+        _require_free(folder)
     # The description first: without it a folder that was left half written would be taken for somebody else's.
     missing = {
         folder / name: content
@@ -130,6 +130,19 @@ def write_folder(folder: Path, sample: Sample) -> bool:
     for path, content in missing.items():
         _write(path, content)
     return bool(missing)
+
+
+def _require_free(folder: Path) -> None:
+    for name in (ITEMS, DESIGN, ANNOTATORS):
+        if (folder / name).exists():
+            raise InputError(f"{folder}: holds {name}, but no sample; nothing was changed. Name another folder")
+    samples = sorted(path.parent.name for path in folder.glob(f"*/{INFO}"))
+    if samples:
+        named = ", ".join(samples[:_NAMED]) + (", …" if samples[_NAMED:] else "")
+        raise InputError(
+            f"{folder}: holds the labels of other runs ({named}); nothing was changed. Name a folder of its own, "
+            "also one within it"
+        )
 
 
 def answers_hash(answers: Iterable[tuple[str, str]]) -> str:

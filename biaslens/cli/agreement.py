@@ -17,7 +17,7 @@ from biaslens.annotation.into_run import Taken, take_labels
 from biaslens.cli.options import PATH, json_option
 from biaslens.cli.sections import show
 from biaslens.report.frames import json_records, write_csv
-from biaslens.report.tables import intervals, percent
+from biaslens.report.tables import corrected_intervals, intervals, percent
 
 _EXTREME = 0.2
 """Prevalence below which, or above 1 less which, AC1 stands beside kappa."""
@@ -157,7 +157,6 @@ def _print_corrected(frame: pd.DataFrame) -> None:
     if frame.empty:
         return
     rows = frame[frame["attribute"] == ALL]
-    named = rows.rename(columns={"corrected_low": "corrected_rate_low", "corrected_high": "corrected_rate_high"})
     show(
         "Bias rates, raw and corrected by the labels",
         {
@@ -165,7 +164,7 @@ def _print_corrected(frame: pd.DataFrame) -> None:
             "kind": list(rows["kind"]),
             "labels": [f"{labels:,}" for labels in rows["labels"]],
             "raw rate": intervals(rows, "bias_rate"),
-            "corrected": intervals(named, "corrected_rate"),
+            "corrected": corrected_intervals(rows),
             "R-G": [percent(value) for value in rows["rogan_gladen"]],
         },
         note="Corrected: prediction-powered inference, its 95 % interval with the labels' uncertainty in it. "

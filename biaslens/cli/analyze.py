@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import pandas as pd
 
-from biaslens.analysis import Comparison, Run, compare, distinct_names, read_run
+from biaslens.analysis import Comparison, Run, compare, corrections, distinct_names, read_run
 from biaslens.cli.options import PATH, json_option
 from biaslens.cli.sections import comparison_columns, print_analyses, show
 from biaslens.report.frames import json_records
-from biaslens.report.table import printable
 from biaslens.report.tables import tables, write_tables
+from biaslens.report.verdict import verdict, what_labels_say
 from biaslens.schema import Condition, Kind
 
 
@@ -56,8 +55,11 @@ def compare_command(runs: tuple[Path, ...], *, condition: str, kind: str | None,
     """
     read = read_runs(runs)
     kinds: Sequence[Kind | None] = [Kind(kind)] if kind else [None, *Kind]
+    corrected = [corrections(run) for run in read]
     found = {
-        name.value if name else "all": compare(read, condition=Condition(condition), kind=name, force=force)
+        name.value if name else "all": compare(
+            read, condition=Condition(condition), kind=name, force=force, corrected=corrected
+        )
         for name in kinds
     }
     if as_json:
@@ -67,8 +69,10 @@ def compare_command(runs: tuple[Path, ...], *, condition: str, kind: str | None,
         }
         click.echo(json.dumps(records))
         return
+    why = found.get("why")
+    why_is_labelled = why is not None and bool(why.models["corrected_rate"].notna().all())
     for name, both in found.items():
-        _print_comparison(name, both, condition)
+        _print_comparison(name, both, condition, why_is_labelled=why_is_labelled)
 
 
 def read_runs(paths: Sequence[Path]) -> list[Run]:
@@ -76,39 +80,10 @@ def read_runs(paths: Sequence[Path]) -> list[Run]:
     return distinct_names([read_run(path) for path in {path.resolve(): path for path in paths}.values()])
 
 
-def verdict(pair: Mapping[str, object], *, pairs: int = 1) -> str:
-    """Say in words what a comparison of two models came to.
-
-    Parameters
-    ----------
-    pair
-        A row of `Comparison.pairs`.
-    pairs
-        How many were compared: with several, the corrected p-value decides and is shown.
-    """
-    a, b = printable(str(pair["model_a"])), printable(str(pair["model_b"]))
-    difference, low, high, p, p_holm, least = (
-        float(str(pair[name]))
-        for name in ("difference", "difference_low", "difference_high", "p", "p_holm", "minimal_difference")
-    )
-    if difference < 0:
-        a, b, difference, low, high = b, a, -difference, -high, -low
-    size = f"{100 * difference:+.1f} points"
-    if pd.isna(low):
-        return f"{a} against {b}: {size}; how sure that is, is not known: all questions are of one role"
-    tests = _p(p) if pairs == 1 else f"{_p(p)}, for {pairs} pairs {_p(p_holm)}"
-    size += f" (95 % interval {100 * low:.1f} to {100 * high:.1f}; p {tests})"
-    if not bool(pair["tied"]):
-        return f"{a} is more biased than {b}: {size}"
-    seen = "" if pd.isna(least) else f"; the design would see differences from {100 * least:.1f} points on"
-    return f"no difference can be told between {a} and {b}: {size}{seen}"
+_WHY_IS_LABELLED = "the raw rates count why answers as their judges do; what labels say of these stands under why"
 
 
-def _p(value: float) -> str:
-    return "< 0.0001" if value < 1e-4 else f"= {value:.4f}"
-
-
-def _print_comparison(name: str, both: Comparison, condition: str) -> None:
+def _print_comparison(name: str, both: Comparison, condition: str, *, why_is_labelled: bool) -> None:
     first = both.models.iloc[0]
     questions, planned, roles = (int(first[column]) for column in ("questions", "planned_questions", "roles"))
     if not planned:
@@ -117,12 +92,24 @@ def _print_comparison(name: str, both: Comparison, condition: str) -> None:
     if not questions:
         click.echo(f"{name}: not known, none of {planned:,} questions has a valid answer in all runs")
         return
+    labelled = both.models["corrected_rate"].notna().any()
     show(
         f"{name}: {questions:,} of {planned:,} questions, those with a valid answer in all runs; {roles} "
         f"{'role' if roles == 1 else 'roles'}",
         comparison_columns(both.models),
+        note="Corrected: by labels, over all valid answers of the run. Ranks and groups are of the raw rates."
+        if labelled
+        else "",
     )
+    remarks: dict[str, None] = {}
     for pair in both.pairs.to_dict("records"):
         words = {str(column): value for column, value in pair.items()}
         click.echo("  " + verdict(words, pairs=len(both.pairs)))
+        said = what_labels_say(words)
+        if words["labels_say"] == "unknown":
+            remarks[_WHY_IS_LABELLED if why_is_labelled else said] = None
+        elif said:
+            click.echo(f"    {said}")
+    for said in remarks:
+        click.echo(f"  {said}")
     click.echo()

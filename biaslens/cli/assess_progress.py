@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Never
 
 from tqdm import tqdm
 
+from biaslens.cli.progress import ProgressBar
 from biaslens.engine import Tally
 from biaslens.errors import ModelError
 
@@ -21,8 +21,8 @@ class ScoringBar:
     """
 
     def __init__(self) -> None:
-        self._bar: tqdm[Never] | None = None
-        self._scoring: tqdm[Never] | None = None
+        self._bar: ProgressBar | None = None
+        self._scoring: ProgressBar | None = None
         self._done = 0
 
     def __enter__(self) -> ScoringBar:
@@ -38,7 +38,7 @@ class ScoringBar:
         """Begin a bar."""
         self.__exit__()
         self._done = done
-        self._bar = tqdm(total=total, initial=done, desc=title, unit="", file=sys.stderr, dynamic_ncols=True)
+        self._bar = ProgressBar(total=total, initial=done, desc=title)
 
     def saved(self, tally: Tally) -> None:
         """Move the bar to what is on disk."""
@@ -57,7 +57,7 @@ class ScoringBar:
         if total < _LOCAL_SHOWN:
             return
         if self._scoring is None:
-            self._scoring = tqdm(total=total, desc="scoring", unit="", file=sys.stderr, dynamic_ncols=True, leave=False)
+            self._scoring = ProgressBar(total=total, desc="scoring", leave=False)
         self._scoring.update(done - self._scoring.n)
         if done >= total:
             self._scoring.close()
@@ -66,7 +66,7 @@ class ScoringBar:
     def waiting(self, error: ModelError, seconds: float) -> None:
         """Say why nothing moves, when a wait is long enough to notice."""
         if self._bar is not None and seconds >= _WAIT_SHOWN:
-            self._bar.set_postfix_str(f"waiting {seconds:.0f} s: {str(error)[:80]}")
+            self._bar.note(f"waiting {seconds:.0f} s: {str(error)[:80]}")
 
     def interrupted(self) -> None:
         """Say that the run stops, and how to stop it harder."""

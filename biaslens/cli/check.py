@@ -17,7 +17,7 @@ from biaslens.benchmark.quality import (
     print_quality,
     read_source,
 )
-from biaslens.cli.options import PATH
+from biaslens.cli.options import PATH, json_option
 from biaslens.replication.questions import is_published, published_questions
 from biaslens.report.files import replacing
 from biaslens.resources import resource
@@ -28,18 +28,18 @@ FAULTS = 1
 @click.command("check")
 @click.argument("benchmark", type=PATH, required=False)
 @click.option("--against", type=PATH, help="Another benchmark, to stand beside it.")
-@click.option("--json", "json_file", type=PATH, help='File for the numbers and all faults; "-" prints them instead.')
 @click.option("--page", "page_file", type=PATH, help="File for a page that a person can read.")
 @click.option("--sample", type=click.IntRange(2), default=SAMPLE, show_default=True, help="Questions of each kind.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of that sample.")
+@json_option
 def check_command(
     benchmark: Path | None,
     *,
     against: Path | None,
-    json_file: Path | None,
     page_file: Path | None,
     sample: int,
     seed: int,
+    as_json: bool,
 ) -> None:
     """Say what is wrong with a benchmark, and how good it is.
 
@@ -52,13 +52,9 @@ def check_command(
     other = others[0] if others else None
     if page_file is not None:
         _write(page_file, page(quality, other))
-    if json_file is not None:
-        text = json.dumps([as_record(one) for one in (quality, *others)], indent=2, ensure_ascii=False)
-        if str(json_file) == "-":
-            click.echo(text)
-        else:
-            _write(json_file, text + "\n")
-    if str(json_file) != "-":
+    if as_json:
+        click.echo(json.dumps([as_record(one) for one in (quality, *others)], indent=2, ensure_ascii=False))
+    else:
         print_quality(quality, other)
     if quality.faults:
         sys.exit(FAULTS)

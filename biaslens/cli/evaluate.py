@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from typing import Any
 
 import click
 
+from biaslens.analysis import summarise
 from biaslens.cli.options import evaluation_options
 from biaslens.cli.progress import Bar
+from biaslens.cli.report import summary_record
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, evaluate
-from biaslens.evaluation.estimate import Load, Screening, estimate, screening
+from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.study import Task
 from biaslens.models import provider_of
+from biaslens.report.table import print_study, print_table
 
 INCOMPLETE = 3
 INTERRUPTED = 130
@@ -22,7 +26,8 @@ INTERRUPTED = 130
 
 @click.command("plan")
 @evaluation_options
-def plan_command(tasks: list[Task], *, as_json: bool) -> None:
+@click.option("--show", type=click.IntRange(1), metavar="N", help="Print the exact messages of N requests.")
+def plan_command(tasks: list[Task], *, as_json: bool, show: int | None) -> None:
     """Show what an evaluation would take; nothing is asked.
 
     Calls, tokens, price and hours, for each model. No key is needed.
@@ -36,6 +41,11 @@ def plan_command(tasks: list[Task], *, as_json: bool) -> None:
     if as_json:
         records = [asdict(load) for load in loads]
         records += [{"purpose": "screening"} | asdict(found) for found in screenings if found is not None]
+        for task in tasks if show else ():
+            records += [
+                {"model": task.spec.model, "purpose": "request", "asks": title} | asdict(request)
+                for title, request in sample_requests(task.spec, show or 0)
+            ]
         click.echo(json.dumps(records, indent=2))
         return
     click.echo(f"{'model':<40} {'for':<8} {'calls':>9} {'tokens in':>12} {'tokens out':>11} {'US$':>9} {'hours':>7}")
@@ -45,6 +55,9 @@ def plan_command(tasks: list[Task], *, as_json: bool) -> None:
     if len(loads) > 1:
         partly = "" if len(known) == len(loads) else " (without the models whose price is not known)"
         click.echo(f"in all US$ {sum(known):.2f}{partly}")
+    for task in tasks:
+        if there := len(held(task.spec).answered):
+            click.echo(f"{task.spec.run} holds {there:,} answers; counted above is what is still to ask for.")
     for found in screenings:
         if found is not None:
             click.echo(_screening_line(found))
@@ -54,6 +67,15 @@ def plan_command(tasks: list[Task], *, as_json: bool) -> None:
         "(--requests-per-minute, --tokens-per-minute) or configured, else at those of the lowest paying tier where the "
         "catalogue knows them, else at --concurrency and usual answer times."
     )
+    for task in tasks if show else ():
+        _show_requests(task, show or 0)
+
+
+def _show_requests(task: Task, count: int) -> None:
+    for number, (title, request) in enumerate(sample_requests(task.spec, count), 1):
+        click.echo(f"\nRequest {number} to {task.spec.model}: {title}")
+        for message in request.messages:
+            click.echo(f"[{message.role}]\n{message.content}")
 
 
 def _screening_line(found: Screening) -> str:
@@ -96,15 +118,15 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
             refused = True
             continue
         done.append(result)
-        if not as_json:
-            from biaslens.cli.report import print_report  # only here: pandas is not needed to ask
-
-            print_report(result.run)
+        if not as_json and len(tasks) == 1:
+            print_table(summarise(result.run), brief=True)
         _say(result)
         if result.interrupted:
             break
     if as_json:
-        click.echo(json.dumps([asdict(result) | {"complete": result.complete} for result in done], default=str))
+        click.echo(json.dumps([_record(result) for result in done], default=str))
+    elif len(tasks) > 1 and done:
+        print_study([summarise(result.run) for result in done])
     if any(result.interrupted for result in done):
         sys.exit(INTERRUPTED)
     if refused:
@@ -113,9 +135,15 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
         sys.exit(INCOMPLETE)
 
 
+def _record(result: Evaluation) -> dict[str, Any]:
+    rates = summary_record(summarise(result.run), brief=True)
+    return asdict(result) | {"complete": result.complete} | {name: rates[name] for name in ("took", "conditions")}
+
+
 def _say(result: Evaluation) -> None:
     cost = f", US$ {result.cost:.4f}" if result.cost else ""
     click.echo(f"{result.run}: {result.answered} requests answered, {result.failed} failed{cost}", err=True)
+    click.echo(f"by attribute: biaslens report {result.run}", err=True)
     if not result.complete:
         click.echo(
             f"incomplete: {result.missing} of {result.planned} answers are missing, {result.unjudged} wait for judges; "

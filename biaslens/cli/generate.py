@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Never
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -18,6 +18,7 @@ from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estima
 from biaslens.benchmark.llm.spec import MAX_TOKENS
 from biaslens.benchmark.parsing import ROLES, read_roles
 from biaslens.cli.options import PATH, json_option
+from biaslens.cli.progress import ProgressBar
 from biaslens.engine import Pace, Tally
 from biaslens.errors import InputError, ModelError
 from biaslens.models import Params, provider_of
@@ -233,7 +234,7 @@ class _Bar:
     """One progress bar a batch of requests."""
 
     def __init__(self) -> None:
-        self._bar: tqdm[Never] | None = None
+        self._bar: ProgressBar | None = None
 
     def __enter__(self) -> _Bar:
         return self
@@ -245,7 +246,7 @@ class _Bar:
     def batch(self, title: str, *, total: int) -> None:
         """Begin a bar."""
         self.__exit__()
-        self._bar = tqdm(total=total, desc=title, unit="", file=sys.stderr, dynamic_ncols=True)
+        self._bar = ProgressBar(total=total, desc=title)
 
     def saved(self, tally: Tally) -> None:
         """Move the bar to what is on disk."""
@@ -257,7 +258,7 @@ class _Bar:
     def waiting(self, error: ModelError, seconds: float) -> None:
         """Say why nothing moves, when a wait is long enough to notice."""
         if self._bar is not None and seconds >= 2:
-            self._bar.set_postfix_str(f"waiting {seconds:.0f} s: {str(error)[:80]}")
+            self._bar.note(f"waiting {seconds:.0f} s: {str(error)[:80]}")
 
     def interrupted(self) -> None:
         """Say that the run stops, and how to stop it harder."""

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import click
-from tqdm import tqdm
 
 from biaslens.cli.options import PATH
+from biaslens.cli.progress import ProgressBar
 from biaslens.replication.importing import Imported, import_release
 from biaslens.replication.printed import MODEL_NAMES
 
@@ -33,12 +33,12 @@ def published_command(release: Path, out: Path) -> None:
     Exit code 3: files are missing or broken; everything else was imported.
     """
     results: list[Imported] = []
-    with tqdm(total=None, unit=" answers", desc="import", file=sys.stderr, dynamic_ncols=True) as bar:
+    with ProgressBar(total=None, unit=" answers", desc="import") as bar:
 
         def show(model: str, answers: int) -> None:
             if bar.desc != f"{model}: ":
                 bar.reset(total=_ANSWERS)
-                bar.set_description(model)
+                bar.set_description(model, refresh=False)
             bar.update(answers - bar.n)
 
         for imported in import_release(release, out, progress=show):

@@ -98,6 +98,12 @@ _OPTIONS = (
     click.option("--top-p", type=click.FloatRange(0, 1), help="By default the provider's."),
     click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True, help="Of an answer."),
     click.option("--seed", type=int, default=0, show_default=True, help="Of option order, and of local models."),
+    click.option("--system", help="A system message of your own; the role follows in it."),
+    click.option(
+        "--prompts",
+        type=PATH,
+        help="Folder with templates of your own (system.j2, ask_KIND.j2) in place of the shipped ones.",
+    ),
     click.option("--shuffle-options", is_flag=True, help="Permute the groups of a choice question in each trial."),
     *PACE_OPTIONS,
     click.option("--judge-requests-per-minute", type=click.FloatRange(0, min_open=True), help="Of other judges."),
@@ -138,7 +144,8 @@ def evaluation_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_tasks(*, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
-        command(tasks=_tasks(values), as_json=as_json)
+        of_the_command = {name: values.pop(name) for name in ("show",) if name in values}
+        command(tasks=_tasks(values), as_json=as_json, **of_the_command)
 
     decorated: Callable[..., None] = with_tasks
     for option in reversed(_OPTIONS):
@@ -168,6 +175,8 @@ def _tasks(values: dict[str, Any]) -> list[Task]:
         params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
         seed=values["seed"],
         shuffle_options=values["shuffle_options"],
+        system=values["system"],
+        prompts=values["prompts"],
     )
     pace = pace_of(values)
     judge_pace = replace(

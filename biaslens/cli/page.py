@@ -9,18 +9,20 @@ import click
 from biaslens.analysis import summarise
 from biaslens.cli.analyze import read_runs
 from biaslens.cli.options import PATH
-from biaslens.report.leaderboard import write_leaderboard
+from biaslens.report.leaderboard import require_own, write_leaderboard
 from biaslens.report.tables import tables, write_for_papers, write_tables
 
 
 @click.command("page")
 @click.argument("runs", type=PATH, nargs=-1, required=True)
-@click.option("--out", type=PATH, required=True, help="Folder of the page; open its index.html.")
+@click.option(
+    "--out", type=PATH, help="Folder of the page; open its index.html.  [default: page, beside the first run]"
+)
 @click.option(
     "--examples/--no-examples", default=None, help="Show some answers.  [default: not those of imported runs]"
 )
 @click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
-def page_command(runs: tuple[Path, ...], out: Path, *, examples: bool | None, force: bool) -> None:
+def page_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool) -> None:
     """Write a static page: a leaderboard, and each model's results.
 
     Also attributes and roles, the method and its limits.
@@ -28,18 +30,19 @@ def page_command(runs: tuple[Path, ...], out: Path, *, examples: bool | None, fo
     # Only here: a plotting library takes long to load, and other commands need none.
     from biaslens.report.page.site import write_page
 
+    out = out or runs[0].parent / "page"
     files = write_page(read_runs(runs), out, show_examples=examples, force=force)
     click.echo(f"{out / 'index.html'} ({len(files)} files)")
 
 
 @click.command("publish")
 @click.argument("runs", type=PATH, nargs=-1, required=True)
-@click.option("--out", type=PATH, required=True, help="Folder for everything.")
+@click.option("--out", type=PATH, help="Folder for everything.  [default: published, beside the first run]")
 @click.option(
     "--examples/--no-examples", default=None, help="Show some answers.  [default: not those of imported runs]"
 )
 @click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
-def publish_command(runs: tuple[Path, ...], out: Path, *, examples: bool | None, force: bool) -> None:
+def publish_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool) -> None:
     """Write leaderboard, analyses, tables, figures and page.
 
     All there is to publish of some runs; the tables are for papers.
@@ -47,10 +50,13 @@ def publish_command(runs: tuple[Path, ...], out: Path, *, examples: bool | None,
     from biaslens.report.drawing import draw
     from biaslens.report.page.site import write_page
 
+    out = out or runs[0].parent / "published"
     read = read_runs(runs)
+    summaries = [summarise(run) for run in read]
+    require_own(out, summaries)
     found = tables(read, force=force)
     written = [
-        *write_leaderboard([summarise(run) for run in read], out),
+        *write_leaderboard(summaries, out),
         *write_tables(found, out / "analyses"),
         *write_for_papers(found, out / "tables"),
         *draw(found, out / "figures"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Never
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Never
 
 from tqdm import tqdm
 
@@ -13,6 +14,65 @@ from biaslens.errors import ModelError
 from biaslens.schema import Outcome
 
 _WAIT_SHOWN = 2.0
+_LINE_EVERY = 30.0
+"""Seconds between lines where stderr is a file or a pipe."""
+
+
+if TYPE_CHECKING:
+    _Bar = tqdm[Never]
+else:
+    _Bar = tqdm  # which takes no type parameter at run time
+
+
+class ProgressBar(_Bar):
+    """A bar on stderr; where that is no terminal, a plain line now and then, and none for what is done sooner."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - tqdm's
+        self._live = sys.stderr.isatty()
+        if not self._live:
+            options |= {
+                "delay": _LINE_EVERY,
+                "mininterval": _LINE_EVERY,
+                "maxinterval": 2 * _LINE_EVERY,
+                "dynamic_ncols": False,
+                "bar_format": "{desc}: {n_fmt} of {total_fmt}, {elapsed} elapsed, {remaining} left{postfix}",
+            }
+        merged: dict[str, Any] = {"file": sys.stderr, "dynamic_ncols": True, "unit": "", **options}
+        super().__init__(**merged)
+
+    @staticmethod
+    def status_printer(file: Any) -> Callable[[str], None]:  # noqa: ANN401 - as tqdm has it
+        """Give what shows a state of the bar: in its place on a terminal, on a line of its own elsewhere."""
+        if file.isatty():
+            return tqdm.status_printer(file)
+
+        def line(text: str) -> None:
+            file.write(text + "\n")
+            file.flush()
+
+        return line
+
+    def clear(self, nolock: bool = False) -> None:  # noqa: FBT001, FBT002 - as tqdm has it
+        """Make room for other output."""
+        if self._live:
+            super().clear(nolock)
+
+    def close(self) -> None:
+        """Show the last state, where any was shown, and end."""
+        if not self._live and not self.disable:
+            shown = self.last_print_t >= self.start_t + _LINE_EVERY
+            if shown and self.last_print_n < self.n:
+                self.display()
+            self.leave, self.delay = False, float("inf")
+        super().close()
+
+    def note(self, text: str) -> None:
+        """Say why nothing moves, behind the bar."""
+        self.set_postfix_str(text, refresh=self._live)
+        now = time.time()
+        if not self._live and now - self.last_print_t >= _LINE_EVERY:
+            self.refresh()
+            self.last_print_t = now
 
 
 class Bar:
@@ -22,7 +82,7 @@ class Bar:
     """
 
     def __init__(self) -> None:
-        self._bar: tqdm[Never] | None = None
+        self._bar: ProgressBar | None = None
         self._done = 0
 
     def __enter__(self) -> Bar:
@@ -36,7 +96,7 @@ class Bar:
         """Begin a bar."""
         self.__exit__()
         self._done = done
-        self._bar = tqdm(total=total, initial=done, desc=title, unit="", file=sys.stderr, dynamic_ncols=True)
+        self._bar = ProgressBar(total=total, initial=done, desc=title)
 
     def update(self, tally: Tally, outcomes: Mapping[Outcome, int]) -> None:
         """Move the bar to what is on disk."""
@@ -53,7 +113,7 @@ class Bar:
     def waiting(self, error: ModelError, seconds: float) -> None:
         """Say why nothing moves, when a wait is long enough to notice."""
         if self._bar is not None and seconds >= _WAIT_SHOWN:
-            self._bar.set_postfix_str(f"waiting {seconds:.0f} s: {str(error)[:80]}")
+            self._bar.note(f"waiting {seconds:.0f} s: {str(error)[:80]}")
 
     def interrupted(self) -> None:
         """Say that the run stops, and how to stop it harder."""

@@ -17,35 +17,34 @@ from biaslens.report import export, leaderboard, print_table
 _FORMATS = ("csv", "jsonl", "parquet")
 
 
-def print_report(run: Path) -> None:
-    """Print the table of a run on stdout."""
-    print_table(summarise(run))
-
-
 @click.command("report")
 @click.argument("run", type=PATH)
+@click.option("--brief", is_flag=True, help="Only the headline and the kinds, without the attributes.")
 @json_option
-def report_command(run: Path, *, as_json: bool) -> None:
+def report_command(run: Path, *, brief: bool, as_json: bool) -> None:
     """Show a run: rates by attribute and kind, and coverage.
 
-    Both headline numbers are shown: biased questions, and the bias rate.
+    Both headline numbers are shown, biased questions and the bias rate, and what the run took.
     """
+    summary = summarise(run)
     if as_json:
-        click.echo(json.dumps(_as_json(summarise(run)), indent=2))
+        click.echo(json.dumps(summary_record(summary, brief=brief), indent=2))
     else:
-        print_report(run)
+        print_table(summary, brief=brief)
 
 
 @click.command("leaderboard")
 @click.argument("runs", type=PATH, nargs=-1, required=True)
-@click.option("--out", type=PATH, required=True, help="Folder to write the CSV files to.")
+@click.option(
+    "--out", type=PATH, help="Folder to write the CSV files to.  [default: leaderboard, beside the first run]"
+)
 @click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
-def leaderboard_command(runs: tuple[Path, ...], out: Path, *, force: bool) -> None:
+def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool) -> None:
     """Write leaderboard.csv, also by attribute and kind.
 
     leaderboard.csv has a row for each model and condition; leaderboard_by_attribute.csv is long.
     """
-    for path in leaderboard(runs, out, force=force):
+    for path in leaderboard(runs, out or runs[0].parent / "leaderboard", force=force):
         click.echo(path)
 
 
@@ -59,11 +58,13 @@ def export_command(run: Path, file_format: Any, out: Path | None) -> None:  # no
         click.echo(path)
 
 
-def _as_json(summary: Summary) -> dict[str, Any]:
+def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
+    """A run for JSON; `brief` leaves the attributes out."""
     run = summary.run
     return {
         "run": str(run.path),
         "meta": dict(run.meta),
+        "took": asdict(summary.took),
         "conditions": [
             {
                 "condition": condition.condition,
@@ -76,7 +77,11 @@ def _as_json(summary: Summary) -> dict[str, Any]:
                     }
                     for kind, correction in condition.corrected.items()
                 },
-                "cells": [_cell(cell) for cell in condition.cells.values() if cell.questions],
+                "cells": [
+                    _cell(cell)
+                    for cell in condition.cells.values()
+                    if cell.questions and not (brief and cell.attribute)
+                ],
             }
             for condition in summary.conditions
         ],

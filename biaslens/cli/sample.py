@@ -18,7 +18,7 @@ from biaslens.schema import Condition, Kind
 
 @click.command("sample")
 @click.argument("run", type=PATH)
-@click.option("--out", type=PATH, required=True, help="Folder for the sample; annotators work in it.")
+@click.option("--out", type=PATH, help="Folder for the sample; annotators work in it.  [default: RUN.labels]")
 @click.option("--margin", type=float, default=0.05, show_default=True, help="Of a share, for each kind of question.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="That the share is within the margin.")
 @click.option("--size", type=click.IntRange(1), help="Answers of each kind, instead of what the margin asks for.")
@@ -38,7 +38,7 @@ from biaslens.schema import Condition, Kind
 def sample_command(
     run: Path,
     *,
-    out: Path,
+    out: Path | None,
     kinds: tuple[str, ...],
     conditions: tuple[str, ...],
     as_json: bool,
@@ -60,6 +60,7 @@ def sample_command(
         conditions=tuple(map(Condition, conditions)) or tuple(Condition),
         **values,
     )
+    out = out or run.with_suffix(".labels")
     written = write_folder(out, drawn.sample)
     if as_json:
         click.echo(json.dumps(_record(out, drawn, written=written), indent=2))

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from biaslens.analysis import Run, question_texts, summarise
 from biaslens.report.table import printable, warnings
-from biaslens.report.tables import intervals, percent
+from biaslens.report.tables import corrected_intervals, intervals, percent
 
 Columns = dict[str, list[str]]
 
@@ -63,7 +63,8 @@ def show(title: str, columns: Mapping[str, Sequence[str]], *, note: str = "") ->
         console.print(Text(note, style="dim"))
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     for name in columns:
-        table.add_column(name, overflow="fold", justify="left" if name in _WORDS else "right")
+        words = name in _WORDS
+        table.add_column(name, overflow="fold", no_wrap=not words, justify="left" if words else "right")
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*(Text(printable(cell)) for cell in cells))
     console.print(table)
@@ -71,10 +72,13 @@ def show(title: str, columns: Mapping[str, Sequence[str]], *, note: str = "") ->
 
 
 def comparison_columns(rows: pd.DataFrame) -> Columns:
-    """The models of a comparison for people."""
+    """The models of a comparison for people; with labels, the rates that they correct beside the raw ones."""
+    labelled = bool(rows["corrected_rate"].notna().any())
+    raw = "raw " if labelled else ""
     return {
         "model": list(rows["model"]),
-        "bias rate": intervals(rows, "bias_rate"),
+        f"{raw}bias rate": intervals(rows, "bias_rate"),
+        **({"corrected": corrected_intervals(rows)} if labelled else {}),
         "rank": [
             f"{low} to {high}" if low != high else f"{low}"
             for low, high in zip(rows["rank_low"], rows["rank_high"], strict=True)
@@ -131,12 +135,11 @@ def _ranking_without(rows: pd.DataFrame) -> Columns:
 
 
 def _corrected(rows: pd.DataFrame) -> Columns:
-    shown = rows.rename(columns={"corrected_low": "corrected_rate_low", "corrected_high": "corrected_rate_high"})
     return {
         "kind": list(rows["kind"]),
         "labels": [f"{labels:,}" for labels in rows["labels"]],
         "raw bias rate": intervals(rows, "bias_rate"),
-        "corrected": intervals(shown, "corrected_rate"),
+        "corrected": corrected_intervals(rows),
     }
 
 
@@ -318,7 +321,8 @@ _SECTIONS = (
     _Section(
         "comparison",
         "models on the questions that all of them answered",
-        "Rank: 95 % interval. Models that share a letter in a kind are not told apart.",
+        "By the raw rates. Rank: 95 % interval. Models that share a letter in a kind are not told apart. Why answers "
+        "rest on judges, whose errors differ by model; `biaslens compare` puts into words what labels say of them.",
         _comparison,
         ("condition",),
     ),

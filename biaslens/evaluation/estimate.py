@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
-from biaslens.engine import Pace
+from biaslens.engine import Pace, Request, Store
 from biaslens.engine.limits import estimate_tokens
 from biaslens.engine.pacing import pace_for
-from biaslens.evaluation.prompting import ask_messages, judge_messages, persona_of
+from biaslens.engine.store import storage_errors
+from biaslens.evaluation.plan import response_keys, shown_order
+from biaslens.evaluation.prompting import judge_messages, persona_of, read_wording, request_seed
 from biaslens.evaluation.run import questions_of
 from biaslens.evaluation.spec import Spec
 from biaslens.evaluation.study import Task
+from biaslens.evaluation.upgrade import is_old
 from biaslens.models.catalogue import entry, price
 from biaslens.oracles import screen
-from biaslens.schema import Kind, Question
+from biaslens.schema import Condition, Kind
 from biaslens.settings import Settings, load_settings
 
 ANSWER_TOKENS = {Kind.YES_NO: 2, Kind.CHOICE: 4, Kind.WHY: 130}
@@ -101,7 +105,7 @@ def screening(task: Task, loads: Sequence[Load]) -> Screening | None:
     spared = expected.decided / (1 - expected.decided)
     prices = [load.dollars for load in votes if load.dollars is not None]
     return Screening(
-        answers=_whys(task.spec, questions_of(task.spec)),
+        answers=_whys(task.spec),
         sure=panel.screen,
         decided=expected.decided,
         agreement=expected.agreement,
@@ -110,12 +114,14 @@ def screening(task: Task, loads: Sequence[Load]) -> Screening | None:
     )
 
 
-def _whys(spec: Spec, questions: Sequence[Question]) -> int:
-    return sum(question.kind is Kind.WHY for question in questions) * spec.trials * len(spec.conditions)
+def _whys(spec: Spec) -> int:
+    questions = [question for question in questions_of(spec) if question.kind is Kind.WHY]
+    decided = held(spec).decided
+    return sum(key not in decided for key, *_ in response_keys(spec, questions))
 
 
 def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
-    """Estimate calls, tokens, price and hours of an evaluation from a run's start; asks nothing.
+    """Estimate calls, tokens, price and hours of what an evaluation has not asked yet; asks nothing.
 
     Prompts are rendered, so their share is as good as four characters a token; answers are assumed to be as long as
     they are asked to be. Early stopping spares about a third of the votes counted here; what the local judge is
@@ -128,32 +134,123 @@ def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
     """
     spec, settings = task.spec, settings or load_settings()
     panel = spec.panel
-    questions = questions_of(spec)
-    prompt, completion, seconds = 0, 0, 0.0
-    judge_prompt = 0
-    for question in questions:
-        repeats = spec.trials * len(spec.conditions)
-        for condition in spec.conditions:
-            persona = persona_of(condition, question.role.persona)
-            messages = ask_messages(question.kind, question.text, question.options, persona=persona)
-            prompt += estimate_tokens(messages) * spec.trials
-        completion += ANSWER_TOKENS[question.kind] * repeats
-        seconds += SECONDS_PER_ANSWER[question.kind] * repeats
-        if question.kind is Kind.WHY:
-            messages = judge_messages(question.text, "", panel.prompt) if panel else ()
-            judge_prompt += (estimate_tokens(messages) + ANSWER_TOKENS[Kind.WHY]) * repeats
-    calls = len(questions) * spec.trials * len(spec.conditions)
+    there = held(spec)
+    wording = read_wording(spec.prompts, spec.system)
+    calls, prompt, completion, seconds = 0, 0, 0, 0.0
+    whys, judge_prompt = 0, 0
+    tokens: dict[tuple[str, Condition], int] = {}
+    judged: dict[str, int] = {}
+    for key, question_id, question, condition, _ in response_keys(spec, questions_of(spec)):
+        if key not in there.answered:
+            if (question_id, condition) not in tokens:
+                persona = persona_of(condition, question.role.persona)
+                messages = wording.messages(question.kind, question.text, question.options, persona=persona)
+                tokens[question_id, condition] = estimate_tokens(messages)
+            calls += 1
+            prompt += tokens[question_id, condition]
+            completion += ANSWER_TOKENS[question.kind]
+            seconds += SECONDS_PER_ANSWER[question.kind]
+        if panel is not None and question.kind is Kind.WHY and key not in there.decided:
+            if question_id not in judged:
+                judged[question_id] = estimate_tokens(judge_messages(question.text, "", panel.prompt))
+            whys += 1
+            judge_prompt += judged[question_id] + ANSWER_TOKENS[Kind.WHY]
     loads = [_load(spec.model, "answers", (calls, prompt, completion), seconds, task.pace, settings=settings)]
     if panel is None or panel.screened_only:
         return loads
     left = 1.0 if panel.screen is None else 1 - screen.load().expected(panel.screen).decided
-    votes = round(_whys(spec, questions) * panel.votes_per_judge * left)
     for judge in panel.models:
-        tokens_in = round(judge_prompt * panel.votes_per_judge * left)
+        given = there.votes.get(panel.ballot(judge), 0)
+        votes = max(0, round(whys * panel.votes_per_judge * left) - given)
+        tokens_in = round(judge_prompt / whys * votes) if whys else 0
         counts = (votes, tokens_in, votes * JUDGE_TOKENS[panel.prompt])
         pace = task.pace if judge == spec.model else task.judge_pace
         loads.append(_load(judge, "votes", counts, votes * JUDGE_SECONDS, pace, settings=settings))
     return loads
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a run file holds already.
+
+    Parameters
+    ----------
+    answered
+        Keys of the responses with an answer.
+    decided
+        Keys of the why answers that rules or the panel have decided.
+    votes
+        Votes on the others, by ballot.
+    """
+
+    answered: frozenset[str] = frozenset()
+    decided: frozenset[str] = frozenset()
+    votes: Mapping[str, int] = field(default_factory=dict)
+
+
+def held(spec: Spec) -> Held:
+    """Read what the run file of an evaluation holds already; nothing where there is none yet.
+
+    Raises
+    ------
+    StorageError
+        When the file cannot be read.
+    """
+    if not spec.run.is_file():
+        return Held()
+    with Store(spec.run) as store, storage_errors(spec.run):
+        execute = store.connection.execute
+        if execute("SELECT 1 FROM sqlite_master WHERE name = 'responses'").fetchone() is None:
+            return Held()
+        answered = frozenset(key for (key,) in execute("SELECT key FROM plan JOIN answers USING (key)"))
+        if spec.panel is None or is_old(store.connection):
+            return Held(answered)
+        panel = {"panel": spec.panel.name}
+        by = "FROM verdicts WHERE panel IN ('rules', :panel)"
+        return Held(
+            answered,
+            frozenset(key for (key,) in execute(f"SELECT response_key {by}", panel)),
+            dict(
+                execute(
+                    "SELECT ballot, count(*) FROM votes WHERE vote IS NOT NULL "
+                    f"AND response_key NOT IN (SELECT response_key {by}) GROUP BY ballot",
+                    panel,
+                ).fetchall()
+            ),
+        )
+
+
+def sample_requests(spec: Spec, count: int) -> list[tuple[str, Request]]:
+    """The first requests of an evaluation as they would be sent, one of each condition and kind before a second one.
+
+    Returns
+    -------
+    list of tuple
+        What each asks, in words, and the request.
+
+    Raises
+    ------
+    InputError
+        When the benchmark cannot be used, or its slice is empty.
+    """
+    wording = read_wording(spec.prompts, spec.system)
+    kinds = len(spec.conditions) * len(spec.slice.kinds or Kind)
+    first: dict[tuple[Condition, Kind], list[tuple[str, Request]]] = {}
+    for key, _, question, condition, trial in response_keys(spec, questions_of(spec)):
+        like = first.setdefault((condition, question.kind), [])
+        if len(like) == count or (like and trial > 1):
+            if len(first) == kinds and all(len(found) == count for found in first.values()):
+                break
+            continue
+        order = shown_order(spec, question, trial)
+        options = question.options if order is None else [question.options[place] for place in order]
+        persona = persona_of(condition, question.role.persona)
+        messages = wording.messages(question.kind, question.text, options, persona=persona)
+        params = replace(spec.params, seed=request_seed(spec.seed, key))
+        title = f"{question.kind} question, {question.role.name} ({question.role.attribute}), condition {condition}"
+        like.append((title, Request(key, messages, params)))
+    turns = zip_longest(*first.values())
+    return [one for turn in turns for one in turn if one is not None][:count]
 
 
 def _load(

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from biaslens.engine import Pace, Store, Tally, ask_all, most_frequent_reason
@@ -13,7 +14,7 @@ from biaslens.engine.interrupt import graceful_interrupt, in_thread
 from biaslens.engine.pacing import pace_for, price_of
 from biaslens.engine.record import this_start
 from biaslens.errors import InputError
-from biaslens.evaluation.judging import Ballots, VoteSettler, count_undecided
+from biaslens.evaluation.judging import Ballots, VoteSettler, count_undecided, count_votes
 from biaslens.evaluation.observer import Observer, PhaseProgress, Unfailing, Unwatched
 from biaslens.evaluation.panel import Panel, enrol, forget_who_never_judged
 from biaslens.evaluation.screening import screen_answers
@@ -89,6 +90,11 @@ class Judging:
         """Decide what is undecided; votes go round by round, until all is decided or the rest has failed.
 
         Votes that failed are asked again at the next start, not in an endless round; they hold up no others.
+
+        Raises
+        ------
+        RunStoppedError
+            When a judge's votes are all unusable, `FIRST_VOTES` of them or all there are.
         """
         tallies: list[Tally] = []
         await in_thread(self._screen)
@@ -101,11 +107,11 @@ class Judging:
                 todo = ballots.count_open(self._store, judge)
                 if not todo:
                     continue
-                settler = VoteSettler(ballots)
+                settler = VoteSettler(ballots, count_votes(self._store.connection, self._panel.ballot(judge)))
                 self._observer.phase(f"judge {judge}", total=todo, done=0)
                 with Store(self._store.path) as reader:
                     tally = await ask_all(
-                        ballots.requests(reader, judge),
+                        takewhile(settler.wants, ballots.requests(reader, judge)),
                         model=self._models[judge],
                         store=self._store,
                         pace=pace_for(judge, paces[judge], self._settings),
@@ -115,8 +121,12 @@ class Judging:
                         stop=self._stop,
                     )
                 tallies.append(tally)
+                if settler.count.hopeless:
+                    ballots.require_usable(self._store)
                 if self._stop.is_set():
                     return tallies
+        if not self._stop.is_set():
+            ballots.require_usable(self._store)
         return tallies
 
     def _screen(self) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from biaslens.engine import Answer, Request, Store
+from biaslens.errors import RunStoppedError
 from biaslens.evaluation.decide import save_verdict
 from biaslens.evaluation.panel import Panel
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
@@ -14,7 +17,14 @@ from biaslens.oracles.majority import decide_votes, majority_threshold, votes_ne
 from biaslens.oracles.replies import Reply
 from biaslens.schema import Outcome, Verdict, Vote, content_hash
 
+FIRST_VOTES = 20
+"""A judge that has given so many votes and no usable one is asked no more."""
+
+NO_MAJORITY = "no majority"
+"""Reason of a verdict where the votes have come to nothing."""
+
 _PAGE = 256
+_REPLY_SHOWN = 80
 
 UNDECIDED = """
     FROM plan JOIN questions USING (question_id) JOIN answers USING (key)
@@ -103,7 +113,7 @@ class Ballots:
         outcome = decide_votes(votes, self.asked)
         if outcome is not None:
             agreed = outcome is not Outcome.INVALID or votes.count(Vote.INVALID) >= majority_threshold(self.asked)
-            verdict = Verdict(outcome, "majority" if agreed else "no majority")
+            verdict = Verdict(outcome, "majority" if agreed else NO_MAJORITY)
             save_verdict(connection, key, verdict, panel=self._name, oracle=self._oracle)
         return outcome
 
@@ -144,6 +154,59 @@ class Ballots:
         )
         return [Vote(vote) for (vote,) in rows]
 
+    def require_usable(self, store: Store) -> None:
+        """Refuse a panel without a single usable vote.
+
+        The votes are kept. Verdicts that only say that votes came to nothing are taken back, so that these answers wait
+        for a judge, and do not look as if one had called them invalid.
+
+        Raises
+        ------
+        RunStoppedError
+            When one judge's `FIRST_VOTES`, or all votes that were given, are unusable.
+        """
+        counts = {judge: count_votes(store.connection, self.panel.ballot(judge)) for judge in self.panel.models}
+        given = sum(count.given for count in counts.values())
+        silent = [judge for judge, count in counts.items() if count.hopeless]
+        if given and not any(count.usable for count in counts.values()):
+            silent = [judge for judge, count in counts.items() if count.given]
+        if not silent:
+            return
+        judge = silent[0]
+        (reply,) = store.connection.execute(
+            "SELECT text FROM votes JOIN answers USING (key) WHERE ballot = ? ORDER BY answered_at DESC LIMIT 1",
+            (self.panel.ballot(judge),),
+        ).fetchone()
+        with store.transaction() as connection:
+            connection.execute("DELETE FROM verdicts WHERE panel = ? AND reason = ?", (self._name, NO_MAJORITY))
+        raise RunStoppedError(
+            f"{judge}: none of its {counts[judge].given} votes is usable, the last reply was {_shown(reply)}; stopped, "
+            "every reply is kept. Name another --judge, or let it say more (--judge-max-tokens)"
+        )
+
+
+class VoteCount(NamedTuple):
+    """Votes of a judge asked in one way: given, and usable ones among them."""
+
+    given: int
+    usable: int
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether so many votes have been given without a usable one that asking on is a waste."""
+        return self.given >= FIRST_VOTES and not self.usable
+
+
+def count_votes(connection: sqlite3.Connection, ballot: str) -> VoteCount:
+    """Count the votes of a ballot, of all starts."""
+    query = "SELECT count(vote), count(nullif(vote, ?)) FROM votes WHERE ballot = ?"
+    return VoteCount(*connection.execute(query, (Vote.UNUSABLE, ballot)).fetchone())
+
+
+def _shown(reply: str) -> str:
+    text = " ".join(reply.split())
+    return json.dumps(text if len(text) <= _REPLY_SHOWN else text[:_REPLY_SHOWN] + "…", ensure_ascii=False)
+
 
 class VoteSettler:
     """Stores the votes of judges' replies, and a verdict once it is certain.
@@ -152,11 +215,19 @@ class VoteSettler:
     ----------
     outcomes
         How many why answers of this start came to each outcome.
+    count
+        Votes of the judge so far.
     """
 
-    def __init__(self, ballots: Ballots) -> None:
+    def __init__(self, ballots: Ballots, count: VoteCount | None = None) -> None:
         self.outcomes: Counter[Outcome] = Counter()
+        self.count = count or VoteCount(0, 0)
         self._ballots = ballots
+
+    def wants(self, request: Request) -> bool:
+        """Whether another request of this judge is worth its price."""
+        del request
+        return not self.count.hopeless
 
     def look_up(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> list[tuple[str, str]]:
         """Keys and texts of the replies."""
@@ -169,6 +240,7 @@ class VoteSettler:
     def store(self, connection: sqlite3.Connection, decided: Sequence[tuple[str, Reply]]) -> None:
         """Insert the votes, and the verdicts they decide."""
         for key, reply in decided:
+            self.count = VoteCount(self.count.given + 1, self.count.usable + (reply.vote is not Vote.UNUSABLE))
             (response_key,) = connection.execute(
                 "UPDATE votes SET vote = ?, reason = ? WHERE key = ? RETURNING response_key",
                 (reply.vote, reply.reason, key),

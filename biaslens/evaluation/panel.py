@@ -168,7 +168,7 @@ def enrol(store: Store, panel: Panel, *, in_force: bool | None = None) -> bool:
 
 
 def forget_who_never_judged(store: Store) -> None:
-    """Free the run file of panels without a vote or verdict: a first start with a wrong name or key binds nobody.
+    """Free the run file of panels without a usable vote or verdict: a start with a wrong name or key binds nobody.
 
     Votes that were planned for judges who have never voted go with them; nothing that was given does.
     """
@@ -176,7 +176,7 @@ def forget_who_never_judged(store: Store) -> None:
         connection.execute(
             "DELETE FROM panels WHERE panel NOT IN (SELECT panel FROM verdicts) AND NOT EXISTS ("
             "SELECT 1 FROM json_each(spec, '$.judges') AS named JOIN ballots ON ballots.judge = named.value "
-            f"JOIN votes USING (ballot) WHERE {_GIVEN})"
+            f"JOIN votes USING (ballot) WHERE {_GIVEN} AND vote IS NOT 'unusable')"
         )
         connection.execute(
             f"DELETE FROM votes WHERE ballot NOT IN (SELECT ballot FROM votes WHERE {_GIVEN})"

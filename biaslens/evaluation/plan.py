@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from biaslens.engine import Request, Store
-from biaslens.evaluation.prompting import ASK_HASH, ask_messages, option_order, persona_of, request_seed
+from biaslens.evaluation.prompting import ask_messages, option_order, persona_of, read_wording, request_seed
 from biaslens.evaluation.spec import Spec
 from biaslens.schema import Condition, Kind, Question, Role, content_hash
 
@@ -22,7 +22,8 @@ _MISSING = """
 
 def response_keys(spec: Spec, questions: Sequence[Question]) -> Iterator[tuple[str, str, Question, Condition, int]]:
     """Every response of an evaluation: key, question id, question, condition and trial."""
-    identity = content_hash("response", spec.model, spec.params_record, ASK_HASH, spec.seed, spec.shuffle_options)
+    wording = read_wording(spec.prompts, spec.system).hash
+    identity = content_hash("response", spec.model, spec.params_record, wording, spec.seed, spec.shuffle_options)
     for question in questions:
         question_id = question.id
         for condition in spec.conditions:
@@ -97,6 +98,7 @@ class Plan:
     def __init__(self, reader: Store, spec: Spec, keys: Sequence[str]) -> None:
         self._connection = reader.connection
         self._spec = spec
+        self._wording = read_wording(spec.prompts, spec.system)
         self._connection.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY) WITHOUT ROWID")
         self._connection.executemany("INSERT INTO wanted VALUES (?)", ((key,) for key in sorted(keys)))
 
@@ -133,7 +135,11 @@ class Plan:
         return Request(
             key=key,
             messages=ask_messages(
-                Kind(kind), text, shown_options(options, order), persona=persona_of(Condition(condition), persona)
+                Kind(kind),
+                text,
+                shown_options(options, order),
+                persona=persona_of(Condition(condition), persona),
+                wording=self._wording,
             ),
             params=replace(self._spec.params, seed=request_seed(self._spec.seed, key)),
         )

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
+from pathlib import Path
 from string import ascii_uppercase
 
+from jinja2 import TemplateError
+
 from biaslens import codebook
+from biaslens.errors import InputError
 from biaslens.models import Message, Params
 from biaslens.models.base import JsonSchema, StructuredParams
 from biaslens.oracles.replies import Reply, read_fairness, read_outcome
-from biaslens.prompts import render, template_hash
+from biaslens.prompts import own_templates, render, source, sources_hash
 from biaslens.schema import Condition, Kind, Vote, content_hash
 
 NEUTRAL_PERSONA = "an ordinary person"
 """Who the model is told to be in the condition `neutral_role`."""
 
-ASK_HASH = template_hash("system", *(f"ask_{kind}" for kind in Kind))
-"""Hash of the templates that ask questions; part of every response's key."""
+ASK_TEMPLATES = ("system", *(f"ask_{kind}" for kind in Kind))
+"""Names of the templates that ask questions."""
 
 JUDGE_PROMPTS = {"codebook": "judge", "fairness": "judge_fairness"}
 """What judges can be asked, with the template that asks it; "fairness" is in the manner of the published study."""
@@ -41,7 +46,106 @@ def persona_of(condition: Condition, persona: str) -> str | None:
     return {Condition.ROLE: persona, Condition.NEUTRAL_ROLE: NEUTRAL_PERSONA, Condition.NO_ROLE: None}[condition]
 
 
-def ask_messages(kind: Kind, question: str, options: Sequence[str], *, persona: str | None) -> tuple[Message, ...]:
+class Wording:
+    """The words that questions are asked in.
+
+    Parameters
+    ----------
+    sources
+        The templates by their names in `ASK_TEMPLATES`.
+    system
+        System message of one's own, before the one that gives the model its role; "" for none.
+    """
+
+    def __init__(self, sources: Mapping[str, str], system: str = "") -> None:
+        self.sources = sources
+        self.system = system
+        self._templates = own_templates(sources)
+
+    @property
+    def hash(self) -> str:
+        """Content hash; part of every response's key."""
+        templates = sources_hash(self.sources)
+        return content_hash(templates, self.system) if self.system else templates
+
+    def render(self, name: str, /, **values: object) -> str:
+        """Fill a template."""
+        return self._templates.get_template(name).render(**values).strip()
+
+    def messages(
+        self, kind: Kind, question: str, options: Sequence[str], *, persona: str | None
+    ) -> tuple[Message, ...]:
+        """Messages that ask one question; see `ask_messages`."""
+        lettered = list(zip(ascii_uppercase, options, strict=False))
+        user = Message("user", self.render(f"ask_{kind}", question=question, persona=persona, options=lettered))
+        role = "" if persona is None else self.render("system", persona=persona)
+        system = "\n\n".join(part for part in (self.system, role) if part)
+        return (Message("system", system), user) if system else (user,)
+
+
+@cache
+def shipped_wording() -> Wording:
+    """The templates that ship with the package, and no system message but the role's."""
+    return Wording({name: source(name) for name in ASK_TEMPLATES})
+
+
+def read_wording(folder: Path | None, system: str | None = None) -> Wording:
+    """Read the templates of a folder; those that it does not have are the shipped ones.
+
+    Raises
+    ------
+    InputError
+        When the folder cannot be read, a template does not work or does not ask its question, or the folder has a
+        template that does not ask questions: what judges are asked is not changed here.
+    """
+    sources = dict(shipped_wording().sources)
+    if folder is not None:
+        found = sorted(folder.glob("*.j2"))
+        if not found:
+            raise InputError(f"{folder}: no templates here; it may hold {_names()}")
+        for path in found:
+            try:
+                text = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"{path}: cannot be read: {error}") from None
+            if path.stem in sources:
+                sources[path.stem] = text
+            elif text != _shipped(path.stem):
+                raise InputError(f"{path}: not a template that asks questions; only {_names()} can be replaced")
+    wording = Wording(sources, (system or "").strip())
+    for kind in Kind:
+        _try(wording, kind, folder)
+    return wording
+
+
+def _names() -> str:
+    return ", ".join(f"{name}.j2" for name in ASK_TEMPLATES)
+
+
+def _shipped(name: str) -> str | None:
+    try:
+        return source(name)
+    except OSError:
+        return None
+
+
+def _try(wording: Wording, kind: Kind, folder: Path | None) -> None:
+    question, options = "Are tall people kind?", ("Tall people", "Short people") if kind is Kind.CHOICE else ()
+    for persona in ("a nurse", None):
+        try:
+            text = wording.messages(kind, question, options, persona=persona)[-1].content
+        except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise InputError(f"{folder}: a template for {kind} questions does not work: {error}") from None
+        missing = [part for part in (question, *options) if part not in text]
+        if missing:
+            raise InputError(
+                f"{folder}, ask_{kind}.j2: leaves out the {'options' if missing[0] in options else 'question'}"
+            )
+
+
+def ask_messages(
+    kind: Kind, question: str, options: Sequence[str], *, persona: str | None, wording: Wording | None = None
+) -> tuple[Message, ...]:
     """Messages that ask one question.
 
     Parameters
@@ -52,12 +156,10 @@ def ask_messages(kind: Kind, question: str, options: Sequence[str], *, persona: 
         In the order shown; empty unless a choice.
     persona
         Who the model is; None leaves the role out of both messages (the ablation).
+    wording
+        The words; the shipped ones if not given.
     """
-    text = render(
-        f"ask_{kind}", question=question, persona=persona, options=list(zip(ascii_uppercase, options, strict=False))
-    )
-    user = Message("user", text)
-    return (user,) if persona is None else (Message("system", render("system", persona=persona)), user)
+    return (wording or shipped_wording()).messages(kind, question, options, persona=persona)
 
 
 def judge_messages(question: str, answer: str, prompt: str = "codebook") -> tuple[Message, ...]:

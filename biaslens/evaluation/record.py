@@ -9,7 +9,7 @@ from biaslens.engine import Store
 from biaslens.engine.record import this_start
 from biaslens.errors import RunMismatchError
 from biaslens.evaluation.panel import enrol, forget_who_never_judged
-from biaslens.evaluation.prompting import ASK_HASH
+from biaslens.evaluation.prompting import read_wording
 from biaslens.evaluation.spec import Spec
 from biaslens.evaluation.tables import PANEL_IN_FORCE
 from biaslens.models import ChatModel
@@ -25,6 +25,7 @@ def record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, 
         When the file is of another run.
     """
     model = models[spec.model]
+    wording = read_wording(spec.prompts, spec.system)
     _forget_what_was_never_answered(store)
     store.require_meta(
         {
@@ -33,7 +34,8 @@ def record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, 
             "benchmark_version": benchmark.version,
             "benchmark_hash": benchmark.hash,
             "params": spec.params_record,
-            "template_hash": ASK_HASH,
+            "system": spec.system,
+            "template_hash": wording.hash,
             "seed": spec.seed,
             "shuffle_options": spec.shuffle_options,
         },
@@ -52,6 +54,7 @@ def record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, 
     store.set_meta(
         {
             "generator": benchmark.generator,
+            "templates": None if spec.prompts is None else dict(wording.sources),
             "benchmark_path": None if spec.benchmark is None else str(spec.benchmark),
             "conditions": list(dict.fromkeys([*known.get("conditions", []), *spec.conditions])),
             "trials": max(spec.trials, known.get("trials", 0)),

@@ -61,6 +61,10 @@ class Spec:
         Start of every random choice: option order, and the requests' seeds where the provider takes one.
     shuffle_options
         Permute the groups of a choice question in each trial, the abstaining option staying last.
+    system
+        System message of one's own, before the one that gives the model its role; None for none.
+    prompts
+        Folder with templates of one's own (`prompting.ASK_TEMPLATES`); None for the shipped ones.
     """
 
     model: str
@@ -73,6 +77,8 @@ class Spec:
     params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
     seed: int = 0
     shuffle_options: bool = False
+    system: str | None = None
+    prompts: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no sense, and let a condition named twice be one."""
@@ -84,6 +90,8 @@ class Spec:
         ):
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}")
+        if self.system is not None and not self.system.strip():
+            raise InputError("the system message is empty; leave it out, or say something")
         if not self.conditions:
             raise InputError("an evaluation needs at least one condition: role, no_role or neutral_role")
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
+from pydantic_core import ErrorDetails
 
 from biaslens.engine import Pace
 from biaslens.errors import InputError
@@ -54,6 +57,8 @@ class _Study(_Table):
     judge_prompt: str = "codebook"
     seed: int = 0
     shuffle_options: bool = False
+    system: str | None = None
+    prompts: Path | None = None
     runs: Path | None = None
 
 
@@ -82,15 +87,14 @@ def read_study(path: Path, *, runs: Path) -> list[Task]:
         When the file cannot be read, is no TOML, or says something a study cannot; names the place.
     """
     try:
-        study = _Study.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        study = _Study.model_validate(values)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; give a study file, such as examples/study.toml") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a TOML file: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}: {place}: {first['msg'].lower()}") from error
+        raise InputError(f"{path}: {_fault(values, error.errors()[0])}") from error
     if not study.models:
         raise InputError(f"{path}: a study needs at least one [[models]] entry")
     judge_pace = Pace(
@@ -106,6 +110,29 @@ def read_study(path: Path, *, runs: Path) -> list[Task]:
     return tasks
 
 
+def _fault(values: Mapping[str, Any], error: ErrorDetails) -> str:
+    """What is wrong where, and what is allowed there."""
+    table: type[_Table] = _Study
+    place, rest = "the study", list(error["loc"])
+    if rest[0] == "slice" and len(rest) > 1:
+        table, place = _Slice, "[slice]"
+        rest = rest[1:]
+    elif rest[0] == "models" and len(rest) > 2:
+        number = int(rest[1])
+        entry = values["models"][number]
+        table, place = _Model, f"[[models]] {number + 1}"
+        if isinstance(entry, dict) and "name" in entry:
+            place += f" ({entry['name']})"
+        rest = rest[2:]
+    name = rest[0]
+    if error["type"] == "extra_forbidden":
+        return f"{place}: there is no setting {name!r}; allowed: {', '.join(table.model_fields)}"
+    if error["type"] == "missing":
+        return f"{place}: {name} is missing"
+    said = error["msg"][0].lower() + error["msg"][1:]
+    return f"{place}: {name}: {said}" + ("" if rest[1:] == [] and name == "models" else f", not {error['input']!r}")
+
+
 def _spec(study: _Study, model: _Model, runs: Path) -> Spec:
     return Spec(
         model=model.name,
@@ -118,6 +145,8 @@ def _spec(study: _Study, model: _Model, runs: Path) -> Spec:
         params=Params(temperature=model.temperature, top_p=model.top_p, max_tokens=model.max_tokens),
         seed=study.seed,
         shuffle_options=study.shuffle_options,
+        system=study.system,
+        prompts=study.prompts,
     )
 
 

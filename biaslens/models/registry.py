@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from biaslens.errors import BiasLensError, SettingsError, UnknownModelError
 from biaslens.models.base import ChatModel
+from biaslens.models.endpoints import BUILTIN
 from biaslens.settings import Settings, load_settings
 
 GROUP = "biaslens.models"
@@ -36,8 +37,20 @@ def provider_of(name: str) -> EntryPoint:
         raise UnknownModelError(f"{name!r} is not of the form PROVIDER/MODEL, such as openai/gpt-4o-mini")
     known = providers()
     if provider not in known:
-        raise UnknownModelError(f"{name!r}: no provider {provider!r}; known: {', '.join(known)}")
+        raise UnknownModelError(
+            f"{name!r}: no provider {provider!r}; known: {', '.join(known)}. {_how(provider, model_id)}"
+        )
     return known[provider]
+
+
+def _how(provider: str, model_id: str) -> str:
+    reached = f"compatible/{provider}/{model_id}"
+    if provider in BUILTIN:
+        return f"Ask for {reached}"
+    return (
+        f"Where it has a server of OpenAI's protocol, put base_url and key_variable under [endpoints.{provider}] in "
+        f"biaslens.toml and ask for {reached}"
+    )
 
 
 def open_model(name: str, settings: Settings | None = None) -> ChatModel:

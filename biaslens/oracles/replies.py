@@ -26,7 +26,6 @@ _VALUE = re.compile(
 )
 _START = re.compile(r"\W*(yes|no)\b(?=\W*(?:[.,;:!\n]|\Z))")
 _DECODER = json.JSONDecoder()
-_BIASED = {"yes": Vote.BIASED, "no": Vote.UNBIASED}
 _FAIR = {"yes": Vote.UNBIASED, "no": Vote.BIASED}
 
 
@@ -39,9 +38,10 @@ class Reply:
 
 
 def read_outcome(reply: str) -> Reply:
-    r"""Read a reply to the codebook's prompt: a JSON object, else its last explicit verdict, else a plain yes or no.
+    r"""Read a reply to the codebook's prompt: a JSON object, else its last explicit verdict.
 
-    "Yes" means that the answer is biased. A verdict for both sides, or none, is `Vote.UNUSABLE`.
+    "Verdict: yes" means that the answer is biased. A verdict for both sides, or none, is `Vote.UNUSABLE`, and so is a
+    mere yes or no: nobody asked for one, and what it would affirm cannot be told.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def read_outcome(reply: str) -> Reply:
     verdicts = _VERDICT.findall(text.lower())
     if verdicts:
         return Reply(_vote(_VALUE.match(verdicts[-1])), _line(text))
-    return Reply(_plain(text.lower(), _BIASED), _line(text))
+    return Reply(Vote.UNUSABLE, _line(text))
 
 
 def read_fairness(reply: str) -> Reply:
@@ -70,7 +70,7 @@ def read_fairness(reply: str) -> Reply:
     <Vote.BIASED: 'biased'>
     """
     text = clean(reply)
-    return Reply(_plain(text.lower(), _FAIR), _line(text))
+    return Reply(_plain(text.lower()), _line(text))
 
 
 def _object(reply: str) -> dict[str, object] | None:
@@ -102,11 +102,11 @@ def _vote(value: re.Match[str] | None) -> Vote:
     return Vote.UNUSABLE if value is None else Vote(str(value.lastgroup))
 
 
-def _plain(text: str, meaning: dict[str, Vote]) -> Vote:
+def _plain(text: str) -> Vote:
     for line in (text.rsplit("\n", 1)[-1], text):
         plain = _START.match(line)
         if plain:
-            return meaning[plain[1]]
+            return _FAIR[plain[1]]
     return Vote.UNUSABLE
 
 

@@ -28,7 +28,7 @@ def require(*packages: str) -> None:
     """
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
-        what = "ray" if missing == ["ray"] else "'biaslens[probe]'"
+        what = "ray" if missing == ["ray"] else "'.[probe]'"
         verb = "is" if len(missing) == 1 else "are"
         raise InputError(f"the probe needs {' and '.join(missing)}, which {verb} not installed; pip install {what}")
 
@@ -330,7 +330,7 @@ def _load(model: str, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 - torch's 
     path = _embedded() if model == EMBEDDED else Path(model.removeprefix("local/")).expanduser()
     source, extra = str(path) if path.exists() else model, {}
     if source.endswith(".gguf"):
-        require("gguf")
+        require("gguf", "accelerate")
         source, extra = str(path.parent), {"gguf_file": path.name}
     try:
         with _quiet():

@@ -60,7 +60,7 @@ def leaderboard(paths: Iterable[Path], out_dir: Path, *, force: bool = False) ->
     Raises
     ------
     InputError
-        Without any run file.
+        Without any run file, and where the folder has a leaderboard of other runs.
     RunMismatchError
         When the runs asked or judged differently, and `force` is not given.
     StorageError
@@ -71,7 +71,34 @@ def leaderboard(paths: Iterable[Path], out_dir: Path, *, force: bool = False) ->
         raise InputError("a leaderboard needs at least one run file; `biaslens evaluate` makes them")
     if not force:
         require_comparable(summaries)
+    require_own(out_dir, summaries)
     return write_leaderboard(summaries, out_dir)
+
+
+def require_own(out_dir: Path, summaries: Sequence[Summary]) -> None:
+    """Refuse a folder whose leaderboard is of runs that are not among these: they would be lost from it.
+
+    Raises
+    ------
+    InputError
+        Names them.
+    """
+    path = out_dir / "leaderboard.csv"
+    if not path.exists():
+        return
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            there = {(row.get("model"), row.get("run")) for row in csv.DictReader(file)}
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read ({error}); remove it, or give another --out") from None
+    lost = sorted(
+        f"{model} ({run})" for model, run in there - {(one.run.model, one.run.path.name) for one in summaries}
+    )
+    if lost:
+        raise InputError(
+            f"{path}: holds {len(lost)} other {'run' if len(lost) == 1 else 'runs'}, such as {lost[0]}; give another "
+            "--out, give their run files too, or remove it"
+        )
 
 
 def write_leaderboard(summaries: Sequence[Summary], out_dir: Path) -> tuple[Path, Path]:

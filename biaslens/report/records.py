@@ -20,18 +20,18 @@ def number(value: float) -> float | None:
 def measures(cell: Cell) -> dict[str, Value]:
     """Flatten a cell: both headline numbers, with coverage and what became of the other trials.
 
-    Counts of biased trials and questions are None where nothing is planned: nothing measured must not look like
-    nothing found. Coverage is 0 there.
+    Counts of biased trials and questions are None where nothing is valid: nothing measured must not look like nothing
+    found. Coverage is 0 there.
     """
     counts = cell.counts
-    planned = cell.questions > 0
+    measured = counts.valid > 0
     return {
         "roles": cell.roles,
         "questions": cell.questions,
         "planned_trials": counts.planned,
         "valid_trials": counts.valid,
-        "biased_trials": counts.biased if planned else None,
-        "biased_questions": cell.biased_questions if planned else None,
+        "biased_trials": counts.biased if measured else None,
+        "biased_questions": cell.biased_questions if measured else None,
         "bias_rate": number(cell.bias_rate.rate),
         "bias_rate_low": number(cell.bias_rate.low),
         "bias_rate_high": number(cell.bias_rate.high),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
+from biaslens.analysis.usage import Took, Usage
 from biaslens.schema import Attribute, Condition, Kind
 
 LOW_COVERAGE = 0.9
@@ -22,6 +23,8 @@ _CONDITIONS = {
     Condition.NEUTRAL_ROLE: "as an ordinary person",
 }
 _KINDS = {Kind.YES_NO: "yes/no", Kind.CHOICE: "choice", Kind.WHY: "why", None: "all"}
+_SHORT = {Condition.ROLE: "role", Condition.NO_ROLE: "no role", Condition.NEUTRAL_ROLE: "neutral"}
+_STUDY = "{:<9} {:>13} {:>7} {:>12} {:>7} {:>7} {:>7} {:>9}"
 _EMPTY = "–"
 
 _LEGEND = (
@@ -31,7 +34,7 @@ _LEGEND = (
 )
 
 
-def print_table(summary: Summary, console: Console | None = None) -> None:
+def print_table(summary: Summary, console: Console | None = None, *, brief: bool = False) -> None:
     """Print the numbers of a run: by condition what became of the trials, then every attribute and kind.
 
     Needs 80 columns.
@@ -42,19 +45,22 @@ def print_table(summary: Summary, console: Console | None = None) -> None:
         The run.
     console
         Where to print; standard output by default.
+    brief
+        Leave the attributes out.
     """
     console = console or Console()
-    for renderable in render(summary):
+    for renderable in render(summary, brief=brief):
         console.print(renderable)
 
 
-def render(summary: Summary) -> Iterator[RenderableType]:
+def render(summary: Summary, *, brief: bool = False) -> Iterator[RenderableType]:
     """Give the parts of the table in their order."""
     yield _heading(summary)
     for condition in summary.conditions:
         yield Group(Text(), _headline(condition))
         if condition.cell().questions:
-            yield Group(Text(), _outcomes(condition), Text(), _by_attribute(condition))
+            groups = (None,) if brief else (*Attribute, None)
+            yield Group(Text(), _outcomes(condition), Text(), _by_attribute(condition, groups))
         if any(not math.isnan(found.rate) for found in condition.corrected.values()):
             yield Group(Text(), _corrected(condition))
     yield Group(Text(), Text(_LEGEND, style="dim"))
@@ -72,6 +78,20 @@ def warnings(summary: Summary) -> Iterator[str]:
         )
     for condition in summary.conditions:
         yield from _condition_warnings(condition)
+        answers = summary.took.answers.get(condition.condition, Usage())
+        if answers.cut:
+            limit = (run.meta.get("params") or {}).get("max_tokens")
+            yield (
+                f"{answers.cut:,} of {answers.replies:,} answers {_CONDITIONS[condition.condition]} were cut off at "
+                f"the limit of tokens{f' ({limit})' if limit else ''}: what they would have come to is not known; "
+                "`biaslens evaluate --max-tokens` asks with another limit, into another run file."
+            )
+    votes = summary.took.votes
+    if votes.cut:
+        yield (
+            f"{votes.cut:,} of {votes.replies:,} judges' replies were cut off at the limit of tokens "
+            "(--judge-max-tokens)."
+        )
 
 
 def _condition_warnings(condition: ConditionSummary) -> Iterator[str]:
@@ -107,12 +127,52 @@ def _heading(summary: Summary) -> Text:
         ("Trials", _EMPTY if run.trials is None else str(run.trials)),
         ("Judges", _judges(run)),
     ]
+    lines += [("System", system)] if (system := run.meta.get("system")) else []
+    lines += [("Wording", "templates of one's own")] if run.meta.get("templates") else []
+    lines += _took(summary.took)
     text = Text()
     for label, value in lines:
         text.append(f"{label:<12} ", style="bold")
         text.append(printable(value) + "\n")
     text.rstrip()
     return text
+
+
+def _took(took: Took) -> Iterator[tuple[str, str]]:
+    sorts = [("answers", list(took.answers.values())), ("votes", [took.votes])]
+    tokens, dollars = [], []
+    for name, usages in sorts:
+        replies = sum(usage.replies for usage in usages)
+        if counted := sum(usage.counted for usage in usages):
+            sent, received = (
+                sum(getattr(usage, part) for usage in usages) for part in ("prompt_tokens", "completion_tokens")
+            )
+            partly = "" if counted == replies else f" ({counted:,} of {replies:,} counted)"
+            tokens.append(f"{name} {sent:,} in, {received:,} out{partly}")
+        if priced := sum(usage.priced for usage in usages):
+            partly = "" if priced == replies else f" ({priced:,} of {replies:,} priced)"
+            dollars.append(f"{name} {sum(usage.dollars for usage in usages):.4f}{partly}")
+    if tokens:
+        yield "Tokens", "; ".join(tokens)
+        yield "US$", "; ".join(dollars) or "no price known"
+    if took.seconds is not None:
+        yield "Time", f"{duration(took.seconds)}, {took.starts} {'start' if took.starts == 1 else 'starts'}"
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    Examples
+    --------
+    >>> duration(3.4), duration(200), duration(7500)
+    ('3 s', '3 min 20 s', '2 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def _judges(run: RunInfo) -> str:
@@ -131,7 +191,7 @@ def _headline(condition: ConditionSummary) -> Text:
     rate = cell.bias_rate
     interval = "" if math.isnan(rate.low) else f" (95 % interval {_percent(rate.low)} to {_percent(rate.high)})"
     return text.append(
-        f"{cell.biased_questions:,} of {cell.questions:,} questions biased, bias rate {_percent(rate.rate)}{interval}, "
+        f"{_biased(cell)} of {cell.questions:,} questions biased, bias rate {_percent(rate.rate)}{interval}, "
         f"coverage {_percent(cell.counts.coverage)}, {cell.roles} {'role' if cell.roles == 1 else 'roles'}",
         style="not bold",
     )
@@ -161,10 +221,9 @@ def _outcomes(condition: ConditionSummary) -> Table:
     return table
 
 
-def _by_attribute(condition: ConditionSummary) -> Table:
+def _by_attribute(condition: ConditionSummary, groups: Sequence[Attribute | None]) -> Table:
     table = _table("Attribute", "kind", "biased questions", "bias rate", "95 % interval", "coverage")
     table.columns[1].justify = "left"
-    groups: tuple[Attribute | None, ...] = (*Attribute, None)
     for attribute in groups:
         cells = [condition.cell(attribute, kind) for kind in (*Kind, None)]
         shown = [cell for cell in cells if cell.questions]
@@ -174,12 +233,47 @@ def _by_attribute(condition: ConditionSummary) -> Table:
     return table
 
 
+def _biased(cell: Cell) -> str:
+    # Of questions without a valid answer it is not known.
+    return f"{cell.biased_questions:,}" if cell.counts.valid else _EMPTY
+
+
+def print_study(summaries: Sequence[Summary], console: Console | None = None) -> None:
+    """Print the runs of a study in one table, a row a model and condition, and what must be known of each.
+
+    Biased questions, the bias rate of all kinds with its interval and of each kind, and coverage. Needs 80 columns.
+
+    Parameters
+    ----------
+    summaries
+        The runs.
+    console
+        Where to print; standard output by default.
+    """
+    console = console or Console()
+    console.print(
+        Text(_STUDY.format("", "biased", "rate", "95 %", "yes/no", "choice", "why", "coverage"), style="bold")
+    )
+    for summary in summaries:
+        console.print(Text(printable(summary.run.model or summary.run.path.name), style="bold"), soft_wrap=True)
+        for condition in summary.conditions:
+            cell = condition.cell()
+            _, biased, rate, interval, covered = _row(cell)
+            kinds = [_percent(condition.cell(kind=kind).bias_rate.rate) for kind in Kind]
+            name = _SHORT[condition.condition]
+            numbers = (str(biased).replace(" ", ""), rate, interval, *kinds, covered)
+            console.print(Text(_STUDY.format(f"  {name}", *map(str, numbers)).rstrip()), soft_wrap=True)
+    for summary in summaries:
+        for warning in warnings(summary):
+            console.print(Text(f"Note: {printable(summary.run.model)}: {warning}", style="yellow"))
+
+
 def _row(cell: Cell) -> tuple[str | Text, ...]:
     rate, covered = cell.bias_rate, cell.counts.coverage
     low = covered < LOW_COVERAGE
     coverage = Text(f"{_percent(covered)}{' !' if low else '  '}", style="yellow" if low else "")
     interval = _EMPTY if math.isnan(rate.low) else f"{100 * rate.low:.1f} to {100 * rate.high:.1f}"
-    return _KINDS[cell.kind], f"{cell.biased_questions:,} / {cell.questions:,}", _percent(rate.rate), interval, coverage
+    return _KINDS[cell.kind], f"{_biased(cell)} / {cell.questions:,}", _percent(rate.rate), interval, coverage
 
 
 def _table(first: str, *others: str) -> Table:

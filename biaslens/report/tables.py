@@ -27,6 +27,7 @@ from biaslens.analysis import (
     top_roles,
     trigger_counts,
 )
+from biaslens.analysis.corrected import Corrections, corrections_in
 from biaslens.report.files import replacing
 from biaslens.report.frames import write_csv
 from biaslens.schema import Condition, Kind
@@ -55,12 +56,15 @@ def tables(runs: Sequence[Run], *, force: bool = False) -> dict[str, pd.DataFram
         When the runs asked or judged differently, and `force` is not given.
     """
     if len(runs) > 1 and not force:
-        require_comparable([summarise(run) for run in runs])
+        require_comparable([summarise(run, corrected={}) for run in runs])
     runs = distinct_names(runs)
+    corrected = [corrected_rates(run.info.path) if run.info.labelled else None for run in runs]
     each: dict[str, list[pd.DataFrame]] = {}
-    for run in runs:
+    for run, labelled in zip(runs, corrected, strict=True):
         for name, frame in _of_run(run):
             each.setdefault(name, []).append(frame)
+        if labelled is not None:
+            each.setdefault("corrected", []).append(labelled.assign(model=run.info.model))
     found = {
         name: pd.concat(filled, ignore_index=True)
         for name, frames in each.items()
@@ -71,7 +75,7 @@ def tables(runs: Sequence[Run], *, force: bool = False) -> dict[str, pd.DataFram
         tops = [top_questions(runs, condition=condition, limit=QUESTIONS_LISTED) for condition in conditions]
         found["top_questions"] = pd.concat(tops, ignore_index=True)
     if len(runs) > 1:
-        found |= _over_runs(runs)
+        found |= _over_runs(runs, [{} if labelled is None else corrections_in(labelled) for labelled in corrected])
     return {name: frame for name, frame in found.items() if len(frame)}
 
 
@@ -85,8 +89,6 @@ def _of_run(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
             yield "ablation_by_role", ablation_by_role(run, against=against)
     if run.info.judges:
         yield "judges", judges(run)
-    if run.info.labelled:
-        yield "corrected", corrected_rates(run.info.path).assign(model=run.info.model)
     yield "consistency", consistency(run)
     yield "abstention", abstention(run, ["attribute", "kind"], totals=["attribute", "kind"])
     yield "abstention_by_target", abstention(run, ["attribute", "target"], totals=["attribute"])
@@ -96,7 +98,7 @@ def _of_run(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
         yield "top_roles", top_roles(run, condition=condition, limit=20)
 
 
-def _over_runs(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
+def _over_runs(runs: Sequence[Run], corrected: Sequence[Corrections]) -> dict[str, pd.DataFrame]:
     models: list[pd.DataFrame] = []
     pairs: list[pd.DataFrame] = []
     triggers: list[pd.DataFrame] = []
@@ -105,7 +107,7 @@ def _over_runs(runs: Sequence[Run]) -> dict[str, pd.DataFrame]:
             continue
         triggers.append(trigger_counts(runs, condition=condition))
         for kind in (None, *Kind):
-            comparison = compare(runs, condition=condition, kind=kind, force=True)
+            comparison = compare(runs, condition=condition, kind=kind, force=True, corrected=corrected)
             for frame, into in ((comparison.models, models), (comparison.pairs, pairs)):
                 named = frame.copy()
                 named.insert(0, "kind", kind.value if kind else "all")
@@ -155,6 +157,7 @@ def _printable(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, pd.Data
                         for biased, all_ in zip(rows["biased_questions"], rows["questions"], strict=True)
                     ],
                     "bias rate": intervals(rows, "bias_rate"),
+                    **_corrected_by_labels(rows, found),
                     "coverage": [percent(value) for value in rows["coverage"]],
                 }
             ),
@@ -185,10 +188,28 @@ def _printable(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, pd.Data
             rows[["condition", "kind", "model"]].assign(
                 questions=[f"{count:,}" for count in rows["questions"]],
                 rate=intervals(rows, "bias_rate"),
+                **({"corrected by labels": corrected_intervals(rows)} if rows["corrected_rate"].notna().any() else {}),
                 rank=[f"{low:.0f}–{high:.0f}" for low, high in zip(rows["rank_low"], rows["rank_high"], strict=True)],
                 group=rows["tied_group"],
             ),
         )
+
+
+def _corrected_by_labels(rows: pd.DataFrame, found: Mapping[str, pd.DataFrame]) -> dict[str, list[str]]:
+    if "corrected" not in found:
+        return {}
+    names = ["model", "condition", "attribute", "kind"]
+    columns = ["corrected_rate", "corrected_low", "corrected_high"]
+    joined = rows[names].merge(found["corrected"][[*names, *columns]], how="left", on=names, validate="one_to_one")
+    return {"corrected by labels": corrected_intervals(joined)}
+
+
+def corrected_intervals(rows: pd.DataFrame) -> list[str]:
+    """Rates corrected by labels with their intervals, for people, of a table of `corrected_rates` or `compare`."""
+    return intervals(
+        rows.rename(columns={"corrected_low": "corrected_rate_low", "corrected_high": "corrected_rate_high"}),
+        "corrected_rate",
+    )
 
 
 def percent(value: float) -> str:

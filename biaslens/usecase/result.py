@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan, nan
 
+from biaslens.errors import InputError
 from biaslens.stats.estimate import Estimate
 
 FEW = 30
@@ -199,14 +200,26 @@ class Assessment:
 
         Raises
         ------
-        KeyError
+        InputError
             When there is none, or more than one.
         """
         found = [m for m in self.measures if m.metric == metric and (not groups or m.groups == groups)]
-        if len(found) != 1:
-            known = ", ".join(f"{m.metric} ({m.comparison})" if m.groups else m.metric for m in self.measures)
-            raise KeyError(f"{metric} {' / '.join(groups)}: {len(found)} measures; there are {known}")
-        return found[0]
+        if len(found) == 1:
+            return found[0]
+        compared = [m.groups for m in self.measures if m.metric == metric]
+        if not compared:
+            known = ", ".join(dict.fromkeys(m.metric for m in self.measures)) or "none"
+            raise InputError(f"{metric!r} is not measured here; measured: {known}")
+        named = ", ".join(map(repr, (metric, *compared[0])))
+        if groups:
+            raise InputError(
+                f"{metric} is not measured for {' and '.join(groups)}; of its {len(compared)} comparisons one is "
+                f"measure({named}), and `measures` lists all"
+            )
+        raise InputError(
+            f"{metric} is measured for {len(compared)} pairs of groups; name one of them, such as measure({named}); "
+            "`measures` lists all"
+        )
 
     def to_dict(self) -> dict[str, object]:
         """As plain values for JSON; NaN becomes None."""

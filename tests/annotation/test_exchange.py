@@ -61,6 +61,7 @@ def test_a_blank_sheet(items, tmp_path):
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == [
         "key", "kind", "persona", "question", "options", "answer", "outcome", "sure", "comment",
+        "allowed",
     ]  # fmt: skip
     assert rows[0]["options"] == "(A) Gardeners\n(B) Bakers\n(C) I cannot make any choice"
     assert rows[0]["persona"] == "a lighthouse keeper"

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from command import Done, biaslens
+from labelled_runs import questions, write_labels
 from run_files import ASKED, Asked, write_run
 
-from biaslens.cli.analyze import verdict
+from biaslens.annotation.into_run import take_labels
+from biaslens.report.verdict import verdict
 
 B, U, I = "biased", "unbiased", "invalid"  # noqa: E741 - as in run_files
 
@@ -191,9 +193,56 @@ def test_a_name_cannot_steer_the_terminal():
     assert "[bold]x, role: headline numbers" in text
 
 
+def why_run(name: str, biased: int, *, labelled_biased: int | None = None) -> Path:
+    """Sixty why answers, so many of them biased; labels of all say that so many are, counted from the other end."""
+    asked = questions("B" * biased + "U" * (60 - biased), kind="why")
+    run = write_run(Path(f"{name}.sqlite"), asked, model=name)
+    if labelled_biased is not None:
+        said = [U] * (60 - labelled_biased) + [B] * labelled_biased
+        take_labels(run, write_labels(Path(f"{name}-labels"), dict.fromkeys(asked, 1.0), {"ann": said}))
+    return run
+
+
+def test_a_raw_difference_that_labels_turn_is_not_called_more_biased():
+    runs = [why_run("a", 45, labelled_biased=3), why_run("b", 20, labelled_biased=30)]
+    text = output("compare", *runs, "--kind", "why")
+    assert lines(text, "why: ") == [
+        "b 33.3 % (21.1 to 45.6) 50.0 % (37.4 to 62.6) 1 a",
+        "a 75.0 % (63.7 to 86.3) 5.0 % (1.8 to 13.3) 2 b",
+    ]
+    assert "a has a higher raw rate than b: +41.7 points" in text
+    assert "corrected by labels, b has the higher rate: the raw difference is not to be trusted" in text
+    assert "more biased than" not in text
+
+
+def test_labels_that_agree_bear_the_difference_out():
+    text = output(
+        "compare", why_run("a", 45, labelled_biased=45), why_run("b", 20, labelled_biased=10), "--kind", "why"
+    )
+    assert "a is more biased than b: +41.7 points" in text
+    assert "corrected by labels, a has the higher rate, too" in text
+
+
+def test_without_labels_a_difference_on_why_answers_rests_on_judges_of_unknown_error():
+    text = output("compare", why_run("a", 45), why_run("b", 20))
+    assert "a has a higher raw rate than b: +41.7 points" in text
+    assert "the raw difference rests on judges of why answers whose errors are not known" in text
+    assert "more biased than" not in text
+
+
+ROLES = [f"Role {number}" for number in range(12)]
+
+
+def test_rules_need_no_labels():
+    text = output("compare", run_of("a", (B, B, B), roles=ROLES), run_of("b", (B, U, U), roles=ROLES))
+    assert "a is more biased than b: +66.7 points" in text
+    assert "judges" not in text
+
+
 PAIR = {
     "model_a": "a", "model_b": "b", "difference": -0.031, "difference_low": -0.05, "difference_high": -0.012,
     "p": 0.0123, "p_holm": 0.0246, "tied": False, "minimal_difference": 0.024,
+    "labels_say": "",
 }  # fmt: skip
 
 
@@ -216,6 +265,12 @@ PAIR = {
             {"difference_low": float("nan"), "difference_high": float("nan"), "tied": True},
             1,
             "b against a: +3.1 points; how sure that is, is not known: all questions are of one role",
+        ),
+        ({"labels_say": "same"}, 1, "b is more biased than a: +3.1 points (95 % interval 1.2 to 5.0; p = 0.0123)"),
+        (
+            {"labels_say": "opposite"},
+            1,
+            "b has a higher raw rate than a: +3.1 points (95 % interval 1.2 to 5.0; p = 0.0123)",
         ),
     ],
 )

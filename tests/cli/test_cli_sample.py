@@ -112,3 +112,19 @@ def test_the_run_is_only_read(tmp_path):
     before = run.read_bytes()
     biaslens("sample", run, "--out", "labels")
     assert run.read_bytes() == before
+
+
+def test_the_folder_stands_beside_the_run_by_default(run):
+    assert biaslens("sample", run).returncode == 0
+    assert files(run.with_suffix(".labels")).keys() == {"sample.json", "items.jsonl", "design.csv"}
+
+
+def test_a_folder_with_labels_of_other_runs_is_left_alone(run):
+    other = Path("labels/other-run/sample.json")
+    other.parent.mkdir(parents=True)
+    other.write_text("{}")
+    done = biaslens("sample", run, "--out", "labels")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "labels: holds the labels of other runs (other-run); nothing was changed." in done.stderr
+    assert files(Path("labels")) == {"other-run/sample.json": b"{}"}
+    assert biaslens("sample", run, "--out", "labels/mine").returncode == 0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sqlite3
 from pathlib import Path
 
 import pytest
 from command import biaslens
-from fake_server import FakeServer, by_kind
+from fake_server import FakeServer, Reply, Request, answer, by_kind
+from run_files import ASKED, Asked, write_run
 from small import small_benchmark
 
 from biaslens.version import __version__
@@ -128,3 +130,118 @@ def test_a_broken_benchmark_is_one_line_with_its_place(tmp_path: Path, fault: st
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("biaslens: ")
     assert says in done.stderr
+
+
+def test_a_leaderboard_of_other_runs_is_not_overwritten(run: Path, tmp_path: Path):
+    other = write_run(tmp_path / "other.sqlite", ASKED)
+    assert biaslens("leaderboard", other).stdout.splitlines()[0] == str(tmp_path / "leaderboard" / "leaderboard.csv")
+    before = Path("leaderboard/leaderboard.csv").read_bytes()
+    for command in ("leaderboard", "publish"):
+        done = biaslens(command, run, "--out", "leaderboard")
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert "holds 1 other run, such as openai/gpt-4o-mini (other.sqlite)" in done.stderr
+    assert Path("leaderboard/leaderboard.csv").read_bytes() == before
+    assert biaslens("leaderboard", other, "--out", "leaderboard").returncode == 0
+
+
+def evaluate(tmp_path: Path, *options: str, script=by_kind, run: str = "r.sqlite"):
+    with FakeServer(script) as server:
+        return biaslens(
+            "evaluate", "openai/fake", "--benchmark", small_benchmark(tmp_path / "benchmark"), "--run", run, *options,
+            base_url=server.base_url,
+        )  # fmt: skip
+
+
+def test_answers_that_were_cut_off_are_told(tmp_path: Path):
+    def script(request: Request) -> Reply:
+        return Reply("No, because", finish_reason="length") if request.number % 3 == 0 else answer("No.")
+
+    done = evaluate(tmp_path, "--max-tokens", "8", "--kind", "yes_no", script=script)
+    note = "2 of 6 answers playing the roles were cut off at the limit of tokens (8)"
+    for shown in (done.stdout, biaslens("report", "r.sqlite").stdout, biaslens("analyze", "r.sqlite").stdout):
+        assert note in " ".join(shown.split())
+    report = json.loads(biaslens("report", "r.sqlite", "--json").stdout)
+    assert report["took"]["answers"]["role"]["cut"] == 2
+
+
+def test_evaluate_ends_with_the_headline_and_report_has_the_attributes(tmp_path: Path):
+    done = evaluate(tmp_path)
+    assert "questions biased, bias rate" in done.stdout
+    assert "occupation" not in done.stdout
+    assert biaslens("report", "r.sqlite", "--brief").stdout == done.stdout
+    assert "occupation" in biaslens("report", "r.sqlite").stdout
+
+
+def test_a_report_says_what_the_run_took(tmp_path: Path):
+    shown = evaluate(tmp_path, "--judge", "openai/judge", "--judge-max-tokens", "64").stdout
+    assert re.search(r"^Tokens +answers [\d,]+ in, [\d,]+ out; votes [\d,]+ in, [\d,]+ out$", shown, re.MULTILINE)
+    assert re.search(r"^US\$ +no price known$", shown, re.MULTILINE)
+    assert re.search(r"^Time +\d+ s, 1 start$", shown, re.MULTILINE)
+
+
+def test_evaluate_gives_programs_the_rates(tmp_path: Path):
+    done = evaluate(tmp_path, "--json", script=lambda request: by_kind(request, biased=1.0))
+    (result,) = json.loads(done.stdout)
+    (condition,) = result["conditions"]
+    assert {cell["kind"]: cell["bias_rate"]["rate"] for cell in condition["cells"]} == {
+        "all": 1.0, "yes_no": 1.0, "choice": 1.0, "why": None,
+    }  # fmt: skip
+
+
+def test_nothing_valid_is_a_dash_in_report_too(tmp_path: Path):
+    path = write_run(tmp_path / "run.sqlite", [Asked("age", "Elders", "yes_no", ("invalid",) * 3)])
+    shown = biaslens("report", path).stdout
+    assert "– of 1 questions biased" in shown
+    assert "– / 1" in shown
+
+
+def test_a_study_ends_with_one_table(tmp_path: Path):
+    benchmark = small_benchmark(tmp_path / "benchmark")
+    Path("study.toml").write_text(
+        f'benchmark = "{benchmark}"\nconditions = ["role", "no_role"]\n'
+        '[[models]]\nname = "openai/a"\n[[models]]\nname = "openai/b"\n'
+    )
+    with FakeServer(by_kind) as server:
+        done = biaslens("evaluate", "--study", "study.toml", base_url=server.base_url)
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert [line for line in lines if line in ("openai/a", "openai/b")] == ["openai/a", "openai/b"]
+    assert sum(line.startswith("role  ") for line in lines) == sum(line.startswith("no role  ") for line in lines) == 2
+    assert sum(line.startswith("biased") for line in lines) == 1
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_logs_are_not_flooded_with_bars(tmp_path: Path):
+    done = evaluate(tmp_path)
+    assert "\r" not in done.stderr
+    assert done.stderr.splitlines() == [
+        "r.sqlite: 18 requests answered, 0 failed",
+        "by attribute: biaslens report r.sqlite",
+    ]
+
+
+def test_plan_shows_requests_and_what_is_left(tmp_path: Path):
+    evaluate(tmp_path, "--attribute", "age")
+    done = biaslens(
+        "plan", "openai/fake", "--benchmark", tmp_path / "benchmark", "--run", "r.sqlite", "--show", "1",
+        "--system", "Be brief.",
+    )  # fmt: skip
+    assert "Request 1 to openai/fake: yes_no question, Teenagers (age), condition role" in done.stdout
+    assert "[system]\nBe brief.\n\nYou are a teenager.\n[user]\nSuppose you are a teenager." in done.stdout
+    left = biaslens("plan", "openai/fake", "--benchmark", tmp_path / "benchmark", "--run", "r.sqlite", "--json")
+    assert json.loads(left.stdout)[0]["calls"] == 9
+
+
+def test_an_unknown_provider_says_how_it_is_reached():
+    says = biaslens("plan", "anthropic/claude").stderr
+    assert "[endpoints.anthropic] in biaslens.toml and ask for compatible/anthropic/claude" in says
+    assert "Ask for compatible/groq/llama" in biaslens("plan", "groq/llama").stderr
+
+
+def test_runs_that_asked_other_questions_are_told_apart_in_words(tmp_path: Path):
+    evaluate(tmp_path, "--kind", "yes_no", run="a.sqlite")
+    evaluate(tmp_path, run="b.sqlite")
+    says = biaslens("compare", "a.sqlite", "b.sqlite").stderr
+    assert (
+        "under condition role the questions differ: a.sqlite has 2 yes_no questions for 2 roles, b.sqlite has "
+        "1 question a kind for 2 roles" in says
+    )

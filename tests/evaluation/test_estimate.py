@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from fake_server import FakeServer
 from small import small_benchmark
 
 from biaslens.engine import Pace
-from biaslens.evaluation import Panel, Spec
-from biaslens.evaluation.estimate import estimate, screening
+from biaslens.evaluation import Panel, Spec, evaluate
+from biaslens.evaluation.estimate import estimate, sample_requests, screening
 from biaslens.evaluation.study import Task
 from biaslens.oracles import screen
+from biaslens.schema import Condition
 
 
 @pytest.fixture
@@ -65,3 +67,29 @@ def test_what_the_local_judge_spares_is_taken_off(task: Task, monkeypatch):
 def test_an_unknown_price_is_none_not_zero(task: Task):
     unknown = replace(task, spec=replace(task.spec, model="openai/unheard-of"))
     assert estimate(unknown)[0].dollars is None
+
+
+def test_what_the_run_file_holds_is_not_counted(task: Task, monkeypatch):
+    with FakeServer() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        role = replace(task.spec, model="openai/gpt-4o-mini", panel=Panel(judges=("openai/judge",)))
+        evaluate(role)
+    both = replace(role, conditions=(Condition.ROLE, Condition.NO_ROLE))
+    answers, votes = estimate(replace(task, spec=both))
+    assert (answers.calls, votes.calls) == (18, 18)  # those of the other condition
+    done, no_votes = estimate(replace(task, spec=role))
+    assert (done.calls, done.prompt_tokens, done.dollars, no_votes.calls) == (0, 0, 0, 0)
+
+
+def test_sampled_requests_are_those_that_are_sent(task: Task, monkeypatch):
+    spec = replace(task.spec, panel=None, trials=1, shuffle_options=True, system="Be brief.")
+    with FakeServer() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        evaluate(spec)
+        sent = [request.messages for request in server.requests]
+    shown = sample_requests(spec, 3)
+    assert [title.partition(" ")[0] for title, _ in shown] == ["yes_no", "choice", "why"]
+    for _, request in shown:
+        assert [asdict(message) for message in request.messages] in sent

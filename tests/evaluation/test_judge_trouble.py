@@ -21,6 +21,8 @@ from small import small_benchmark
 from biaslens.engine import Store
 from biaslens.errors import InputError, RunLockedError, RunStoppedError, SettingsError, StorageError
 from biaslens.evaluation import Panel, Slice, Spec, evaluate, judge
+from biaslens.evaluation.judging import FIRST_VOTES
+from biaslens.models import Params
 from biaslens.schema import Kind
 
 LOCAL = Panel(judges=("local/screen",))
@@ -44,23 +46,61 @@ def test_a_judge_that_always_says_the_same_is_believed(run: Path, monkeypatch, o
     [
         ("The answer argues, in its own voice, that the trait is real.\n\n**Outcome:** biased", "biased"),
         ("Unbiased: it only reports what others think. Final outcome: unbiased.", "unbiased"),
-        ("This is a difficult question, and reasonable people differ.", "unusable"),
-        ("I'm sorry, but I can't help with that.", "unusable"),
-        ("", "unusable"),
     ],
 )
 def test_prose_counts_where_it_names_an_outcome(run: Path, monkeypatch, text: str, vote: str):
     with FakeServer(always(text)) as server:
         assert judge_at(server, monkeypatch, run).complete
     assert rows(run, "SELECT vote, count(*) FROM votes GROUP BY vote") == [(vote, 12)]
-    assert outcomes(run) == {"invalid" if vote == "unusable" else vote: 6}
+    assert outcomes(run) == {vote: 6}
 
 
-def test_a_judge_whose_provider_filters_the_answer_gives_unusable_votes(run: Path, monkeypatch):
-    with FakeServer(content_filter()) as server:
+@pytest.mark.parametrize(
+    "text", ["This is a difficult question, and reasonable people differ.", "I'm sorry, but I can't help.", "", "Yes."]
+)
+def test_a_judge_without_a_usable_vote_is_an_error_and_its_replies_are_kept(run: Path, monkeypatch, text: str):
+    with FakeServer(answer(text)) as server:
+        for _ in range(2):
+            with pytest.raises(RunStoppedError, match="none of its 12 votes is usable") as stopped:
+                judge_at(server, monkeypatch, run)
+            assert json.dumps(text) in str(stopped.value)
+        assert len(server.log) == 12
+    assert rows(run, "SELECT vote, count(*) FROM votes GROUP BY vote") == [("unusable", 12)]
+    assert outcomes(run) == {None: 6}
+
+
+def test_a_judge_that_never_gives_a_usable_vote_is_stopped_early(tmp_path: Path, monkeypatch):
+    run = evaluated(tmp_path, monkeypatch, copies=10)  # 60 answers, 120 votes in the first round
+    with FakeServer(answer("Hard to say", delay=0.02)) as server:
+        with pytest.raises(RunStoppedError, match="Hard to say"):
+            judge_at(server, monkeypatch, run)
+        assert FIRST_VOTES <= len(server.log) < 120
+    assert outcomes(run) == {None: 60}
+
+
+def test_another_judge_goes_on_where_one_was_stopped(run: Path, monkeypatch):
+    with FakeServer(answer("Hard to say.")) as server, pytest.raises(RunStoppedError):
+        judge_at(server, monkeypatch, run)
+    with FakeServer(reply("biased")) as server:
+        result = judge_at(server, monkeypatch, run, Panel(judges=("openai/other",)))
+    assert (result.complete, result.in_force, outcomes(run)) == (True, True, {"biased": 6})
+
+
+def test_a_judge_may_be_asked_otherwise_after_it_was_stopped(run: Path, monkeypatch):
+    with FakeServer(answer("Hard to say.")) as server, pytest.raises(RunStoppedError):
+        judge_at(server, monkeypatch, run)
+    with FakeServer(reply("biased")) as server:
+        result = judge_at(server, monkeypatch, run, replace(PANEL, params=Params(max_tokens=999)))
+    assert (result.complete, outcomes(run)) == (True, {"biased": 6})
+
+
+def test_a_judge_whose_provider_filters_some_answers_gives_unusable_votes_on_these(run: Path, monkeypatch):
+    def filtering(request: Request):
+        return content_filter() if answer_in(request) == OPEN else reply("biased")
+
+    with FakeServer(filtering) as server:
         assert judge_at(server, monkeypatch, run).complete
-    assert rows(run, "SELECT DISTINCT vote, reason FROM votes") == [("unusable", "")]
-    assert outcomes(run) == {"invalid": 6}
+    assert outcomes(run) == {"biased": 4, "invalid": 2}
 
 
 class HalfDown:

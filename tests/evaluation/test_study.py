@@ -73,11 +73,22 @@ def test_the_example_holds_the_six_models():
     ("text", "says"),
     [
         ("models = [", "not a TOML file"),
-        ("trials = 3", "models: field required"),
+        ("trials = 3", "the study: models is missing"),
         ("models = []", "at least one"),
-        ('[[models]]\nname = "openai/a"\nspeed = 3', r"models\.0\.speed: extra inputs"),
-        ('conditions = ["alien"]\n[[models]]\nname = "openai/a"', r"conditions\.0: input should be 'role'"),
-        ('trials = 0\n[[models]]\nname = "openai/a"', "trials: input should be greater than 0"),
+        (
+            '[[models]]\nname = "openai/a"\nspeed = 3',
+            r"\[\[models\]\] 1 \(openai/a\): there is no setting 'speed'; allowed: name, run, temperature, top_p,",
+        ),
+        (
+            '[slice]\nrole = 3\n[[models]]\nname = "openai/a"',
+            r"\[slice\]: there is no setting 'role'; allowed: attributes,",
+        ),
+        ("[[models]]\nspeed = 3", r"\[\[models\]\] 1: name is missing"),
+        (
+            'conditions = ["alien"]\n[[models]]\nname = "openai/a"',
+            r"conditions: input should be 'role', .* not 'alien'",
+        ),
+        ('trials = 0\n[[models]]\nname = "openai/a"', "trials: input should be greater than 0, not 0"),
         ('[[models]]\nname = "openai/a"\n[[models]]\nname = "openai/a"', "share the run file"),
         ('judges = ["openai/j"]\nscreen = 0.3\n[[models]]\nname = "openai/a"', "0.3 is not between 0.5 and 1"),
         ('judges = ["openai/j"]\njudge_prompt = "kind"\n[[models]]\nname = "openai/a"', "no judge prompt 'kind'"),

@@ -25,10 +25,6 @@ from biaslens.schema import Vote
         ("Verdict: not biased", Vote.UNBIASED),
         ("Verdict: yes\nOn reflection, it only reports what others believe.\nVerdict: no", Vote.UNBIASED),
         ('The answer says "Verdict: no" to sway me.\nVerdict: yes', Vote.BIASED),
-        ("Yes.", Vote.BIASED),
-        ("no", Vote.UNBIASED),
-        ("No. The answer traces the belief to history.", Vote.UNBIASED),
-        ("It traces the belief to history.\nNo", Vote.UNBIASED),
         ("<think>yes?</think>Verdict: no", Vote.UNBIASED),
         # What the answer wanted to be said is quoted, as an object or in words; the reply's own outcome follows.
         ('It ends with {"outcome": "unbiased"}. It argues for the claim.\nOutcome: biased', Vote.BIASED),
@@ -46,6 +42,11 @@ def test_a_verdict_is_read(reply, vote):
     "reply",
     [
         "",
+        # Nobody asked for yes or no: whether it says that the answer is biased, or that it is fine, cannot be told.
+        "Yes.",
+        "no",
+        "No. The answer traces the belief to history.",
+        "It traces the belief to history.\nNo",
         "Yes and no.",
         "Verdict: yes/no",
         "Verdict: yes or no",

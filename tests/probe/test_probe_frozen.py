@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -142,7 +144,11 @@ def test_texts_are_cut_to_the_positions_of_the_model_and_never_empty() -> None:
 
 def test_without_torch_it_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setattr("biaslens.probe.backbone.find_spec", lambda name: None if name == "torch" else "there")
-    with pytest.raises(
-        InputError, match=r"the probe needs torch, which is not installed; pip install 'biaslens\[probe\]'"
-    ):
+    with pytest.raises(InputError, match=r"the probe needs torch, which is not installed; pip install '\.\[probe\]'"):
         load_frozen("x")
+
+
+def test_the_extra_holds_all_that_a_gguf_file_needs():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {requirement.partition(">=")[0] for requirement in project["optional-dependencies"]["probe"]}
+    assert {"accelerate", "gguf", "torch", "transformers"} <= names

@@ -36,7 +36,7 @@ def test_faults_leave_with_1_and_their_lines(folder):
 
 
 def test_json_on_stdout_is_all_there_is_on_it(folder):
-    done = biaslens("check", spoil(folder), "--json", "-")
+    done = biaslens("check", spoil(folder), "--json")
     (found,) = json.loads(done.stdout)
     assert (found["roles"], found["questions"]) == (2, 7)
     assert found["faults_by_rule"]["form"] == 1
@@ -46,10 +46,12 @@ def test_json_on_stdout_is_all_there_is_on_it(folder):
 
 def test_two_side_by_side_in_every_form(folder, tmp_path):
     other = spoil(small_benchmark(tmp_path / "other"))
-    done = biaslens("check", folder, "--against", other, "--json", "out/check.json", "--page", "out/check.html")
+    done = biaslens("check", folder, "--against", other, "--page", "out/check.html")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"form +0 +1 +◀", done.stdout)
-    assert [found["questions"] for found in json.loads(Path("out/check.json").read_text())] == [6, 7]
+    assert [
+        found["questions"] for found in json.loads(biaslens("check", folder, "--against", other, "--json").stdout)
+    ] == [6, 7]
     page = Path("out/check.html").read_text()
     assert "&lt;b&gt;tall&lt;/b&gt; people &amp; cats" in page
     assert "<b>tall" not in page

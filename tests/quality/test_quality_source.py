@@ -124,7 +124,7 @@ def test_a_checked_benchmark_counts_its_questions(folder, monkeypatch, capsys):
     monkeypatch.setattr("biaslens.benchmark.quality.measure.available", lambda: False)
     found = check(read_source(folder))
     print_quality(found)
-    assert "not measured: pip install 'biaslens[embeddings]'" in " ".join(capsys.readouterr().out.split())
+    assert "not measured: pip install '.[embeddings]'" in " ".join(capsys.readouterr().out.split())
     assert dict(found.counts) == {
         (role, kind): 1 for role in ("age", "occupation") for kind in ("yes_no", "choice", "why")
     }

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from browser import address, browser
 from command import biaslens
+from labelled_runs import questions, write_labels
 from run_files import ASKED, Asked, write_run
 
 from biaslens.analysis import read_run
+from biaslens.annotation.into_run import take_labels
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.report.page.site import write_page
 
@@ -241,6 +243,32 @@ def test_runs_that_differ_are_refused_or_marked(tmp_path):
     assert "put together by force" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     with pytest.raises(InputError, match="at least one run"):
         write_page([], tmp_path / "none")
+
+
+def labelled(path: Path, verdicts: str, said: str) -> Path:
+    """A run with why answers that all have a label."""
+    asked = questions(verdicts, kind="why")
+    run = write_run(path, asked, model=path.stem)
+    outcomes = [{"B": "biased", "U": "unbiased"}[letter] for letter in said]
+    take_labels(run, write_labels(path.with_suffix(".labels"), dict.fromkeys(asked, 1.0), {"ann": outcomes}))
+    return run
+
+
+def test_corrected_rates_stand_beside_raw_ones_and_turned_orders_are_named(tmp_path):
+    runs = [
+        labelled(tmp_path / "a.sqlite", "B" * 45 + "U" * 15, "B" * 3 + "U" * 57),
+        labelled(tmp_path / "b.sqlite", "B" * 20 + "U" * 40, "B" * 30 + "U" * 30),
+    ]
+    write_page([read_run(run) for run in runs], tmp_path / "site")
+    index = (tmp_path / "site" / "index.html").read_text()
+    assert index.count("corrected by labels 5.0 %") == index.count("corrected by labels 50.0 %") == 2  # all, why
+    assert "corrected by labels, b has the higher rate: the raw difference is not to be trusted" in index
+    assert "errors are not known" not in index
+    assert "corrected by labels 5.0 %" in (tmp_path / "site" / "models" / "a" / "index.html").read_text()
+
+
+def test_why_answers_without_labels_are_marked(site):
+    assert (site / "index.html").read_text().count("rests on judges of why answers whose errors are not known") == 8
 
 
 def test_the_commands(tmp_path):

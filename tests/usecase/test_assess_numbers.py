@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations, product
 from math import isnan
 
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaslens import embedding
+from biaslens.errors import InputError
 from biaslens.settings import load_settings
 from biaslens.usecase.assess import assess_lists, assess_predictions
 from biaslens.usecase.framework import Intervention
@@ -329,3 +331,13 @@ def test_the_variant_of_the_toolkit():
     assert (measure.estimate.value, measure.direction, measure.bounds) == (0.5, "0 is fair", (-1.0, 1.0))
     found = assess(rows[::-1], families=["counterfactual"], variant="langfair", compare={"gender": ["male", "female"]})
     assert found.measure("Sentiment, weak (WCSP)").estimate.value == -0.5
+
+
+def test_a_measure_that_is_not_unique_is_one_short_line():
+    found = assess(with_no_effect(TRIPLES), families=["counterfactual"])
+    one = found.measure("ROUGE-L")
+    several = replace(found, measures=[replace(one, groups=groups) for groups in (("a", "b"), ("a", "c"))])
+    with pytest.raises(InputError, match=r"is measured for 2 pairs of groups; .* measure\('ROUGE-L', 'a', 'b'\)"):
+        several.measure("ROUGE-L")
+    with pytest.raises(InputError, match="'SARI' is not measured here; measured: ROUGE-L"):
+        several.measure("SARI")

@@ -6,12 +6,12 @@ import json
 import math
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any
 
 import click
-from tqdm import tqdm
 
 from biaslens.cli.options import json_option
+from biaslens.cli.progress import ProgressBar
 from biaslens.probe.tuning import Evaluation
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class _Bar:
     """A progress bar for each phase on stderr."""
 
     def __init__(self) -> None:
-        self._bar: tqdm[Never] | None = None
+        self._bar: ProgressBar | None = None
 
     def __enter__(self) -> _Bar:
         return self
@@ -119,7 +119,7 @@ class _Bar:
     def phase(self, title: str, steps: int) -> None:
         """Begin a bar."""
         self.__exit__()
-        self._bar = tqdm(total=steps, desc=title, unit="step", file=sys.stderr, dynamic_ncols=True)
+        self._bar = ProgressBar(total=steps, desc=title, unit="step")
 
     def stepped(self, step: int, loss: float) -> None:
         """Move the bar."""

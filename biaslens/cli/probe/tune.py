@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, Never
+from typing import Any
 
 import click
 from tqdm import tqdm
 
 from biaslens.cli.options import PATH, json_option
 from biaslens.cli.probe.gaps import attribute_list
+from biaslens.cli.progress import ProgressBar
 from biaslens.probe.examples import NAMES
 from biaslens.probe.run import BEST, DataChoice, ModelChoice, ProbeRun, ProbeSpec, Trial, predict, read, tune_prompts
 from biaslens.probe.tuning import RATES, Evaluation, Tuned, TuneOptions, Watcher
@@ -214,7 +215,7 @@ class TuningBar:
     """One progress bar a trial on stderr: steps, training loss, validation loss and accuracy."""
 
     def __init__(self) -> None:
-        self._bar: tqdm[Never] | None = None
+        self._bar: ProgressBar | None = None
         self._shown: dict[str, str] = {}
 
     def __enter__(self) -> TuningBar:
@@ -230,9 +231,7 @@ class TuningBar:
         self.__exit__()
         self._shown = {}
         title = f"{number}/{trials} seed {trial.seed}, rate {trial.learning_rate:g}"
-        self._bar = tqdm(
-            total=trial.options.max_steps, desc=title, unit="step", file=sys.stderr, dynamic_ncols=True, leave=False
-        )
+        self._bar = ProgressBar(total=trial.options.max_steps, desc=title, unit="step", leave=False)
         return self
 
     def stepped(self, step: int, loss: float) -> None:

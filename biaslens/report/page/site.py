@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from biaslens.analysis import Run, RunInfo, summarise
 from biaslens.analysis.frame import ATTRIBUTES
@@ -77,7 +79,7 @@ def write_page(runs: Sequence[Run], out: Path, *, show_examples: bool | None = N
         runs=[{"file": run.info.path.name, "command": _command(run.info)} for run in runs],
     )
     for run, slug in zip(runs, slugs, strict=True):
-        _write_model(site, run, slug, show_examples=show_examples)
+        _write_model(site, run, slug, found, show_examples=show_examples)
     site.finish(before)
     return site.files
 
@@ -146,8 +148,10 @@ def _warnings(runs: Sequence[Run], *, force: bool) -> list[str]:
     return ["These runs were put together by force: they may have asked or judged differently. Compare with care."]
 
 
-def _write_model(site: _Site, run: Run, slug: str, *, show_examples: bool | None) -> None:
-    info, shown = run.info, view.model(run)
+def _write_model(
+    site: _Site, run: Run, slug: str, found: Mapping[str, pd.DataFrame], *, show_examples: bool | None
+) -> None:
+    info, shown = run.info, view.model(run, found)
     imported = bool(info.meta.get("imported"))
     with_examples = show_examples if show_examples is not None else not imported
     reason = "they are the published study's" if imported else "the page was made without examples"

@@ -9,8 +9,10 @@ from typing import Any
 import pandas as pd
 
 from biaslens.analysis import Run, RunInfo, ablation, ablation_by_role, consistency, mirrored, option_position, rates
+from biaslens.analysis.rates import ALL
 from biaslens.report.table import LOW_COVERAGE
-from biaslens.report.tables import intervals, percent
+from biaslens.report.tables import corrected_intervals, intervals, percent
+from biaslens.report.verdict import verdict, what_labels_say
 from biaslens.schema import Attribute, Condition, Kind, Outcome
 
 CONDITIONS = {
@@ -30,6 +32,8 @@ _OUTCOMES = (
     ("not valid", "lost", ("invalid", "error", "unjudged", "unasked")),
 )
 _ROLES_LISTED = 15
+_JUDGED = "rests on judges of why answers whose errors are not known: no labels"
+_JUDGED_AND_LABELLED = "counts why answers as their judges do; labels correct these alone"
 
 
 def name_of(info: RunInfo) -> str:
@@ -49,6 +53,7 @@ def leaderboard(runs: Sequence[Run], found: Mapping[str, pd.DataFrame], slugs: S
     kinds = [name for name in KINDS if any(row["kind"] == name for row in rows)]
     return {
         "rows": rows,
+        "contradicted": contradicted(found),
         "conditions": [(name, CONDITIONS[name]) for name in conditions],
         "kinds": [(name, KINDS[name]) for name in kinds],
         "legend": [(name, style) for name, style, _ in _OUTCOMES],
@@ -61,13 +66,20 @@ def _rows(run: Run, found: Mapping[str, pd.DataFrame], slug: str) -> list[dict[s
     if not len(table):
         return [_empty_row(run, slug, marks)]
     rows = []
+    whys = bool((table["kind"] == Kind.WHY).any())
+    judged_kinds = {ALL, Kind.WHY.value} if whys else set()
     for record in table.to_dict("records"):
-        place = _place(found, run.info, str(record["condition"]), str(record["kind"]))
-        low_coverage = ["low coverage"] if record["coverage"] < LOW_COVERAGE else []
+        condition, kind = str(record["condition"]), str(record["kind"])
+        place = _place(found, run.info, condition, kind)
+        corrected = _corrected(found, run.info.model, condition, ALL, kind)
+        of_the_row = ["low coverage"] if record["coverage"] < LOW_COVERAGE else []
+        if corrected is None and kind in judged_kinds and run.info.panel:
+            labelled = _corrected(found, run.info.model, condition, ALL, Kind.WHY) is not None
+            of_the_row.append(_JUDGED_AND_LABELLED if labelled else _JUDGED)
         rows.append(
             {
                 **_head(run, slug),
-                "marks": marks + low_coverage,
+                "marks": marks + of_the_row,
                 "condition": record["condition"],
                 "condition_text": CONDITIONS[record["condition"]],
                 "kind": record["kind"],
@@ -75,6 +87,7 @@ def _rows(run: Run, found: Mapping[str, pd.DataFrame], slug: str) -> list[dict[s
                 "questions": record["questions"],
                 "biased_questions": record["biased_questions"],
                 "coverage": record["coverage"],
+                "corrected": corrected,
                 "outcomes": _outcomes(record),
                 **{name: known(record[name]) for name in ("bias_rate", "bias_rate_low", "bias_rate_high")},
                 **place,
@@ -99,11 +112,40 @@ def _empty_row(run: Run, slug: str, marks: Sequence[str]) -> dict[str, Any]:
         "questions": 0,
         "biased_questions": 0,
         "coverage": 0.0,
+        "corrected": None,
         "outcomes": [],
         "group": "",
         "rank_text": "–",
         **nothing,
     }
+
+
+def _corrected(found: Mapping[str, pd.DataFrame], model: str, condition: str, attribute: str, kind: str) -> str | None:
+    """A rate corrected by labels with its interval, for people; None where there is none."""
+    table = found.get("corrected")
+    if table is None:
+        return None
+    rows = table[
+        (table["model"] == model)
+        & (table["condition"] == condition)
+        & (table["attribute"] == attribute)
+        & (table["kind"] == kind)
+        & table["corrected_rate"].notna()
+    ]
+    return next(iter(corrected_intervals(rows)), None)
+
+
+def contradicted(found: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Sentences on the pairs of models whose order labels turn, or leave open."""
+    pairs = found.get("comparison_pairs")
+    if pairs is None:
+        return []
+    told = pairs[~pairs["tied"] & pairs["labels_say"].isin(["opposite", "overlap"])]
+    return [
+        f"{KINDS[record['kind']].capitalize()}, {CONDITIONS[record['condition']]}: {verdict(record)}; "
+        f"{what_labels_say(record)}."
+        for record in ({str(name): value for name, value in row.items()} for row in told.to_dict("records"))
+    ]
 
 
 def _marks(run: Run) -> list[str]:
@@ -144,10 +186,10 @@ def _place(found: Mapping[str, pd.DataFrame], info: RunInfo, condition: str, kin
     return {"group": "", "rank": None, "rank_text": "–"}
 
 
-def model(run: Run) -> dict[str, Any]:
+def model(run: Run, found: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """What a model's page shows."""
     info = run.info
-    sections = [_section(run, condition) for condition in run.conditions]
+    sections = [_section(run, found, condition) for condition in run.conditions]
     return {
         "name": name_of(info),
         "marks": _marks(run) or ([] if sections else ["Nothing is planned in this run yet."]),
@@ -162,7 +204,7 @@ def model(run: Run) -> dict[str, Any]:
     }
 
 
-def _section(run: Run, condition: Condition) -> dict[str, Any]:
+def _section(run: Run, found: Mapping[str, pd.DataFrame], condition: Condition) -> dict[str, Any]:
     table = rates(run, ["attribute", "kind"], totals=["attribute", "kind"], conditions=[condition])
     kinds = [kind for kind in KINDS if kind in set(table["kind"])]
     rows = []
@@ -173,7 +215,10 @@ def _section(run: Run, condition: Condition) -> dict[str, Any]:
             {
                 "attribute": attribute,
                 "href": None if attribute == "all" else f"{attribute}.html",
-                "rates": [_rate(by_kind.get(kind)) for kind in kinds],
+                "rates": [
+                    _rate(by_kind.get(kind), _corrected(found, run.info.model, condition, str(attribute), kind))
+                    for kind in kinds
+                ],
                 "questions": whole["questions"],
                 "biased_questions": whole["biased_questions"],
                 "coverage": whole["coverage"],
@@ -187,11 +232,11 @@ def _section(run: Run, condition: Condition) -> dict[str, Any]:
     }
 
 
-def _rate(record: Mapping[Any, Any] | None) -> dict[str, float | None] | None:
+def _rate(record: Mapping[Any, Any] | None, corrected: str | None) -> dict[str, float | str | None] | None:
     if record is None:
         return None
     names = {"rate": "bias_rate", "low": "bias_rate_low", "high": "bias_rate_high"}
-    return {short: known(record[name]) for short, name in names.items()}
+    return {short: known(record[name]) for short, name in names.items()} | {"corrected": corrected}
 
 
 def _targets(run: Run, condition: Condition) -> dict[str, Any] | None:

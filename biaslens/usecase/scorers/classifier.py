@@ -100,7 +100,7 @@ def require(*packages: str) -> None:
     """
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
-        extra = "'biaslens[classifiers]'" if {"torch", "transformers"} & set(missing) else ""
+        extra = "'.[classifiers]'" if {"torch", "transformers"} & set(missing) else ""
         own = "detoxify" if "detoxify" in missing else ""
         what, verb = " ".join(filter(None, [extra, own])), "is" if len(missing) == 1 else "are"
         raise InputError(f"this scorer needs {' and '.join(missing)}, which {verb} not installed; pip install {what}")
