@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from biaslens._util.text import without_secrets
 from biaslens.evaluation.tables import PANEL_IN_FORCE
 from biaslens.models.weights import EMBEDDED_SHA256
 
@@ -80,5 +81,5 @@ class RunInfo:
             panels=panels,
             embedded=meta.get("weights") == EMBEDDED_SHA256,
             labelled=labelled,
-            meta=meta,
+            meta={name: without_secrets(value) for name, value in meta.items()},
         )

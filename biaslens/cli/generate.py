@@ -15,7 +15,7 @@ from tqdm import tqdm
 from biaslens.benchmark import expand, load_bank, write
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
 from biaslens.benchmark.llm.spec import MAX_TOKENS
-from biaslens.cli.options import PATH, json_option
+from biaslens.cli.options import PATH, json_option, trust_option
 from biaslens.engine import Pace, Tally
 from biaslens.errors import InputError, ModelError
 from biaslens.models import Params, provider_of
@@ -63,6 +63,7 @@ _MODEL_OPTIONS = (
     click.option("--concurrency", type=_positive, default=16, show_default=True, help="Requests in flight."),
     click.option("--requests-per-minute", type=_limit, help="The provider's limit."),
     click.option("--tokens-per-minute", type=_limit, help="The provider's limit."),
+    trust_option,
     click.option("--yes", is_flag=True, help="Do not ask whether to go on when the cost is shown."),
     json_option,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
@@ -11,6 +12,7 @@ from typing import Any
 
 import click
 
+from biaslens._util.text import keep_secret, secrets_of, shown_address
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.evaluation import Slice, Spec, default_run
 from biaslens.evaluation.panel import JUDGE_MAX_TOKENS, Panel
@@ -18,10 +20,40 @@ from biaslens.evaluation.prompting import JUDGE_PROMPTS
 from biaslens.evaluation.spec import MAX_TOKENS
 from biaslens.evaluation.study import Task, read_study
 from biaslens.models import Params
+from biaslens.models.trust import Destination, confirming, same_address
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.settings import load_settings
 
 PATH = click.Path(path_type=Path)
+
+
+def _trust(context: click.Context, _: click.Parameter, addresses: tuple[str, ...]) -> None:
+    """Ask before a key goes to an address of another place, unless the address was given."""
+    for address in addresses:
+        for secret in secrets_of(address):
+            keep_secret(secret)
+        if not address.startswith(("http://", "https://")):
+            raise click.BadParameter(f"{shown_address(address)!r} is not a URL that begins with http:// or https://")
+
+    def confirm(where: Destination) -> bool:
+        if any(same_address(where.address, address) for address in addresses):
+            return True
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return False
+        return click.confirm(f"Send {where}? It is asked once", err=True)
+
+    context.with_resource(confirming(confirm))
+
+
+trust_option = click.option(
+    "--trust-address",
+    multiple=True,
+    metavar="URL",
+    expose_value=False,
+    is_eager=True,
+    callback=_trust,
+    help="Send the key there, though the address is set elsewhere than the key; remembered.",
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
@@ -67,6 +99,7 @@ def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
 
 
 PACE_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    trust_option,
     click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Requests in flight."),
     click.option("--requests-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
     click.option("--tokens-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
