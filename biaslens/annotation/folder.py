@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from biaslens._util.files import write_text
 from biaslens.errors import InputError, StorageError
 from biaslens.schema import Attribute, Condition, Kind, content_hash
 
@@ -128,7 +127,7 @@ def write_folder(folder: Path, sample: Sample) -> bool:
         if not (folder / name).exists()
     }
     for path, content in missing.items():
-        _write(path, content)
+        write_text(path, content, hint="name a folder where you may write")
     return bool(missing)
 
 
@@ -143,21 +142,6 @@ def _table(design: Sequence[Placed]) -> str:
     writer.writerow(_COLUMNS)
     writer.writerows(map(astuple, design))
     return file.getvalue()
-
-
-def _write(path: Path, content: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content.encode())
-        temporary.replace(path)
-    except OSError as error:
-        raise StorageError(
-            f"{path}: cannot be written: {error.strerror or error}; name a folder where you may write"
-        ) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 def read_info(folder: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from biaslens._util.files import write_text
 from biaslens.benchmark.quality import (
     SAMPLE,
     Source,
@@ -19,7 +20,6 @@ from biaslens.benchmark.quality import (
 )
 from biaslens.cli.options import PATH
 from biaslens.replication.questions import is_published, published_questions
-from biaslens.report.files import replacing
 from biaslens.resources import resource
 
 FAULTS = 1
@@ -68,5 +68,4 @@ def _open(path: Path) -> Source:
 
 
 def _write(path: Path, text: str) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)

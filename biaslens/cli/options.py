@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from biaslens.evaluation.prompting import JUDGE_PROMPTS
 from biaslens.evaluation.spec import MAX_TOKENS
 from biaslens.evaluation.study import Task, read_study
 from biaslens.models import Params
-from biaslens.models.trust import Destination, confirming, same_address
+from biaslens.models.trust import Destination, ask_with, same_address
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.settings import load_settings
 
@@ -42,7 +42,8 @@ def _trust(context: click.Context, _: click.Parameter, addresses: tuple[str, ...
             return False
         return click.confirm(f"Send {where}? It is asked once", err=True)
 
-    context.with_resource(confirming(confirm))
+    ask_with(confirm)
+    context.call_on_close(partial(ask_with, None))
 
 
 trust_option = click.option(

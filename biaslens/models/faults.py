@@ -98,7 +98,7 @@ def status_error(
     if 300 <= status < 400:
         to = shown_address(headers.get("location", "nowhere"))
         line = (
-            f"{provider}: HTTP {status}: redirects to {to}, which is not followed; if it is right, make it the base URL"
+            f"{provider}: HTTP {status}: redirects to {to}, which is not followed; make it the base URL if it is right"
         )
     if status in (401, 403):
         return AuthenticationError(f"{line}; check {key or 'the key'} and what it may use", status=status)

@@ -75,6 +75,11 @@ Confirm = Callable[[Destination], bool]
 _CONFIRM: ContextVar[Confirm | None] = ContextVar("confirm", default=None)
 
 
+def ask_with(confirm: Confirm | None) -> None:
+    """Have `confirm` asked from now on before a key goes to an address for the first time; None: refuse."""
+    _CONFIRM.set(confirm)
+
+
 @contextmanager
 def confirming(confirm: Confirm) -> Iterator[None]:
     """Have `confirm` asked, within the block, before a key goes to an address for the first time."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from biaslens.errors import RunLockedError, StorageError
+from biaslens._util.files import json_text, lock, write_bytes
+from biaslens.errors import StorageError
 from biaslens.probe.history import Evaluation
 from biaslens.probe.prompt import SoftPrompt
 
@@ -151,7 +150,7 @@ def _evaluation(row: dict[str, Any]) -> Evaluation:
 
 def as_json(values: object) -> bytes:
     """As a file for people and programs."""
-    return (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return (json_text(values) + "\n").encode()
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -162,20 +161,8 @@ def write_whole(path: Path, data: bytes) -> None:
     StorageError
         When it cannot be written, such as on a full disk.
     """
-    fresh = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with fresh.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise StorageError(
-            f"{path}: {error.strerror or error}; free some space or allow writing there, and start again: everything "
-            "already stored is kept"
-        ) from error
+    hint = "free some space or allow writing there, and start again: everything already stored is kept"
+    write_bytes(path, data, hint=hint)
 
 
 @contextmanager
@@ -189,15 +176,12 @@ def sole(folder: Path) -> Iterator[None]:
     StorageError
         When it cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / ".lock")
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise RunLockedError(f"{folder}: another process is tuning there; wait for it, or give another --out") from None
-    except OSError as error:
-        raise StorageError(f"{folder}: cannot be written: {error.strerror or error}; give another --out") from error
+    held = lock(
+        folder / ".lock",
+        busy=f"{folder}: another process is tuning there; wait for it, or give another --out",
+        hint="give another --out",
+    )
     try:
         yield
     finally:
-        lock.release()
+        held.release()

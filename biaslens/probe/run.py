@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaslens._util.text import safe_name
 from biaslens.errors import InputError, RunMismatchError, StorageError
 from biaslens.probe.checkpoint import as_json, metrics, result_of, sole, write_whole
 from biaslens.probe.classify import classify
@@ -54,7 +54,7 @@ class ProbeSpec:
     @property
     def folder(self) -> Path:
         """Folder of the run."""
-        return self.out / safe_name(self.model.name)
+        return self.out / folder_name(self.model.name)
 
     def trials(self) -> list[Trial]:
         """All trials, rate by rate for each seed."""
@@ -81,15 +81,15 @@ class ProbeRun:
         return sorted(self.prompts, key=lambda tuned: (*(-x for x in tuned.best.rank), tuned.seed))[:count]
 
 
-def safe_name(model: str) -> str:
+def folder_name(model: str) -> str:
     """Name of a model as that of a folder: of a path its last part, and all but letters, digits and ._- replaced.
 
-    >>> safe_name("facebook/opt-125m"), safe_name("local/smollm2"), safe_name("/models/my llama/")
+    >>> folder_name("facebook/opt-125m"), folder_name("local/smollm2"), folder_name("/models/my llama/")
     ('facebook-opt-125m', 'local-smollm2', 'my-llama')
     """
     path = Path(model).expanduser()
     name = path.resolve().name if path.is_absolute() or path.exists() else model
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "model"
+    return safe_name(name)
 
 
 def tune_prompts(spec: ProbeSpec, *, on: On = "local", watcher: SweepWatcher | None = None) -> ProbeRun:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from biaslens._util.files import write_text
 from biaslens.analysis import (
     Run,
     ablation,
@@ -27,7 +28,6 @@ from biaslens.analysis import (
     top_roles,
     trigger_counts,
 )
-from biaslens.report.files import replacing
 from biaslens.report.frames import write_csv
 from biaslens.schema import Condition, Kind
 
@@ -128,8 +128,7 @@ def write_for_papers(found: Mapping[str, pd.DataFrame], out: Path) -> list[Path]
     for name, frame in _printable(found):
         for suffix, text in (("md", _markdown(frame)), ("tex", _latex(frame))):
             path = out / f"{name}.{suffix}"
-            with replacing(path) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+            write_text(path, text)
             paths.append(path)
     return paths
 

@@ -8,7 +8,7 @@ from small import OPTIONS, TEENAGER, questions, small_benchmark
 
 from biaslens.benchmark import Benchmark, content_hash, read, write
 from biaslens.benchmark.validation import normalised, question_key, repeats
-from biaslens.errors import BenchmarkError
+from biaslens.errors import BenchmarkError, StorageError
 from biaslens.schema import Attribute, Kind, Question, Role
 
 
@@ -104,7 +104,7 @@ def test_writing_refuses_a_bar_inside_an_option(tmp_path: Path) -> None:
 def test_writing_where_a_file_is_in_the_way(tmp_path: Path) -> None:
     benchmark = read(small_benchmark(tmp_path / "a"))
     (tmp_path / "b").write_text("")
-    with pytest.raises(BenchmarkError, match="File exists; choose a folder you may write to"):
+    with pytest.raises(StorageError, match=r"(File exists|Not a directory).*choose a folder you may write to"):
         write(benchmark, tmp_path / "b")
 
 
