@@ -80,7 +80,7 @@ class Endpoint(BaseModel):
         Its limits, where known.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     base_url: Url
     key_variable: str | None = None
@@ -115,7 +115,7 @@ class Settings(BaseModel):
         Keys by the name of their environment variable; those not here are looked up by `key`.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
     local_model: Path | None = None
     threads: PositiveInt | None = None

@@ -202,7 +202,7 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, object
             continue
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
             raise InputError(f"{path}, row {row}: not a JSON object")

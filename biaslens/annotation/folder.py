@@ -158,7 +158,7 @@ def read_info(folder: Path) -> dict[str, Any]:
     content = _read(path, f"{folder}: holds no sample ({INFO} is missing); `biaslens sample` draws one")
     try:
         found = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("sample"), str):
         raise InputError(f"{path}: not the description of a sample; draw it again with `biaslens sample`")
@@ -183,7 +183,7 @@ def read_items(folder: Path) -> tuple[Item, ...]:
     for number, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else (), start=1):
         try:
             item = _item(json.loads(line))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             raise InputError(
                 f"{path}, line {number}: not an item; draw the sample again with `biaslens sample`"
             ) from None

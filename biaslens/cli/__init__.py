@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from biaslens.cli.agreement import agreement_command
@@ -22,7 +20,7 @@ from biaslens.cli.probe import probe_group
 from biaslens.cli.report import export_command, leaderboard_command, report_command
 from biaslens.cli.reproduce import reproduce_command
 from biaslens.cli.sample import sample_command
-from biaslens.errors import BiasLensError
+from biaslens.cli.streams import guarded
 from biaslens.version import __version__
 
 
@@ -65,8 +63,4 @@ for _command in (
 
 def main() -> None:
     """Run the command line; an error of biaslens becomes one line on stderr and exit code 1."""
-    try:
-        app()
-    except BiasLensError as error:
-        click.echo(f"biaslens: {error}", err=True)
-        sys.exit(1)
+    guarded(app)

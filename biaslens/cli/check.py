@@ -19,6 +19,7 @@ from biaslens.benchmark.quality import (
     read_source,
 )
 from biaslens.cli.options import PATH
+from biaslens.cli.types import SEED
 from biaslens.replication.questions import is_published, published_questions
 from biaslens.resources import resource
 
@@ -31,7 +32,7 @@ FAULTS = 1
 @click.option("--json", "json_file", type=PATH, help='File for the numbers and all faults; "-" prints them instead.')
 @click.option("--page", "page_file", type=PATH, help="File for a page that a person can read.")
 @click.option("--sample", type=click.IntRange(2), default=SAMPLE, show_default=True, help="Questions of each kind.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of that sample.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of that sample.")
 def check_command(
     benchmark: Path | None,
     *,

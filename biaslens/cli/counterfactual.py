@@ -13,6 +13,7 @@ import click
 from biaslens._util.files import replacing
 from biaslens._util.text import cells
 from biaslens.cli.options import PATH
+from biaslens.cli.types import FILE
 from biaslens.usecase.counterfactual import COLUMNS, make_pairs, pair_rows
 from biaslens.usecase.reading import read_prompts
 from biaslens.usecase.words import load_words
@@ -24,7 +25,7 @@ from biaslens.usecase.words import load_words
 @click.option("--groups", help="Groups to compare, with commas.  [default: those of the word list]")
 @click.option("--words", type=PATH, multiple=True, help="File of your own words; repeatable.")
 @click.option("--names", is_flag=True, help="Given names count as words of gender and race.")
-@click.option("--out", type=PATH, help="CSV file of the pairs.  [default: standard output]")
+@click.option("--out", type=FILE, help="CSV file of the pairs.  [default: standard output]")
 def counterfactual_command(
     source: Path, attribute: str, groups: str | None, words: Sequence[Path], *, names: bool, out: Path | None
 ) -> None:

@@ -16,6 +16,7 @@ from biaslens.benchmark import expand, load_bank, write
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
 from biaslens.benchmark.llm.spec import MAX_TOKENS
 from biaslens.cli.options import PATH, json_option, trust_option
+from biaslens.cli.types import SEED, Real, count
 from biaslens.engine import Pace, Tally
 from biaslens.errors import InputError, ModelError
 from biaslens.models import Params, provider_of
@@ -27,8 +28,8 @@ _BANK = "bank"
 _ROLES = 50
 _MOST_LINES = 40
 
-_positive = click.IntRange(1)
-_limit = click.FloatRange(0, min_open=True)
+_positive = count()
+_limit = Real(0, min_open=True)
 
 _MODEL_OPTIONS = (
     click.option(
@@ -46,7 +47,7 @@ _MODEL_OPTIONS = (
         help="Most times a list is asked for; may be raised when something is missing.",
     ),
     click.option("--partial", is_flag=True, help="Write the benchmark even if roles or questions are missing."),
-    click.option("--temperature", type=click.FloatRange(0), help="By default the provider's."),
+    click.option("--temperature", type=Real(0), help="By default the provider's."),
     click.option(
         "--max-tokens",
         type=_positive,
@@ -88,7 +89,7 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--questions-per-kind", type=_positive, default=20, show_default=True, help="For each role.")
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="With the bank the same seed gives the same bytes."
+    "--seed", type=SEED, default=0, show_default=True, help="With the bank the same seed gives the same bytes."
 )
 @click.option("--mirrors", is_flag=True, help="Bank only: add each question's mirrors, linked to it.")
 @_model_options

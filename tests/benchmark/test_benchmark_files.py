@@ -139,3 +139,13 @@ def test_any_words_survive_the_files(tmp_path: Path, text: str, options: list[st
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_texts_are_normalised_like_others(text: str) -> None:
     assert normalised(f"{text} é") == f"{normalised(text)} é".strip()
+
+
+def test_a_choice_has_no_more_options_than_letters(tmp_path: Path) -> None:
+    def written(options: int) -> None:
+        question = Question(TEENAGER, Kind.CHOICE, "Who?", tuple(f"group {number}" for number in range(options)))
+        write(Benchmark("1", "", None, (TEENAGER,), (question,)), tmp_path)
+
+    written(26)
+    with pytest.raises(BenchmarkError, match="27 options; a choice has letters for at most 26"):
+        written(27)
