@@ -77,6 +77,8 @@ class RunInfo:
         for name, kind in _TYPES.items():
             if not isinstance(meta.get(name), kind | None):
                 raise TypeError(f"meta {name} = {str(meta[name])[:80]}")
+        if not all(isinstance(start, dict) for start in meta.get("starts") or ()):
+            raise TypeError("meta starts holds something else than starts")
         panel = panels.get(meta.get(PANEL_IN_FORCE) or "", {})
 
         def text(name: str) -> str:

@@ -229,7 +229,8 @@ class Store:
     def meta(self) -> dict[str, Any]:
         """Everything recorded about the run."""
         with storage_errors(self.path), decoding(self.path):
-            return {name: json.loads(value) for name, value in self.connection.execute("SELECT name, value FROM meta")}
+            rows = self.connection.execute("SELECT name, value FROM meta").fetchall()
+            return {name: json.loads(value) for name, value in rows}
 
     def set_meta(self, values: Mapping[str, object]) -> None:
         """Record facts about the run, replacing those of the same name."""

@@ -171,7 +171,7 @@ class _Bounded(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         """Read on, but not beyond the bound."""
-        found = self._stream.read(min(size, self._left + 1) if size >= 0 else self._left + 1)
+        found: bytes = self._stream.read(min(size, self._left + 1) if size >= 0 else self._left + 1)
         self._left -= len(found)
         if self._left < 0:
             raise BenchmarkError(f"{self._path}: unpacks to more than {LARGEST_ARCHIVE:,} bytes; no release does")

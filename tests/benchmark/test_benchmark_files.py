@@ -143,7 +143,9 @@ def test_ascii_texts_are_normalised_like_others(text: str) -> None:
 
 def test_a_choice_has_no_more_options_than_letters(tmp_path: Path) -> None:
     def written(options: int) -> None:
-        question = Question(TEENAGER, Kind.CHOICE, "Who?", tuple(f"group {number}" for number in range(options)))
+        question = Question(
+            TEENAGER, Kind.CHOICE, "Who?", tuple("People of " + "x" * number for number in range(1, options + 1))
+        )
         write(Benchmark("1", "", None, (TEENAGER,), (question,)), tmp_path)
 
     written(26)

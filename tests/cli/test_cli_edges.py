@@ -38,7 +38,7 @@ def test_an_option_beyond_its_bounds_is_wrong_usage(arguments: tuple[str, ...], 
 
 def test_more_seeds_than_anyone_waits_for_are_refused() -> None:
     pytest.importorskip("torch")
-    done = biaslens("probe", "tune", "m", "--out", "o", "--seeds", "1-99999999999")
+    done = biaslens("probe", "tune", "m", "--data", "d", "--out", "o", "--seeds", "1-99999999999")
     assert done.returncode == 2
     assert "at most 1,000 seeds" in " ".join(done.stderr.split())
 
