@@ -77,8 +77,9 @@ class RunInfo:
         for name, kind in _TYPES.items():
             if not isinstance(meta.get(name), kind | None):
                 raise TypeError(f"meta {name} = {str(meta[name])[:80]}")
-        if not all(isinstance(start, dict) for start in meta.get("starts") or ()):
-            raise TypeError("meta starts holds something else than starts")
+        for name, of in (("starts", dict), ("conditions", str)):
+            if not all(isinstance(each, of) for each in meta.get(name) or ()):
+                raise TypeError(f"meta {name} = {str(meta[name])[:80]}")
         panel = panels.get(meta.get(PANEL_IN_FORCE) or "", {})
 
         def text(name: str) -> str:
