@@ -24,9 +24,20 @@ as they are.
 
 from __future__ import annotations
 
+import re
+
+from biaslens._util.text import printable, redacted
+
 
 class BiasLensError(Exception):
-    """Base of all errors raised by biaslens."""
+    """Base of all errors raised by biaslens.
+
+    Its message is one line, whatever a server, a file or a user put into it: line breaks are spaces, what would move a
+    terminal's cursor is shown as an escape, and a key that this process uses is hidden.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable(re.sub(r"\s*[\r\n]\s*", " ", redacted(message))))
 
 
 class InputError(BiasLensError):

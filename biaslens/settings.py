@@ -1,17 +1,20 @@
 """What the user sets: keys, base URLs, defaults and named endpoints.
 
 Each setting comes from, first found wins: the caller, the environment, ``.env`` in the working directory, and
-``biaslens.toml`` there (or where ``BIASLENS_CONFIG`` points).
+``biaslens.toml`` there (or where ``BIASLENS_CONFIG`` points). Files are taken as they are: nothing of the environment
+is put into them. Where an address and its key came from is remembered: `biaslens.models.trust` compares the two.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-import pydantic_settings
 from dotenv import dotenv_values
 from pydantic import (
     AfterValidator,
@@ -20,20 +23,35 @@ from pydantic import (
     Field,
     PositiveFloat,
     PositiveInt,
+    PrivateAttr,
     SecretStr,
     ValidationError,
 )
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from biaslens._util.text import keep_secret, secrets_of, shown_address
 from biaslens.errors import SettingsError
 
+CALLER = "the caller"
+ENVIRONMENT = "the environment"
 ENV_FILE = ".env"
 CONFIG_FILE = "biaslens.toml"
 
 
+_PREFIX = "BIASLENS_"
+_BY_NAME = ("endpoints", "models", "keys")
+"""Settings that are tables; each of their entries comes whole from one place."""
+
+
 def _checked_url(url: str) -> str:
+    for secret in secrets_of(url):
+        keep_secret(secret)
     if not url.startswith(("http://", "https://")):
-        raise ValueError(f"{url!r} is not a URL that begins with http:// or https://")
+        raise ValueError(f"{shown_address(url)!r} is not a URL that begins with http:// or https://")
+    _ = urlsplit(url).port  # raises ValueError where it is none
+    if not urlsplit(url).hostname:
+        raise ValueError(f"{shown_address(url)!r} names no host")
+    if "${" in url:
+        raise ValueError(f"{shown_address(url)!r} names a variable; variables are not put into addresses")
     return url
 
 
@@ -62,7 +80,7 @@ class Endpoint(BaseModel):
         Its limits, where known.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     base_url: Url
     key_variable: str | None = None
@@ -74,7 +92,7 @@ class Endpoint(BaseModel):
     tokens_per_minute: PositiveFloat | None = None
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Keys, defaults and endpoints; `load_settings` makes it, with errors in plain words.
 
     Parameters
@@ -97,14 +115,7 @@ class Settings(BaseSettings):
         Keys by the name of their environment variable; those not here are looked up by `key`.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix="BIASLENS_",
-        env_file=ENV_FILE,
-        env_ignore_empty=True,
-        extra="ignore",
-        frozen=True,
-        populate_by_name=True,
-    )
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
     local_model: Path | None = None
     threads: PositiveInt | None = None
@@ -119,19 +130,19 @@ class Settings(BaseSettings):
     models: dict[str, dict[str, Any]] = {}
     keys: dict[str, SecretStr] = {}
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Put the configuration file behind the caller, the environment and ``.env``."""
-        del file_secret_settings
-        file = InitSettingsSource(settings_cls, init_kwargs=_read_config())
-        return init_settings, env_settings, dotenv_settings, file
+    _places: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    def place(self, name: str) -> str:
+        """Where a setting, or an entry of a table such as "endpoints.lab", came from; the caller where not noted."""
+        return self._places.get(name, CALLER)
+
+    def key_place(self, variable: str) -> str | None:
+        """Where the key of this name came from; None where it is not set."""
+        if self.key(variable) is None:
+            return None
+        if variable in self.keys:
+            return self.place(f"keys.{variable}")
+        return ENVIRONMENT if os.environ.get(variable) else ENV_FILE
 
     def key(self, variable: str) -> SecretStr | None:
         """Look a key up in the environment and in ``.env``; None where it is not set or empty.
@@ -142,8 +153,9 @@ class Settings(BaseSettings):
             When it holds characters that no key has, such as a line break or a typographic quote.
         """
         known = self.keys.get(variable)
-        text = known.get_secret_value() if known else os.environ.get(variable) or dotenv_values(ENV_FILE).get(variable)
+        text = known.get_secret_value() if known else os.environ.get(variable) or _env_file().get(variable)
         text = (text or "").strip()
+        keep_secret(text)
         if not all(" " < character <= "~" for character in text):
             raise SettingsError(f"{variable} holds characters that no key has; copy the key again")
         return SecretStr(text) if text else None
@@ -168,42 +180,111 @@ def load_settings(**overrides: Any) -> Settings:  # noqa: ANN401 - whatever a fi
     Raises
     ------
     SettingsError
-        When a file cannot be read or a value cannot be used; the message names it.
+        When a file cannot be read, a value cannot be used, or a file of the working directory puts run files outside
+        of it; the message names it.
     """
+    config, named_by = _config_path()
+    # A file that the environment names by its full path is as much the user's own as the environment.
+    place = ENVIRONMENT if named_by == ENVIRONMENT and config.is_absolute() else str(config)
+    values: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for source, found in (
+        (CALLER, overrides),
+        (ENVIRONMENT, _of_variables(os.environ)),
+        (ENV_FILE, _of_variables(_env_file())),
+        (place, _read_config(config)),
+    ):
+        _merge(values, places, found, source)
     try:
-        return Settings(**overrides)
+        settings = Settings(**values)
     except ValidationError as error:
         first = error.errors()[0]
-        raise SettingsError(f"{_place(first['loc'])}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise SettingsError(f"{_place(first['loc'], config)}: {first['msg'].removeprefix('Value error, ')}") from None
+    settings._places.update(places)
+    if settings.place("runs") not in (CALLER, ENVIRONMENT):
+        _check_inside(settings)
+    return settings
+
+
+def _merge(values: dict[str, Any], places: dict[str, str], found: Mapping[str, Any], source: str) -> None:
+    """Add what is not set yet, and note where it came from."""
+    for name, value in found.items():
+        if name in _BY_NAME and isinstance(value, Mapping) and isinstance(values.get(name, {}), dict):
+            entries = values.setdefault(name, {})
+            for entry, content in value.items():
+                if entry not in entries:
+                    entries[entry] = content
+                    places[f"{name}.{entry}"] = source
+        elif name not in values:
+            values[name] = value
+            places[name] = source
+
+
+def _check_inside(settings: Settings) -> None:
+    here = Path.cwd().resolve()
+    if not settings.runs.resolve().is_relative_to(here):
+        raise SettingsError(
+            f"{settings.place('runs')}: runs = {str(settings.runs)!r} lies outside the working directory; "
+            f"name a folder in it, or set {_PREFIX}RUNS in the environment"
+        )
+
+
+def _env_file() -> Mapping[str, str | None]:
+    try:
+        return dotenv_values(ENV_FILE, interpolate=False)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{ENV_FILE}: cannot be read: {error}") from None
-    except pydantic_settings.SettingsError as error:
-        raise SettingsError(f"{error}; this setting takes JSON") from None
 
 
-def _place(location: tuple[int | str, ...]) -> str:
+def _variable(name: str) -> str:
+    alias = Settings.model_fields[name].validation_alias
+    return alias if isinstance(alias, str) else _PREFIX + name.upper()
+
+
+def _of_variables(variables: Mapping[str, str | None]) -> dict[str, Any]:
+    """Read the settings that stand in variables; tables stand there as JSON."""
+    found: dict[str, Any] = {}
+    for name in Settings.model_fields:
+        text = variables.get(_variable(name))
+        if not text:
+            continue
+        if name not in _BY_NAME:
+            found[name] = text
+            continue
+        try:
+            found[name] = json.loads(text)
+        except (ValueError, RecursionError):
+            raise SettingsError(f"{_variable(name)} (setting {name}) takes JSON, and this is none") from None
+    return found
+
+
+def _place(location: tuple[int | str, ...], config: Path) -> str:
     """Where the user can change the setting at `location`."""
     name = str(location[0])
     field = Settings.model_fields.get(name)
     if field is None:
         return name
-    if name in ("endpoints", "models"):
-        return f"{_config_path()}, {'.'.join(str(part) for part in location)}"
-    return f"setting {name} (BIASLENS_{name.upper()}, or in {_config_path()})"
+    if name in _BY_NAME:
+        return f"{config}, {'.'.join(str(part) for part in location)}"
+    return f"setting {name} ({_variable(name)}, or in {config})"
 
 
-def _config_path() -> Path:
-    return Path(os.environ.get("BIASLENS_CONFIG") or dotenv_values(ENV_FILE).get("BIASLENS_CONFIG") or CONFIG_FILE)
+def _config_path() -> tuple[Path, str]:
+    """Find the configuration file, and say who named it."""
+    if named := os.environ.get(f"{_PREFIX}CONFIG"):
+        return Path(named), ENVIRONMENT
+    return Path(_env_file().get(f"{_PREFIX}CONFIG") or CONFIG_FILE), ENV_FILE
 
 
-def _read_config() -> dict[str, Any]:
-    path = _config_path()
-    if not path.exists() and path == Path(CONFIG_FILE):
+def _read_config(path: Path) -> dict[str, Any]:
+    if path == Path(CONFIG_FILE) and not path.exists():
         return {}
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path}: cannot be read as TOML: {error}") from None
+    except RecursionError:
+        raise SettingsError(f"{path}: cannot be read as TOML: nested too deep") from None
     unknown = sorted(set(values) - (set(Settings.model_fields) - {"keys"}))
     if unknown:
         raise SettingsError(f"{path}: unknown setting {unknown[0]!r}")

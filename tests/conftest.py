@@ -41,6 +41,7 @@ def _no_user_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in list(os.environ):
         if name.startswith("BIASLENS_") or name.endswith(("_API_KEY", "_BASE_URL")):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
     monkeypatch.chdir(tmp_path)
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, has_labels, require_responses
 from biaslens.analysis.labels import learned_from
 from biaslens.analysis.rates import ALL
+from biaslens.engine.damage import decoding
 from biaslens.engine.store import Store, storage_errors
 from biaslens.evaluation.tables import PANEL_IN_FORCE
 from biaslens.schema import Condition, Kind, Outcome
@@ -118,7 +119,7 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
     StorageError
         When the run cannot be read.
     """
-    with Store(path) as store, storage_errors(path):
+    with Store(path) as store, decoding(path), storage_errors(path):
         require_responses(store)
         meta = store.meta()
         if not has_labels(store):

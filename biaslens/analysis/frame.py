@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from biaslens.analysis.info import RunInfo
 from biaslens.analysis.usage import Took, read_took
+from biaslens.engine.damage import decoding
 from biaslens.engine.store import Store, storage_errors
 from biaslens.errors import StorageError
 from biaslens.evaluation.panel import panels
+from biaslens.evaluation.tables import check_run
 from biaslens.evaluation.upgrade import require_current
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
 
@@ -191,7 +193,7 @@ def read_run(path: Path) -> Run:
     StorageError
         When there is no such file, it cannot be read, or it holds no role-play evaluation.
     """
-    with Store(path) as store, storage_errors(path):
+    with Store(path) as store, decoding(path), storage_errors(path):
         require_responses(store)
         # One snapshot: another process may be adding questions and answers.
         store.connection.execute("BEGIN")
@@ -206,6 +208,7 @@ def require_responses(store: Store) -> None:
     if store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'responses'").fetchone() is None:
         raise StorageError(f"{store.path}: holds no role-play evaluation; give a file made by `biaslens evaluate`")
     require_current(store)
+    check_run(store.connection, store.path)
 
 
 def has_labels(store: Store) -> bool:

@@ -7,8 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from biaslens._util.text import without_secrets
 from biaslens.evaluation.tables import PANEL_IN_FORCE
 from biaslens.models.weights import EMBEDDED_SHA256
+
+_TYPES: Mapping[str, type] = {
+    "model": str,
+    "panel": str,
+    "benchmark_version": str,
+    "benchmark_hash": str,
+    "template_hash": str,
+    "package_version": str,
+    "trials": int,
+    "conditions": list,
+    "starts": list,
+    "params": dict,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +74,13 @@ class RunInfo:
         cls, path: Path, meta: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any]], *, labelled: bool = False
     ) -> Self:
         """Take the facts from what a run file recorded."""
-        panel = panels.get(meta.get(PANEL_IN_FORCE, ""), {})
+        for name, kind in _TYPES.items():
+            if not isinstance(meta.get(name), kind | None):
+                raise TypeError(f"meta {name} = {str(meta[name])[:80]}")
+        for name, of in (("starts", dict), ("conditions", str)):
+            if not all(isinstance(each, of) for each in meta.get(name) or ()):
+                raise TypeError(f"meta {name} = {str(meta[name])[:80]}")
+        panel = panels.get(meta.get(PANEL_IN_FORCE) or "", {})
 
         def text(name: str) -> str:
             return str(meta.get(name) or "")
@@ -80,5 +100,5 @@ class RunInfo:
             panels=panels,
             embedded=meta.get("weights") == EMBEDDED_SHA256,
             labelled=labelled,
-            meta=meta,
+            meta={name: without_secrets(value) for name, value in meta.items()},
         )

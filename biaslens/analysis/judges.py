@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from biaslens.analysis.frame import Run
+from biaslens.engine.damage import decoding
 from biaslens.engine.store import Store, storage_errors
 from biaslens.models.family import family
 from biaslens.schema import Vote
@@ -126,7 +127,7 @@ def ranking_without(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _votes(run: Run) -> pd.DataFrame:
-    with Store(run.info.path) as store, storage_errors(run.info.path):
+    with Store(run.info.path) as store, decoding(run.info.path), storage_errors(run.info.path):
         rows = store.connection.execute(_VOTES).fetchall()
     votes = pd.DataFrame(rows, columns=pd.Index(["condition", "key", "judge", "number", "vote", "role"]))
     votes = votes[votes["judge"].isin(run.info.judges) & (votes["number"] <= (run.info.votes or 0))]

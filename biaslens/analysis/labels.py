@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from biaslens.analysis.frame import require_responses
+from biaslens.engine.damage import decoding
 from biaslens.engine.store import Store, storage_errors
 from biaslens.evaluation.panel import panels
 from biaslens.evaluation.tables import RULES_PANEL
@@ -62,7 +63,7 @@ def read_labels(path: Path) -> Labels:
     StorageError
         When the run cannot be read.
     """
-    with Store(path) as store, storage_errors(path):
+    with Store(path) as store, decoding(path), storage_errors(path):
         require_responses(store)
         learned = learned_from(store)
         rows = store.connection.execute(_SAMPLED).fetchall()

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from biaslens.engine.damage import decoding
 from biaslens.engine.store import Store, storage_errors
 
 
@@ -30,7 +31,7 @@ def question_texts(path: Path, ids: Iterable[str]) -> dict[str, str]:
         When the file cannot be read.
     """
     wanted = json.dumps(list(ids))
-    with Store(path) as store, storage_errors(path):
+    with Store(path) as store, decoding(path), storage_errors(path):
         rows = store.connection.execute(
             "SELECT question_id, text, options FROM questions WHERE question_id IN (SELECT value FROM json_each(?))",
             (wanted,),

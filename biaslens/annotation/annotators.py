@@ -89,7 +89,7 @@ def read_journal(path: Path) -> Journaled:
 def _object(line: bytes, where: str) -> dict[str, Any]:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise InputError(f"{where}: not a line of a journal; restore the file from a copy, or remove the line")

@@ -13,6 +13,7 @@ from biaslens.annotation.folder import Placed, Sample, answers_hash
 from biaslens.annotation.population import Population, read_item, read_population
 from biaslens.annotation.sampling import allocate, margin_of, sample_size
 from biaslens.engine import Store
+from biaslens.engine.damage import decoding
 from biaslens.engine.store import storage_errors
 from biaslens.errors import InputError
 from biaslens.evaluation.panel import panels
@@ -93,7 +94,7 @@ def draw(
     """
     if size is not None and size < 1:
         raise InputError(f"size: at least 1, not {size}")
-    with Store(run) as store, storage_errors(run):
+    with Store(run) as store, decoding(run), storage_errors(run):
         require_responses(store)
         # One snapshot: another process may be adding answers and verdicts.
         store.connection.execute("BEGIN")

@@ -9,14 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
+from biaslens._util.files import write_text
+from biaslens._util.text import cell, uncell
 from biaslens.annotation.folder import Item
 from biaslens.annotation.label import Label, parse_label
 from biaslens.errors import InputError, StorageError
@@ -27,8 +27,6 @@ SUFFIXES = (".csv", ".jsonl")
 
 _FIELDS = ("key", "outcome", "sure", "comment")
 _ALLOWED = f"outcome: {', '.join(outcome for outcome in Outcome if outcome is not Outcome.ERROR)}; sure: sure, unsure"
-# What a spreadsheet would take for a formula (OWASP, "CSV injection"), also behind apostrophes of its own.
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 # Reading a field of more than 131,072 characters is an error unless this is raised.
 _LONGEST_FIELD = 2**31 - 1
 
@@ -134,18 +132,8 @@ def write_sheet(
         raise InputError(f"{path}: is there already; name another file, lest labels in it be lost")
     rows = [_row(item, labels.get(item.key), None if others is None else others[item.key]) for item in items]
     content = _csv(rows) if suffix == ".csv" else "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        # Within JSON, a half of a character is written as its escape, which is how JSON has it.
-        temporary.write_bytes(content.encode("utf-8", "backslashreplace"))
-        temporary.replace(path)
-    except OSError as error:
-        raise StorageError(
-            f"{path}: cannot be written: {error.strerror or error}; name a file where you may write"
-        ) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
+    # Within JSON, a half of a character is written as its escape, which is how JSON has it.
+    write_text(path, content, hint="name a file where you may write")
 
 
 def _row(item: Item, label: Label | None, others: Sequence[Label] | None) -> dict[str, Any]:
@@ -187,11 +175,7 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 def _cell(text: str) -> str:
     plain = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode("utf-8")
     plain = re.sub(r"[\x00-\x08\x0b-\x1f]", lambda found: chr(0x2400 + ord(found[0])), plain)
-    return f"'{plain}" if _FORMULA.match(plain) else plain
-
-
-def _uncell(text: str) -> str:
-    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+    return cell(plain)
 
 
 def _suffix(path: Path) -> str:
@@ -220,7 +204,7 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, object
             continue
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
             raise InputError(f"{path}, row {row}: not a JSON object")
@@ -239,7 +223,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, object]
             continue
         if any(cells[len(names) :]):
             raise InputError(f"{path}, row {row}: more cells than columns; put texts with separators in quotes")
-        fields = {name: _uncell(cell) for name, cell in zip(names, cells, strict=False) if name in _FIELDS}
+        fields = {name: uncell(text) for name, text in zip(names, cells, strict=False) if name in _FIELDS}
         yield row, fields
 
 

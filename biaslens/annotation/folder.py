@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from biaslens._util.files import write_text
 from biaslens.errors import InputError, StorageError
 from biaslens.schema import Attribute, Condition, Kind, content_hash
 
@@ -128,7 +127,7 @@ def write_folder(folder: Path, sample: Sample) -> bool:
         if not (folder / name).exists()
     }
     for path, content in missing.items():
-        _write(path, content)
+        write_text(path, content, hint="name a folder where you may write")
     return bool(missing)
 
 
@@ -158,21 +157,6 @@ def _table(design: Sequence[Placed]) -> str:
     return file.getvalue()
 
 
-def _write(path: Path, content: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content.encode())
-        temporary.replace(path)
-    except OSError as error:
-        raise StorageError(
-            f"{path}: cannot be written: {error.strerror or error}; name a folder where you may write"
-        ) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
 def read_info(folder: Path) -> dict[str, Any]:
     """Read what a sample says about itself.
 
@@ -187,7 +171,7 @@ def read_info(folder: Path) -> dict[str, Any]:
     content = _read(path, f"{folder}: holds no sample ({INFO} is missing); `biaslens sample` draws one")
     try:
         found = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("sample"), str):
         raise InputError(f"{path}: not the description of a sample; draw it again with `biaslens sample`")
@@ -212,7 +196,7 @@ def read_items(folder: Path) -> tuple[Item, ...]:
     for number, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else (), start=1):
         try:
             item = _item(json.loads(line))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             raise InputError(
                 f"{path}, line {number}: not an item; draw the sample again with `biaslens sample`"
             ) from None

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
+from biaslens._util.files import lock, sync_folder, write_bytes
 from biaslens.annotation.annotators import (
     FORMAT,
     Annotator,
@@ -28,7 +28,7 @@ from biaslens.annotation.annotators import (
 )
 from biaslens.annotation.folder import ANNOTATORS, read_info
 from biaslens.annotation.label import Label, check_name, tidy
-from biaslens.errors import InputError, RunLockedError, StorageError
+from biaslens.errors import InputError, StorageError
 
 __all__ = ["Annotator", "Journal", "Label", "read_all"]
 
@@ -126,7 +126,9 @@ class Journal:
         lines = b"".join(map(_line, events))
         try:
             if len(events) > 1:
-                _rewrite(self.path, self._end, lines)
+                # No single write would put all of many lines there, or none.
+                whole = self.path.read_bytes()[: self._end] + lines
+                write_bytes(self.path, whole, hint="free some space, or check that you may write there")
             else:
                 _write_at(self.path, self._end, lines)
         except OSError as error:
@@ -171,19 +173,11 @@ def _line(event: Mapping[str, object]) -> bytes:
 
 
 def _lock(path: Path) -> FileLock:
-    lock = FileLock(path.with_name(f".{path.stem}.lock"))
-    try:
-        path.parent.mkdir(exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise RunLockedError(
-            f"{path}: another process is writing these labels; stop the other `biaslens annotate` of {path.stem}"
-        ) from None
-    except OSError as error:
-        raise StorageError(
-            f"{path}: cannot be written: {error.strerror or error}; check that you may write there"
-        ) from error
-    return lock
+    return lock(
+        path.with_name(f".{path.stem}.lock"),
+        busy=f"{path}: another process is writing these labels; stop the other `biaslens annotate` of {path.stem}",
+        hint="check that you may write there",
+    )
 
 
 def _write_at(path: Path, end: int, lines: bytes) -> None:
@@ -196,29 +190,4 @@ def _write_at(path: Path, end: int, lines: bytes) -> None:
             raise OSError(None, "the disk is full")
         os.fsync(file.fileno())
     if new:
-        _sync_folder(path.parent)
-
-
-def _rewrite(path: Path, end: int, lines: bytes) -> None:
-    """The same for many lines: no single write would put all of them there, or none."""
-    temporary = path.with_name(f".{path.stem}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(path.read_bytes()[:end] + lines)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # Windows cannot open a folder, and need not
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync_folder(path.parent)

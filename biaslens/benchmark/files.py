@@ -11,6 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from biaslens import schema
+from biaslens._util.files import write_text
 from biaslens.benchmark.parsing import (
     ABOUT,
     ENCOUNTER_COLUMNS,
@@ -120,7 +121,9 @@ def write(benchmark: Benchmark, path: Path) -> None:
     Raises
     ------
     BenchmarkError
-        When the content could not be read back, or the folder cannot be written.
+        When the content could not be read back.
+    StorageError
+        When the folder cannot be written.
     """
     check_roles(benchmark.roles, lambda index: f"role {index + 1}")
     check_questions(benchmark.questions, lambda index: f"question {index + 1}")
@@ -134,15 +137,9 @@ def write(benchmark: Benchmark, path: Path) -> None:
         QUESTIONS: _csv(columns, (itemgetter(*columns)(_question_row(question)) for question in benchmark.questions)),
         ABOUT: _about(benchmark),
     }
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            # A crash half-way leaves whole files; one that belongs to another content shows by its hash.
-            temporary = path / f"{name}.tmp"
-            temporary.write_bytes(text.encode())
-            temporary.replace(path / name)
-    except OSError as error:
-        raise BenchmarkError(f"{path}: {error.strerror or error}; choose a folder you may write to") from error
+    for name, text in texts.items():
+        # A crash half-way leaves whole files; one that belongs to another content shows by its hash.
+        write_text(path / name, text, hint="choose a folder you may write to")
 
 
 def _question_row(question: Question) -> dict[str, str]:

@@ -70,6 +70,8 @@ def read_toml(path: Path) -> dict[str, object]:
         return tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise BenchmarkError(f"{path}: not valid TOML: {error}") from None
+    except RecursionError:
+        raise BenchmarkError(f"{path}: not valid TOML: nested too deep") from None
 
 
 def read_about(path: Path) -> About:

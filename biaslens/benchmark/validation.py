@@ -10,6 +10,9 @@ from functools import partial
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Mirror, Question, Role
 
+MOST_OPTIONS = 26
+"""Letters from A to Z."""
+
 SEPARATOR = " | "
 """Between the items of a list in one CSV cell."""
 
@@ -153,6 +156,10 @@ def _check_question(question: Question, where: Callable[[], str], good: set[tupl
             raise BenchmarkError(
                 f"{where()}: a choice needs at least two groups and the abstaining option, joined by {SEPARATOR!r}; "
                 f"got {len(question.options)} options"
+            )
+        if len(question.options) > MOST_OPTIONS:
+            raise BenchmarkError(
+                f"{where()}: {len(question.options)} options; a choice has letters for at most {MOST_OPTIONS}"
             )
         if len(set(map(str.casefold, question.options))) < len(question.options):
             raise BenchmarkError(f"{where()}: two options of {question.text!r} are the same; reword one")

@@ -9,7 +9,7 @@ from typing import Any, TextIO, cast
 import click
 
 from biaslens.cli.lazy import Lazy, LazyGroup
-from biaslens.errors import BiasLensError
+from biaslens.cli.streams import guarded
 from biaslens.version import __version__
 
 SECTIONS = {
@@ -110,8 +110,4 @@ def main() -> None:
     """Run the command line; an error of biaslens becomes one line on stderr and exit code 1."""
     # Nobody may be listening to progress any more; that ends no run.
     with redirect_stderr(cast(TextIO, _UnfailingStream(sys.stderr))):
-        try:
-            app(prog_name="biaslens")
-        except BiasLensError as error:
-            click.echo(f"biaslens: {error}", err=True)
-            sys.exit(1)
+        guarded(lambda: app(prog_name="biaslens"))

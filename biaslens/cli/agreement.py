@@ -14,8 +14,9 @@ import pandas as pd
 from biaslens.analysis import corrected_rates, oracle_agreement, people_agreement, read_labels
 from biaslens.analysis.rates import ALL
 from biaslens.annotation.into_run import Taken, take_labels
-from biaslens.cli.options import PATH, json_option
+from biaslens.cli.options import json_option
 from biaslens.cli.sections import show
+from biaslens.cli.types import PATH
 from biaslens.report.frames import json_records, write_csv
 from biaslens.report.tables import corrected_intervals, intervals, percent
 

@@ -10,7 +10,7 @@ from biaslens.annotation.annotators import known_keys
 from biaslens.annotation.exchange import new_labels, write_sheet
 from biaslens.annotation.journal import Journal
 from biaslens.annotation.task import Task, open_task, standing_labels
-from biaslens.cli.options import PATH
+from biaslens.cli.types import PATH
 
 
 @click.command("annotate")

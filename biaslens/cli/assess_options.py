@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from biaslens.cli.options import PACE_OPTIONS, PATH, json_option
+from biaslens.cli.types import SEED, Real, count
 from biaslens.usecase.framework import Intervention, Task
 from biaslens.usecase.wanted import MAX_TOKENS
 
@@ -19,8 +20,8 @@ _ALL = (
     click.option("--no-invariance", is_flag=True, help="Responses, or lists, may depend on the group."),
     click.option("--variant", type=click.Choice(["paper", "langfair"]), default="paper", show_default=True,
                  help="Whose formulas, where that toolkit's differ."),
-    click.option("--rounds", type=click.IntRange(100), default=2000, show_default=True, help="Of the bootstrap."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of intervals and tests."),
+    click.option("--rounds", type=count(100, 1_000_000), default=2000, show_default=True, help="Of the bootstrap."),
+    click.option("--seed", type=SEED, default=0, show_default=True, help="Of intervals and tests."),
     json_option,
 )  # fmt: skip
 
@@ -31,18 +32,18 @@ _TEXTS = (
     click.option("--compare", multiple=True, metavar="ATTRIBUTE=GROUP,GROUP", help="Groups to compare; repeatable."),
     click.option("--words", type=PATH, multiple=True, help="File of your own words; repeatable."),
     click.option("--names", is_flag=True, help="Given names count as words of gender and race."),
-    click.option("--per-prompt", type=click.IntRange(1), default=25, show_default=True, help="Responses to each."),
-    click.option("--prompts", "limit", type=click.IntRange(1), help="Only the first N prompts."),
+    click.option("--per-prompt", type=count(), default=25, show_default=True, help="Responses to each."),
+    click.option("--prompts", "limit", type=count(), help="Only the first N prompts."),
     click.option("--system", default="", help="System prompt of the use case."),
-    click.option("--temperature", type=click.FloatRange(0), help="By default the provider's."),
-    click.option("--top-p", type=click.FloatRange(0, 1), help="By default the provider's."),
-    click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True, help="Of a response."),
-    click.option("--request-seed", type=int, default=0, show_default=True, help="Of requests, where one is taken."),
+    click.option("--temperature", type=Real(0), help="By default the provider's."),
+    click.option("--top-p", type=Real(0, 1), help="By default the provider's."),
+    click.option("--max-tokens", type=count(), default=MAX_TOKENS, show_default=True, help="Of a response."),
+    click.option("--request-seed", type=SEED, default=0, show_default=True, help="Of requests, where one is taken."),
     click.option("--toxicity-scorer", help="offline, detoxify, hf:NAME, moderation, perspective, judge:MODEL."),
     click.option("--stereotype-scorer", help="offline, hf:NAME, judge:MODEL."),
     click.option("--sentiment-scorer", help="vader, hf:NAME, judge:MODEL."),
     click.option("--targets", type=PATH, help="Words whose association with groups is measured, one a line."),
-    click.option("--threshold", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Of scores."),
+    click.option("--threshold", type=Real(0, 1), default=0.5, show_default=True, help="Of scores."),
     *PACE_OPTIONS,
 )  # fmt: skip
 
@@ -57,9 +58,7 @@ _PREDICTIONS = (
                  help="What a positive prediction leads to."),
 )  # fmt: skip
 
-_LISTS = (
-    click.option("--k", type=click.IntRange(1), default=10, show_default=True, help="Items of a list that count."),
-)
+_LISTS = (click.option("--k", type=count(), default=10, show_default=True, help="Items of a list that count."),)
 
 _GO_WITH = {
     "texts": {

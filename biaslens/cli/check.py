@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from biaslens._util.files import write_text
 from biaslens.benchmark.quality import (
     SAMPLE,
     Source,
@@ -17,9 +18,9 @@ from biaslens.benchmark.quality import (
     print_quality,
     read_source,
 )
-from biaslens.cli.options import PATH, json_option
+from biaslens.cli.options import json_option
+from biaslens.cli.types import PATH, SEED
 from biaslens.replication.questions import is_published, published_questions
-from biaslens.report.files import replacing
 from biaslens.resources import resource
 
 FAULTS = 1
@@ -30,7 +31,7 @@ FAULTS = 1
 @click.option("--against", type=PATH, help="Another benchmark, to stand beside it.")
 @click.option("--page", "page_file", type=PATH, help="File for a page that a person can read.")
 @click.option("--sample", type=click.IntRange(2), default=SAMPLE, show_default=True, help="Questions of each kind.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of that sample.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of that sample.")
 @json_option
 def check_command(
     benchmark: Path | None,
@@ -65,5 +66,4 @@ def _open(path: Path) -> Source:
 
 
 def _write(path: Path, text: str) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)

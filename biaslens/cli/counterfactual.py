@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
 import click
 
-from biaslens.cli.options import PATH
-from biaslens.report.files import replacing
+from biaslens._util.files import replacing
+from biaslens._util.text import cells
+from biaslens.cli.types import FILE, PATH
 from biaslens.usecase.counterfactual import COLUMNS, make_pairs, pair_rows
 from biaslens.usecase.reading import read_prompts
 from biaslens.usecase.words import load_words
@@ -22,7 +24,7 @@ from biaslens.usecase.words import load_words
 @click.option("--groups", help="Groups to compare, with commas.  [default: those of the word list]")
 @click.option("--words", type=PATH, multiple=True, help="File of your own words; repeatable.")
 @click.option("--names", is_flag=True, help="Given names count as words of gender and race.")
-@click.option("--out", type=PATH, help="CSV file of the pairs.  [default: standard output]")
+@click.option("--out", type=FILE, help="CSV file of the pairs.  [default: standard output]")
 def counterfactual_command(
     source: Path, attribute: str, groups: str | None, words: Sequence[Path], *, names: bool, out: Path | None
 ) -> None:
@@ -41,14 +43,10 @@ def counterfactual_command(
     )
     rows = pair_rows(pairs)
     if out is None:
-        writer = csv.DictWriter(sys.stdout, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
+        _write(rows, sys.stdout)
     else:
         with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            writer.writeheader()
-            writer.writerows(rows)
+            _write(rows, file)
     noted = sum(bool(pair.notes) for pair in pairs.counterfactual)
     name = attribute.replace("_", " ")
     said = [f"{len(pairs.counterfactual):,} pairs of {len(prompts):,} prompts"]
@@ -59,3 +57,9 @@ def counterfactual_command(
     if noted:
         said.append(f"read the {noted:,} with a note")
     click.echo("; ".join(said), err=True)
+
+
+def _write(rows: Iterable[Mapping[str, object]], file: TextIO) -> None:
+    writer = csv.writer(file)
+    writer.writerow(COLUMNS)
+    writer.writerows(cells([row[name] for name in COLUMNS]) for row in rows)

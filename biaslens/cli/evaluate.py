@@ -18,7 +18,10 @@ from biaslens.evaluation import Evaluation, evaluate
 from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.study import Task
 from biaslens.models import provider_of
+from biaslens.models.endpoints import destination
+from biaslens.models.trust import is_trusted
 from biaslens.report.table import print_study, print_table
+from biaslens.settings import load_settings
 
 INCOMPLETE = 3
 INTERRUPTED = 130
@@ -35,6 +38,9 @@ def plan_command(tasks: list[Task], *, as_json: bool, show: int | None) -> None:
     for task in tasks:
         for name in (task.spec.model, *task.spec.judges):
             provider_of(name)
+    settings = load_settings()
+    names = dict.fromkeys(name for task in tasks for name in (task.spec.model, *task.spec.judges))
+    places = [where for name in names if (where := destination(name, settings)) and not where.shipped]
     by_task = [estimate(task) for task in tasks]
     loads = [load for found in by_task for load in found]
     screenings = [screening(task, found) for task, found in zip(tasks, by_task, strict=True)]
@@ -61,6 +67,9 @@ def plan_command(tasks: list[Task], *, as_json: bool, show: int | None) -> None:
     for found in screenings:
         if found is not None:
             click.echo(_screening_line(found))
+    for where in dict.fromkeys(places):
+        asked = "" if is_trusted(where) else "; asked for before it is sent, or give --trust-address"
+        click.echo(f"sends {where}{asked}")
     click.echo(
         "Tokens in are counted at four characters each, answers as long as asked for. Votes are the most that can be "
         "asked; stopping at a certain majority spares up to a third. Hours are at the limits given "

@@ -17,8 +17,9 @@ from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, re
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
 from biaslens.benchmark.llm.spec import MAX_TOKENS
 from biaslens.benchmark.parsing import ROLES, read_roles
-from biaslens.cli.options import PATH, json_option
+from biaslens.cli.options import json_option, trust_option
 from biaslens.cli.progress import ProgressBar
+from biaslens.cli.types import PATH, SEED, Real, count
 from biaslens.engine import Pace, Tally
 from biaslens.errors import InputError, ModelError
 from biaslens.models import Params, provider_of
@@ -37,8 +38,8 @@ _OFFLINE = {
 _ROLES = 50
 _MOST_LINES = 40
 
-_positive = click.IntRange(1)
-_limit = click.FloatRange(0, min_open=True)
+_positive = count()
+_limit = Real(0, min_open=True)
 
 _MODEL_OPTIONS = (
     click.option(
@@ -56,7 +57,7 @@ _MODEL_OPTIONS = (
         help="Most times a list is asked for; may be raised when something is missing.",
     ),
     click.option("--partial", is_flag=True, help="Write the benchmark even if roles or questions are missing."),
-    click.option("--temperature", type=click.FloatRange(0), help="By default the provider's."),
+    click.option("--temperature", type=Real(0), help="By default the provider's."),
     click.option(
         "--max-tokens",
         type=_positive,
@@ -73,6 +74,7 @@ _MODEL_OPTIONS = (
     click.option("--concurrency", type=_positive, default=16, show_default=True, help="Requests in flight."),
     click.option("--requests-per-minute", type=_limit, help="The provider's limit."),
     click.option("--tokens-per-minute", type=_limit, help="The provider's limit."),
+    trust_option,
     click.option("--yes", is_flag=True, help="Do not ask whether to go on when the cost is shown."),
     json_option,
 )
@@ -97,7 +99,7 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     "--roles-per-attribute", type=_positive, help=f"By default every role of the bank; {_ROLES} with a model."
 )
 @click.option("--questions-per-kind", type=_positive, default=20, show_default=True, help="For each role.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Offline, the same seed gives the same bytes.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Offline, the same seed gives the same bytes.")
 @click.option("--mirrors", is_flag=True, help="Offline only: add each question's mirrors, linked to it.")
 @_model_options
 @click.pass_context

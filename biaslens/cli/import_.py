@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from biaslens.cli.options import PATH
 from biaslens.cli.progress import ProgressBar
+from biaslens.cli.types import PATH
 from biaslens.replication.importing import Imported, import_release
 from biaslens.replication.printed import MODEL_NAMES
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import click
 
 from biaslens.cli.evaluate import INCOMPLETE, INTERRUPTED, because
-from biaslens.cli.options import PATH, judging_options
+from biaslens.cli.options import judging_options
 from biaslens.cli.progress import Bar
+from biaslens.cli.types import PATH
 from biaslens.engine import Pace
 from biaslens.evaluation.judge import Judged, judge
 from biaslens.evaluation.panel import Panel

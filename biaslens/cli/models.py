@@ -9,7 +9,8 @@ import click
 from biaslens.cli.options import json_option
 from biaslens.models import providers
 from biaslens.models.catalogue import CatalogueEntry, entries
-from biaslens.models.endpoints import BUILTIN, key_variable
+from biaslens.models.endpoints import BUILTIN, destination, key_variable, own_destinations
+from biaslens.models.trust import is_trusted
 from biaslens.models.weights import fetch_embedded, find_embedded
 from biaslens.settings import Settings, load_settings
 
@@ -27,6 +28,8 @@ def models_command(*, as_json: bool) -> None:
     click.echo(f"Providers: {', '.join(providers())}. A model is named PROVIDER/MODEL.")
     click.echo(f"Endpoints of compatible/ENDPOINT/MODEL: {', '.join(sorted({**BUILTIN, **settings.endpoints}))}.")
     click.echo("local/PATH.gguf runs any GGUF file in process.")
+    for where in own_destinations(settings):
+        click.echo(f"{'Trusted' if is_trusted(where) else 'Asked for before it is sent'}: {where}.")
     click.echo()
     width = max(len(model.name) for model in known)
     click.echo(f"{'model':<{width}} {'US$ in':>7} {'out':>6} {'context':>9}  {'status':<12} {'ready':<24} as of")
@@ -52,7 +55,10 @@ def _ready(name: str, settings: Settings) -> str:
     if name.startswith("local/"):
         return "yes" if settings.local_model or find_embedded() else "needs `biaslens fetch`"
     variable = key_variable(name, settings)
-    return "yes" if variable is None or settings.key(variable) else f"needs {variable}"
+    if variable is not None and settings.key(variable) is None:
+        return f"needs {variable}"
+    where = destination(name, settings)
+    return "yes" if where is None or is_trusted(where) else "asks where to send a key"
 
 
 @click.command("fetch")

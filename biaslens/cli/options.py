@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from biaslens._util.text import keep_secret, secrets_of, shown_address
+from biaslens.cli.types import FILE, MOST_AT_ONCE, MOST_TRIALS, PATH, SEED, Real, count
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.evaluation import Slice, Spec, default_run
 from biaslens.evaluation.panel import JUDGE_MAX_TOKENS, Panel
@@ -18,10 +21,39 @@ from biaslens.evaluation.prompting import JUDGE_PROMPTS
 from biaslens.evaluation.spec import MAX_TOKENS
 from biaslens.evaluation.study import Task, read_study
 from biaslens.models import Params
+from biaslens.models.trust import Destination, ask_with, same_address
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.settings import load_settings
 
-PATH = click.Path(path_type=Path)
+
+def _trust(context: click.Context, _: click.Parameter, addresses: tuple[str, ...]) -> None:
+    """Ask before a key goes to an address of another place, unless the address was given."""
+    for address in addresses:
+        for secret in secrets_of(address):
+            keep_secret(secret)
+        if not address.startswith(("http://", "https://")):
+            raise click.BadParameter(f"{shown_address(address)!r} is not a URL that begins with http:// or https://")
+
+    def confirm(where: Destination) -> bool:
+        if any(same_address(where.address, address) for address in addresses):
+            return True
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return False
+        return click.confirm(f"Send {where}? It is asked once", err=True)
+
+    ask_with(confirm)
+    context.call_on_close(partial(ask_with, None))
+
+
+trust_option = click.option(
+    "--trust-address",
+    multiple=True,
+    metavar="URL",
+    expose_value=False,
+    is_eager=True,
+    callback=_trust,
+    help="Send the key there, though the address is set elsewhere than the key; remembered.",
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
@@ -42,11 +74,11 @@ def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
             help="Judge of why answers: a model, repeated for a panel, or local/screen, which is free and offline.",
         ),
         click.option(
-            "--votes", type=click.IntRange(1), help="Votes a judge.  [default: 3 of a single one, 1 in a panel]"
+            "--votes", type=count(most=MOST_TRIALS), help="Votes a judge.  [default: 3 of a single one, 1 in a panel]"
         ),
         click.option(
             "--screen",
-            type=click.FloatRange(0.5, 1, min_open=True, max_open=True),
+            type=Real(0.5, 1, min_open=True, max_open=True),
             help="Let local/screen decide where it is so sure, and the judges the rest: 0.95.",
         ),
         click.option(
@@ -58,7 +90,7 @@ def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
         ),
         click.option(
             "--judge-max-tokens",
-            type=click.IntRange(1),
+            type=count(),
             default=JUDGE_MAX_TOKENS,
             show_default=True,
             help="Of a judge's reply; more for a model that reasons first.",
@@ -67,13 +99,16 @@ def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
 
 
 PACE_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Requests in flight."),
-    click.option("--requests-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
-    click.option("--tokens-per-minute", type=click.FloatRange(0, min_open=True), help="The provider's limit."),
-    click.option("--max-attempts", type=click.IntRange(1), default=8, show_default=True, help="At one request."),
+    trust_option,
+    click.option(
+        "--concurrency", type=count(most=MOST_AT_ONCE), default=16, show_default=True, help="Requests in flight."
+    ),
+    click.option("--requests-per-minute", type=Real(0, min_open=True), help="The provider's limit."),
+    click.option("--tokens-per-minute", type=Real(0, min_open=True), help="The provider's limit."),
+    click.option("--max-attempts", type=count(), default=8, show_default=True, help="At one request."),
     click.option(
         "--failure-share",
-        type=click.FloatRange(0, 1),
+        type=Real(0, 1),
         default=0.2,
         show_default=True,
         help="Stop when more of the latest requests fail.",
@@ -83,21 +118,21 @@ PACE_OPTIONS: tuple[Callable[[Any], Any], ...] = (
 _OPTIONS = (
     click.argument("model", required=False),
     click.option("--study", type=PATH, help="TOML file with several models, instead of MODEL and most options."),
-    click.option("--run", type=PATH, help="The run file; by default the model's name in the folder runs."),
+    click.option("--run", type=FILE, help="The run file; by default the model's name in the folder runs."),
     click.option("--benchmark", type=PATH, help="Benchmark folder; by default the shipped one."),
     _several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
     _several("--kind", Kind, "Only questions of this kind; repeatable."),
-    click.option("--roles-per-attribute", type=click.IntRange(1), help="Only the first N roles of each attribute."),
-    click.option("--questions-per-kind", type=click.IntRange(1), help="Only the first N questions a role and kind."),
+    click.option("--roles-per-attribute", type=count(), help="Only the first N roles of each attribute."),
+    click.option("--questions-per-kind", type=count(), help="Only the first N questions a role and kind."),
     _several("--condition", Condition, "Who the model is told to be; repeatable.  [default: role]"),
     click.option(
-        "--trials", type=click.IntRange(1), default=3, show_default=True, help="Times each question is asked."
+        "--trials", type=count(most=MOST_TRIALS), default=3, show_default=True, help="Times each question is asked."
     ),
     *_judge_options(required=False),
-    click.option("--temperature", type=click.FloatRange(0), help="By default the provider's."),
-    click.option("--top-p", type=click.FloatRange(0, 1), help="By default the provider's."),
-    click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True, help="Of an answer."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of option order, and of local models."),
+    click.option("--temperature", type=Real(0), help="By default the provider's."),
+    click.option("--top-p", type=Real(0, 1), help="By default the provider's."),
+    click.option("--max-tokens", type=count(), default=MAX_TOKENS, show_default=True, help="Of an answer."),
+    click.option("--seed", type=SEED, default=0, show_default=True, help="Of option order, and of local models."),
     click.option("--system", help="A system message of your own; the role follows in it."),
     click.option(
         "--prompts",
@@ -106,8 +141,8 @@ _OPTIONS = (
     ),
     click.option("--shuffle-options", is_flag=True, help="Permute the groups of a choice question in each trial."),
     *PACE_OPTIONS,
-    click.option("--judge-requests-per-minute", type=click.FloatRange(0, min_open=True), help="Of other judges."),
-    click.option("--judge-tokens-per-minute", type=click.FloatRange(0, min_open=True), help="Of other judges."),
+    click.option("--judge-requests-per-minute", type=Real(0, min_open=True), help="Of other judges."),
+    click.option("--judge-tokens-per-minute", type=Real(0, min_open=True), help="Of other judges."),
     json_option,
 )
 
@@ -115,7 +150,7 @@ _OPTIONS = (
 _JUDGING_OPTIONS = (
     click.argument("run", type=PATH),
     *_judge_options(required=True),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of the judges' requests."),
+    click.option("--seed", type=SEED, default=0, show_default=True, help="Of the judges' requests."),
     click.option(
         "--in-force", is_flag=True, help="Let this panel count in reports, where another one has judged before."
     ),

@@ -8,7 +8,7 @@ import click
 
 from biaslens.analysis import summarise
 from biaslens.cli.analyze import read_runs
-from biaslens.cli.options import PATH
+from biaslens.cli.types import PATH
 from biaslens.report.leaderboard import require_own, write_leaderboard
 from biaslens.report.tables import tables, write_for_papers, write_tables
 

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from biaslens.analysis import Cell, Summary, summarise
-from biaslens.cli.options import PATH, json_option
+from biaslens.cli.options import json_option
+from biaslens.cli.types import FILE, PATH
 from biaslens.report import export, leaderboard, print_table
 
 _FORMATS = ("csv", "jsonl", "parquet")
@@ -51,7 +52,7 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
 @click.command("export")
 @click.argument("run", type=PATH)
 @click.option("--format", "file_format", type=click.Choice(_FORMATS), default="csv", show_default=True)
-@click.option("--out", type=PATH, help="File to write; by default the run file's name with the format's suffix.")
+@click.option("--out", type=FILE, help="File to write; by default the run file's name with the format's suffix.")
 def export_command(run: Path, file_format: Any, out: Path | None) -> None:  # noqa: ANN401 - one of _FORMATS
     """Write every response of a run, and the judges' votes."""
     for path in export(run, out or run.with_suffix(f".{file_format}"), file_format):

@@ -11,15 +11,15 @@ from pathlib import Path
 import click
 import pandas as pd
 
+from biaslens._util.files import write_text
 from biaslens.analysis import Comparison, compare
-from biaslens.cli.options import PATH
+from biaslens.cli.types import PATH
 from biaslens.errors import InputError
 from biaslens.replication.finding import finding
 from biaslens.replication.published_run import PublishedRun, read_published
 from biaslens.replication.reproduce import Reproduction, reproduce, triggers
 from biaslens.replication.rescoring import changes, rescored
 from biaslens.replication.why_corrected import why_corrected
-from biaslens.report.files import replacing
 from biaslens.report.frames import write_csv
 from biaslens.schema import Condition
 
@@ -52,8 +52,7 @@ def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None)
     write_csv(changed, out / "changes.csv")
     if why is not None:
         write_csv(why, out / "why_corrected.csv")
-    with replacing(out / "FINDING.md") as temporary:
-        temporary.write_text(finding(reproduction, table, changed, _comparison(imported), why), encoding="utf-8")
+    write_text(out / "FINDING.md", finding(reproduction, table, changed, _comparison(imported), why))
     _say(reproduction, out)
     if reproduction.different:
         sys.exit(DIFFERENT)

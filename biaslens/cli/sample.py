@@ -12,16 +12,17 @@ import click
 
 from biaslens.annotation.draw import Drawn, draw
 from biaslens.annotation.folder import write_folder
-from biaslens.cli.options import PATH, json_option
+from biaslens.cli.options import json_option
+from biaslens.cli.types import PATH, SEED, Real, count
 from biaslens.schema import Condition, Kind
 
 
 @click.command("sample")
 @click.argument("run", type=PATH)
 @click.option("--out", type=PATH, help="Folder for the sample; annotators work in it.  [default: RUN.labels]")
-@click.option("--margin", type=float, default=0.05, show_default=True, help="Of a share, for each kind of question.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="That the share is within the margin.")
-@click.option("--size", type=click.IntRange(1), help="Answers of each kind, instead of what the margin asks for.")
+@click.option("--margin", type=Real(), default=0.05, show_default=True, help="Of a share, for each kind of question.")
+@click.option("--confidence", type=Real(), default=0.95, show_default=True, help="That the share is within the margin.")
+@click.option("--size", type=count(), help="Answers of each kind, instead of what the margin asks for.")
 @click.option(
     "--kind", "kinds", type=click.Choice([str(kind) for kind in Kind]), multiple=True, help="Only this; repeatable."
 )
@@ -33,7 +34,7 @@ from biaslens.schema import Condition, Kind
     help="Only this; repeatable.",
 )
 @click.option("--panel", help="Whose verdicts on why answers make the strata.  [default: the panel in force]")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the draw.")
 @json_option
 def sample_command(
     run: Path,

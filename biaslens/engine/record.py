@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from biaslens._util.text import printable, without_secrets
 from biaslens.models import ChatModel
 from biaslens.version import __version__
 
@@ -26,4 +27,4 @@ def this_start(models: Mapping[str, ChatModel]) -> dict[str, object]:
 
 def this_command() -> str:
     """The command line of this process, as it can be typed again."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return printable(str(without_secrets(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))))

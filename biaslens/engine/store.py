@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
+from biaslens.engine.damage import check_whole, damaged, decoding, is_damage
 from biaslens.errors import RunLockedError, RunMismatchError, StorageError
 
 FORMAT = 1
@@ -88,6 +89,8 @@ def storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if is_damage(error):
+            raise damaged(path, error) from error
         text = str(error)
         if _without_log(path) and ("no such table" in text or "malformed" in text):
             raise StorageError(
@@ -96,8 +99,6 @@ def storage_errors(path: Path) -> Iterator[None]:
             ) from error
         if "full" in text or "disk I/O" in text:
             hint = "free some space and start again: everything already stored is kept"
-        elif "not a database" in text or "malformed" in text or "no such table: meta" in text:
-            hint = "this is not a run file of biaslens, or it is damaged"
         elif "readonly" in text or "unable to open" in text:
             hint = "check that the folder exists and that you may write there"
         else:
@@ -169,6 +170,7 @@ class Store:
         try:
             with storage_errors(path):
                 self.connection = self._connect(write=write)
+                check_whole(self.connection, path)
                 if write:
                     self.connection.executescript(TABLES + tables)
                     self._identity = self._found()
@@ -293,8 +295,9 @@ class Store:
 
     def meta(self) -> dict[str, Any]:
         """Everything recorded about the run."""
-        with storage_errors(self.path):
-            return {name: json.loads(value) for name, value in self.connection.execute("SELECT name, value FROM meta")}
+        with storage_errors(self.path), decoding(self.path):
+            rows = self.connection.execute("SELECT name, value FROM meta").fetchall()
+            return {name: json.loads(value) for name, value in rows}
 
     def set_meta(self, values: Mapping[str, object]) -> None:
         """Record facts about the run, replacing those of the same name."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from biaslens._util.text import safe_name
 from biaslens.errors import InputError
 from biaslens.evaluation.panel import Panel
 from biaslens.models import Params
@@ -114,4 +114,4 @@ def default_run(folder: Path, model: str) -> Path:
     >>> default_run(Path("runs"), "together/meta-llama/Llama-3-8b-chat-hf").name
     'together-meta-llama-Llama-3-8b-chat-hf.sqlite'
     """
-    return folder / (re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") + ".sqlite")
+    return folder / (safe_name(model) + ".sqlite")

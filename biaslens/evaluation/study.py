@@ -6,9 +6,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
 from pydantic_core import ErrorDetails
 
 from biaslens.engine import Pace
@@ -20,7 +20,7 @@ from biaslens.schema import Attribute, Condition, Kind
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class _Slice(_Table):
@@ -46,7 +46,7 @@ class _Study(_Table):
     benchmark: Path | None = None
     slice: _Slice = _Slice()
     conditions: tuple[Condition, ...] = (Condition.ROLE,)
-    trials: PositiveInt = 3
+    trials: Annotated[int, Field(ge=1, le=1_000)] = 3
     judges: tuple[str, ...] = ()
     judge_max_tokens: PositiveInt = JUDGE_MAX_TOKENS
     judge_concurrency: PositiveInt = 16
@@ -55,7 +55,7 @@ class _Study(_Table):
     votes: PositiveInt | None = None
     screen: float | None = None
     judge_prompt: str = "codebook"
-    seed: int = 0
+    seed: NonNegativeInt = 0
     shuffle_options: bool = False
     system: str | None = None
     prompts: Path | None = None
@@ -87,12 +87,14 @@ def read_study(path: Path, *, runs: Path) -> list[Task]:
         When the file cannot be read, is no TOML, or says something a study cannot; names the place.
     """
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
         study = _Study.model_validate(values)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; give a study file, such as examples/study.toml") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a TOML file: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: not a TOML file: nested too deep") from error
     except ValidationError as error:
         raise InputError(f"{path}: {_fault(values, error.errors()[0])}") from error
     if not study.models:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
+
+from biaslens.engine.damage import check_values
+from biaslens.engine.store import TABLES as STORE_TABLES
+from biaslens.schema import Attribute, Condition, Kind
+
 TABLES = """
 CREATE TABLE IF NOT EXISTS roles (
     role_id   INTEGER PRIMARY KEY,
@@ -110,6 +117,38 @@ LEFT JOIN answers USING (key)
 LEFT JOIN verdicts ON verdicts.response_key = plan.key
     AND verdicts.panel IN ('rules', (SELECT json_extract(value, '$') FROM meta WHERE name = 'panel'));
 """
+
+_OUTCOMES = "'biased', 'unbiased', 'refused', 'invalid', 'error'"
+
+ALSO = {
+    "meta": "json_valid(value)",
+    "roles": "attribute IN ({})".format(", ".join(f"'{attribute}'" for attribute in Attribute)),
+    "questions": "kind IN ({}) AND json_valid(options) AND json_type(options) = 'array' AND json_valid(groups)".format(
+        ", ".join(f"'{kind}'" for kind in Kind)
+    ),
+    "plan": "condition IN ({}) AND trial BETWEEN 1 AND 100000".format(
+        ", ".join(f"'{condition}'" for condition in Condition)
+    )
+    + " AND (option_order IS NULL OR (json_valid(option_order) AND json_type(option_order) = 'array'))",
+    "panels": "json_valid(spec) AND json_type(spec) = 'object'",
+    "votes": f"vote IS NULL OR vote = 'unusable' OR vote IN ({_OUTCOMES})",
+    "verdicts": f"outcome IN ({_OUTCOMES})",
+    "sampled": f"(outcome IS NULL OR outcome IN ({_OUTCOMES})) AND inclusion > 0 AND inclusion <= 1",
+    "labels": f"outcome IN ({_OUTCOMES})",
+}
+"""By table: what is true of every row of a run file that is whole, as SQL."""
+
+
+def check_run(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a run file of an evaluation that has lost a table or column, or holds what was never written.
+
+    Raises
+    ------
+    StorageError
+        At the first fault.
+    """
+    check_values(connection, path, STORE_TABLES + TABLES, also=ALSO, optional=("mirrors",))
+
 
 RULES_PANEL = "rules"
 """Panel of the verdicts that need no judge."""

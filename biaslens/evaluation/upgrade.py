@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from biaslens.engine import Store
+from biaslens.engine.damage import damaged
+from biaslens.engine.store import storage_errors
 from biaslens.errors import StorageError
-from biaslens.evaluation.tables import PANEL_IN_FORCE, PUBLISHED_PANEL, RULES_PANEL, TABLES
+from biaslens.evaluation.tables import PANEL_IN_FORCE, PUBLISHED_PANEL, RULES_PANEL, TABLES, check_run
 from biaslens.schema import content_hash
 
 
@@ -34,7 +36,15 @@ def open_to_write(path: Path, *, create: bool = True, tables: str = "") -> Store
     """
     if not create:
         # Looked at before anything is written: another program's database stays as it is.
-        Store(path).close()
+        with Store(path) as store, storage_errors(path):
+            if store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'plan'").fetchone() is None:
+                raise damaged(path, "no evaluation is planned in it")
+    if path.exists() and path.stat().st_size:
+        with Store(path) as store, storage_errors(path):
+            there = {name for (name,) in store.connection.execute("SELECT name FROM sqlite_master")}
+            # A start that was killed at once leaves fewer tables, and no answer that could be lost.
+            if {"plan", "answers", "questions"} & there and "model" in store.meta() and not is_old(store.connection):
+                check_run(store.connection, path)
     store = Store(path, write=True, tables=TABLES + tables)
     try:
         if is_old(store.connection):

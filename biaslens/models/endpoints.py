@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from biaslens.errors import UnknownModelError
+from biaslens.models.trust import Destination, require_trust, same_address
 from biaslens.settings import Endpoint, Settings
 
 KEY_VARIABLES = {
@@ -47,6 +48,15 @@ BUILTIN = {
 }
 """Endpoints that need no configuration; one of the same name in ``biaslens.toml`` takes the place of its namesake."""
 
+ADDRESSES = {
+    "openai": OPENAI.base_url,
+    "openai-moderation": OPENAI.base_url,
+    "mistral": "https://api.mistral.ai",
+    "together": "https://api.together.ai",
+    "perspective": "https://commentanalyzer.googleapis.com/v1alpha1",
+}
+"""Addresses of the providers with a server of their own."""
+
 _PERSPECTIVE_REQUESTS = 60.0
 """A minute: the quota of one request a second that a key has where Google granted no more."""
 
@@ -78,6 +88,65 @@ def key_variable(name: str, settings: Settings) -> str | None:
     """
     server = _server(name, settings)
     return server.key_variable if server else KEY_VARIABLES.get(name.partition("/")[0])
+
+
+def destination(name: str, settings: Settings) -> Destination | None:
+    """Say where a model's requests go and with which key; None for a model that runs in process or of a plugin.
+
+    Raises
+    ------
+    UnknownModelError
+        When `name` is of an endpoint that nobody has configured.
+    """
+    provider = name.partition("/")[0]
+    server = _server(name, settings)
+    if server is not None:
+        label = name.split("/")[1]
+        place = settings.place(f"endpoints.{label}") if label in settings.endpoints else ""
+        return _destination(server.base_url, server.key_variable, place, settings)
+    if provider not in ADDRESSES:
+        return None
+    setting = f"{'openai' if provider == 'openai-moderation' else provider}_base_url"
+    own: str | None = getattr(settings, setting)
+    place = settings.place(setting) if own else ""
+    return _destination(own or ADDRESSES[provider], KEY_VARIABLES[provider], place, settings)
+
+
+def key_for(name: str, settings: Settings) -> str:
+    """Get the key that a model of ours is asked with; "none" where it needs none.
+
+    Raises
+    ------
+    SettingsError
+        When it is not set, or may not go to the model's address; see `biaslens.models.trust`.
+    UnknownModelError
+        When `name` is of an endpoint that nobody has configured.
+    """
+    where = destination(name, settings)
+    if where is None or where.key_variable is None:
+        return "none"
+    key = settings.require_key(where.key_variable)
+    require_trust(where)
+    return key.get_secret_value()
+
+
+def _destination(address: str, variable: str | None, place: str, settings: Settings) -> Destination:
+    key_place = settings.key_place(variable) if variable else None
+    return Destination(address, variable, place, key_place, shipped=not place or _is_shipped(address, variable))
+
+
+def _is_shipped(address: str, variable: str | None) -> bool:
+    shipped = [(ADDRESSES[provider], KEY_VARIABLES[provider]) for provider in ADDRESSES]
+    shipped += [(server.base_url, server.key_variable) for server in BUILTIN.values() if server.key_variable]
+    return any(known == variable and same_address(url, address) for url, known in shipped)
+
+
+def own_destinations(settings: Settings) -> list[Destination]:
+    """List the addresses that the user, or a file in the working directory, has set for keys to go to."""
+    names = [provider + "/" for provider in ADDRESSES if provider != "openai-moderation"]
+    names += [f"compatible/{label}/" for label in settings.endpoints]
+    found = (destination(name, settings) for name in names)
+    return [each for each in found if each is not None and not each.shipped and each.key_variable]
 
 
 def rate_limits(name: str, settings: Settings) -> tuple[float | None, float | None]:

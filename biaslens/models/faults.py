@@ -9,8 +9,10 @@ import math
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC
 from typing import Any
 
+from biaslens._util.text import redacted, shown_address
 from biaslens.errors import (
     AuthenticationError,
     ModelError,
@@ -71,9 +73,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return max(seconds, 0.0) if math.isfinite(seconds) else None
     try:
         date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
+        # A date in "-0000" is one in UTC of which no more is known (RFC 5322); here it has no zone.
+        moment = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return max(moment.timestamp() - time.time(), 0.0)
+    except (ValueError, OverflowError):
         return None
-    return max(date.timestamp() - time.time(), 0.0)
 
 
 def status_error(
@@ -95,9 +99,15 @@ def status_error(
         Environment variable that the key came from, for the message.
     """
     detail = _detail(body)
-    text = " ".join(str(detail.get("message") or body or "no explanation").split())[:_MESSAGE_LENGTH]
+    # Before it is cut: the rest of a key is a key's too.
+    text = redacted(" ".join(str(detail.get("message") or body or "no explanation").split()))[:_MESSAGE_LENGTH]
     line = f"{provider}: HTTP {status}: {text}"
     wait = retry_after(headers)
+    if 300 <= status < 400:
+        to = shown_address(headers.get("location", "nowhere"))
+        line = (
+            f"{provider}: HTTP {status}: redirects to {to}, which is not followed; make it the base URL if it is right"
+        )
     if status in (401, 403):
         return AuthenticationError(f"{line}; check {key or 'the key'} and what it may use", status=status)
     spent = status == 429 and not _QUOTA_CODES.isdisjoint(_codes(detail))
@@ -163,7 +173,7 @@ def connection_error(provider: str, base_url: str, error: BaseException) -> Mode
     cause = f"{type(error).__name__}: {error}".rstrip(": ")
     if "complete message body" in cause:
         return ReplyError(f"{provider}: the reply broke off ({cause})")
-    return UnavailableError(f"{provider}: no answer from {base_url} ({cause})")
+    return UnavailableError(f"{provider}: no answer from {shown_address(base_url)} ({cause})")
 
 
 @asynccontextmanager

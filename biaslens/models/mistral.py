@@ -9,15 +9,15 @@ import httpx2
 from mistralai.client import Mistral, errors
 from mistralai.client._version import __version__ as sdk_version
 
+from biaslens._util.text import redacted, shown_address
 from biaslens.errors import ReplyError
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.bodies import limited_bodies
 from biaslens.models.chat import read_completion, request_body
-from biaslens.models.endpoints import KEY_VARIABLES
+from biaslens.models.endpoints import ADDRESSES, KEY_VARIABLES, key_for
 from biaslens.models.faults import CONNECTIONS, connection_error, json_or_text, refused, server_root, time_limit
 from biaslens.settings import Settings
 
-BASE_URL = "https://api.mistral.ai"
 _PROVIDER = "mistral"
 
 
@@ -36,15 +36,15 @@ class MistralModel:
     Raises
     ------
     SettingsError
-        When ``MISTRAL_API_KEY`` is not set.
+        When ``MISTRAL_API_KEY`` is not set, or may not go to the address.
     """
 
     max_concurrency: int | None = None
 
     def __init__(self, model_id: str, settings: Settings) -> None:
         self.name = f"{_PROVIDER}/{model_id}"
-        self._base_url = server_root(settings.mistral_base_url or BASE_URL)
-        self.runtime: Mapping[str, str] = {"base_url": self._base_url, "sdk": f"mistralai {sdk_version}"}
+        self._base_url = server_root(settings.mistral_base_url or ADDRESSES[_PROVIDER])
+        self.runtime: Mapping[str, str] = {"base_url": shown_address(self._base_url), "sdk": f"mistralai {sdk_version}"}
         self._model_id = model_id
         self._timeout = settings.request_timeout
         connect_timeout = settings.connect_timeout
@@ -56,13 +56,13 @@ class MistralModel:
         hooks = limited_bodies(httpx2.AsyncByteStream)
         hooks["request"].append(limit_connecting)
         self._http = httpx2.AsyncClient(
-            follow_redirects=True,
+            follow_redirects=False,
             limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
             event_hooks=hooks,
         )
         self._sync_http = httpx2.Client()
         self._client = Mistral(
-            api_key=settings.require_key(KEY_VARIABLES[_PROVIDER]).get_secret_value(),
+            api_key=key_for(self.name, settings),
             server_url=self._base_url,
             client=self._sync_http,
             async_client=self._http,
@@ -81,7 +81,9 @@ class MistralModel:
             async with time_limit(_PROVIDER, self._timeout):
                 reply = await self._client.chat.complete_async(**body)
         except errors.ResponseValidationError as error:
-            raise ReplyError(f"{_PROVIDER}: the reply is not a chat completion: {error.body[:300]!r}") from error
+            raise ReplyError(
+                f"{_PROVIDER}: the reply is not a chat completion: {redacted(error.body)[:300]!r}"
+            ) from error
         except errors.MistralError as error:
             return self._refused(error)
         except (httpx2.HTTPError, errors.NoResponseError) as error:
@@ -90,8 +92,10 @@ class MistralModel:
 
     def _refused(self, error: errors.MistralError) -> Completion:
         body = json_or_text(error.body)
-        if error.status_code < 400:
-            raise ReplyError(f"{_PROVIDER}: the reply is not a chat completion: {error.body[:300]!r}") from error
+        if error.status_code < 300:
+            raise ReplyError(
+                f"{_PROVIDER}: the reply is not a chat completion: {redacted(error.body)[:300]!r}"
+            ) from error
         return refused(_PROVIDER, self._model_id, error.status_code, body, error.headers, key=KEY_VARIABLES[_PROVIDER])
 
     async def close(self) -> None:

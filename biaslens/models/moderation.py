@@ -9,10 +9,11 @@ from typing import Any, Self
 import httpx2
 import openai
 
+from biaslens._util.text import shown_address
 from biaslens.errors import ReplyError
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.bodies import limited_bodies
-from biaslens.models.endpoints import KEY_VARIABLES, OPENAI
+from biaslens.models.endpoints import ADDRESSES, KEY_VARIABLES, key_for
 from biaslens.models.faults import connection_error, status_error, time_limit
 from biaslens.settings import Settings
 
@@ -36,7 +37,7 @@ class ModerationModel:
     Raises
     ------
     SettingsError
-        When ``OPENAI_API_KEY`` is not set.
+        When ``OPENAI_API_KEY`` is not set, or may not go to the address.
     """
 
     max_concurrency: int | None = None
@@ -44,11 +45,14 @@ class ModerationModel:
     def __init__(self, model_id: str, settings: Settings) -> None:
         self.name = f"{_PROVIDER}/{model_id}"
         self._model_id = model_id
-        self._base_url = settings.openai_base_url or OPENAI.base_url
+        self._base_url = settings.openai_base_url or ADDRESSES[_PROVIDER]
         self._timeout = settings.request_timeout
-        self.runtime: Mapping[str, str] = {"base_url": self._base_url, "sdk": f"openai {openai.__version__}"}
+        self.runtime: Mapping[str, str] = {
+            "base_url": shown_address(self._base_url),
+            "sdk": f"openai {openai.__version__}",
+        }
         self._client = openai.AsyncOpenAI(
-            api_key=settings.require_key(KEY_VARIABLES[_PROVIDER]).get_secret_value(),
+            api_key=key_for(self.name, settings),
             base_url=self._base_url,
             timeout=openai.Timeout(settings.request_timeout, connect=settings.connect_timeout),
             max_retries=0,

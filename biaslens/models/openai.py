@@ -8,11 +8,12 @@ from typing import Self
 import httpx2
 import openai
 
+from biaslens._util.text import shown_address
 from biaslens.errors import ReplyError, UnknownModelError
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.bodies import limited_bodies
 from biaslens.models.chat import read_completion, request_body
-from biaslens.models.endpoints import OPENAI, endpoint
+from biaslens.models.endpoints import OPENAI, endpoint, key_for
 from biaslens.models.faults import connection_error, refused, time_limit
 from biaslens.settings import Endpoint, Settings
 
@@ -34,24 +35,27 @@ class OpenAIModel:
     Raises
     ------
     SettingsError
-        When the server's key is not set.
+        When the server's key is not set, or may not go to its address.
     """
 
     def __init__(self, name: str, model_id: str, server: Endpoint, settings: Settings) -> None:
         self.name = name
         self.max_concurrency = server.max_concurrency
-        self.runtime: Mapping[str, str] = {"base_url": server.base_url, "sdk": f"openai {openai.__version__}"}
+        self.runtime: Mapping[str, str] = {
+            "base_url": shown_address(server.base_url),
+            "sdk": f"openai {openai.__version__}",
+        }
         self._model_id = model_id
         self._server = server
         self._provider = name.rpartition(f"/{model_id}")[0]
         self._timeout = settings.request_timeout
-        key = settings.require_key(server.key_variable).get_secret_value() if server.key_variable else "none"
         self._client = openai.AsyncOpenAI(
-            api_key=key,
+            api_key=key_for(name, settings),
             base_url=server.base_url,
             timeout=openai.Timeout(settings.request_timeout, connect=settings.connect_timeout),
             # Retries are the engine's: hidden ones would hide the 429s it has to slow down for.
             max_retries=0,
+            # A redirect would take questions, and perhaps the key, to where nobody sent them.
             http_client=openai.DefaultAsyncHttpxClient(
                 follow_redirects=False, event_hooks=limited_bodies(httpx2.AsyncByteStream)
             ),

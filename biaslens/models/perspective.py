@@ -8,14 +8,13 @@ from typing import Any, Self
 
 import httpx
 
+from biaslens._util.text import shown_address
 from biaslens.errors import AuthenticationError, ModelError, RejectedError, ReplyError
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.bodies import limited_bodies
-from biaslens.models.endpoints import KEY_VARIABLES
+from biaslens.models.endpoints import ADDRESSES, KEY_VARIABLES, key_for
 from biaslens.models.faults import CONNECTIONS, connection_error, json_or_text, status_error, time_limit
 from biaslens.settings import Settings
-
-BASE_URL = "https://commentanalyzer.googleapis.com/v1alpha1"
 
 _PROVIDER = "perspective"
 _KEY = KEY_VARIABLES[_PROVIDER]
@@ -41,7 +40,7 @@ class PerspectiveModel:
     Raises
     ------
     SettingsError
-        When ``PERSPECTIVE_API_KEY`` is not set.
+        When ``PERSPECTIVE_API_KEY`` is not set, or may not go to the address.
     """
 
     max_concurrency: int | None = None
@@ -49,12 +48,15 @@ class PerspectiveModel:
     def __init__(self, model_id: str, settings: Settings) -> None:
         self.name = f"{_PROVIDER}/{model_id}"
         self._attribute = model_id
-        self._base_url = (settings.perspective_base_url or BASE_URL).rstrip("/")
+        self._base_url = (settings.perspective_base_url or ADDRESSES[_PROVIDER]).rstrip("/")
         self._timeout = settings.request_timeout
-        self.runtime: Mapping[str, str] = {"base_url": self._base_url, "sdk": f"httpx {httpx.__version__}"}
+        self.runtime: Mapping[str, str] = {
+            "base_url": shown_address(self._base_url),
+            "sdk": f"httpx {httpx.__version__}",
+        }
         self._client = httpx.AsyncClient(
             # As a header: a key in the address would end up in logs and messages.
-            headers={"x-goog-api-key": settings.require_key(_KEY).get_secret_value()},
+            headers={"x-goog-api-key": key_for(self.name, settings)},
             timeout=httpx.Timeout(settings.request_timeout, connect=settings.connect_timeout),
             limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
             event_hooks=limited_bodies(httpx.AsyncByteStream),

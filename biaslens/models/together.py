@@ -8,11 +8,12 @@ from typing import Self
 import httpx
 import together
 
+from biaslens._util.text import shown_address
 from biaslens.errors import ReplyError
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.bodies import limited_bodies
 from biaslens.models.chat import read_completion, request_body
-from biaslens.models.endpoints import KEY_VARIABLES
+from biaslens.models.endpoints import ADDRESSES, KEY_VARIABLES, key_for
 from biaslens.models.faults import CONNECTIONS, connection_error, refused, server_root, time_limit
 from biaslens.settings import Settings
 
@@ -35,7 +36,7 @@ class TogetherModel:
     Raises
     ------
     SettingsError
-        When ``TOGETHER_API_KEY`` is not set.
+        When ``TOGETHER_API_KEY`` is not set, or may not go to the address.
     """
 
     max_concurrency: int | None = None
@@ -44,9 +45,10 @@ class TogetherModel:
         self.name = f"{_PROVIDER}/{model_id}"
         self._model_id = model_id
         self._timeout = settings.request_timeout
+        self._base_url = server_root(settings.together_base_url or ADDRESSES[_PROVIDER])
         self._client = together.AsyncTogether(
-            api_key=settings.require_key(KEY_VARIABLES[_PROVIDER]).get_secret_value(),
-            base_url=settings.together_base_url and server_root(settings.together_base_url),
+            api_key=key_for(self.name, settings),
+            base_url=self._base_url,
             timeout=httpx.Timeout(settings.request_timeout, connect=settings.connect_timeout),
             max_retries=0,
             http_client=together.DefaultAsyncHttpxClient(
@@ -55,8 +57,10 @@ class TogetherModel:
                 event_hooks=limited_bodies(httpx.AsyncByteStream),
             ),
         )
-        self._base_url = str(self._client.base_url)
-        self.runtime: Mapping[str, str] = {"base_url": self._base_url, "sdk": f"together {together.__version__}"}
+        self.runtime: Mapping[str, str] = {
+            "base_url": shown_address(self._base_url),
+            "sdk": f"together {together.__version__}",
+        }
 
     @classmethod
     def open(cls, model_id: str, settings: Settings) -> Self:

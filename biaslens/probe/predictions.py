@@ -6,16 +6,15 @@ with the template, the term and the three probabilities beside them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from biaslens.errors import InputError, StorageError
+from biaslens._util.files import replacing
+from biaslens.errors import InputError
 from biaslens.probe.sentences import SHIPPED, UNMARKED, expand
 
 TSV_COLUMNS = ("y_true", "y_pred", "category", "group", "text", "model", "run_id", "dataset", "num_params")
@@ -101,21 +100,13 @@ def write_predictions(predictions: pd.DataFrame, folder: Path) -> tuple[Path, Pa
     optional = [OPTIONAL] if OPTIONAL in predictions.columns else []
     tsv, parquet = folder / "predictions.tsv", folder / "predictions.parquet"
     for path in (tsv, parquet):
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
+        with replacing(path, hint="free some space") as temporary:
             if path is tsv:
                 named = {name: f"{_PREFIX}{name}" for name in SHIPPED}
                 table = predictions[[*TSV_COLUMNS, *optional]].replace({"category": named})
                 table.to_csv(temporary, sep="\t", index=False, lineterminator="\n", encoding="utf-8")
             else:
                 predictions[[*COLUMNS, *optional]].to_parquet(temporary, index=False)
-            temporary.replace(path)
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be written ({error.strerror or error}); free some space") from error
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
     return tsv, parquet
 
 

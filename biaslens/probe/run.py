@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -12,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from biaslens._util.text import safe_name
 from biaslens.errors import BiasLensError, InputError, RunMismatchError, RunStoppedError, StorageError
 from biaslens.probe.backbone import require
 from biaslens.probe.examples import NAMES, LabelMap, Splits, read_examples
@@ -247,7 +247,7 @@ class ProbeSpec:
     @property
     def folder(self) -> Path:
         """Folder of the run."""
-        return self.out / safe_name(self.model.name)
+        return self.out / folder_name(self.model.name)
 
     def trials(self) -> list[Trial]:
         """All trials, rate by rate for each seed."""
@@ -274,15 +274,15 @@ class ProbeRun:
         return sorted(self.prompts, key=lambda tuned: (*(-x for x in tuned.best.rank), tuned.seed))[:count]
 
 
-def safe_name(model: str) -> str:
+def folder_name(model: str) -> str:
     """Name of a model as that of a folder: of a path its last part, and all but letters, digits and ._- replaced.
 
-    >>> safe_name("facebook/opt-125m"), safe_name("local/smollm2"), safe_name("/models/my llama/")
+    >>> folder_name("facebook/opt-125m"), folder_name("local/smollm2"), folder_name("/models/my llama/")
     ('facebook-opt-125m', 'local-smollm2', 'my-llama')
     """
     path = Path(model).expanduser()
     name = path.resolve().name if path.is_absolute() or path.exists() else model
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "model"
+    return safe_name(name)
 
 
 def tune_prompts(spec: ProbeSpec, *, on: On = "local", watcher: SweepWatcher | None = None) -> ProbeRun:

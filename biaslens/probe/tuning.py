@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from zipfile import BadZipFile
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from biaslens.errors import InputError, RunLockedError, StorageError
+from biaslens._util.files import json_text, lock, write_bytes
+from biaslens.errors import InputError, StorageError
 from biaslens.probe.examples import Examples, Splits
 
 if TYPE_CHECKING:
@@ -667,7 +666,7 @@ def _evaluation(row: dict[str, Any]) -> Evaluation:
 
 def as_json(values: object) -> bytes:
     """As a file for people and programs."""
-    return (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return (json_text(values) + "\n").encode()
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -678,20 +677,8 @@ def write_whole(path: Path, data: bytes) -> None:
     StorageError
         When it cannot be written, such as on a full disk.
     """
-    fresh = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with fresh.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise StorageError(
-            f"{path}: {error.strerror or error}; free some space or allow writing there, and start again: everything "
-            "already stored is kept"
-        ) from error
+    hint = "free some space or allow writing there, and start again: everything already stored is kept"
+    write_bytes(path, data, hint=hint)
 
 
 @contextmanager
@@ -705,15 +692,12 @@ def sole(folder: Path) -> Iterator[None]:
     StorageError
         When it cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / ".lock")
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise RunLockedError(f"{folder}: another process is tuning there; wait for it, or give another --out") from None
-    except OSError as error:
-        raise StorageError(f"{folder}: cannot be written: {error.strerror or error}; give another --out") from error
+    held = lock(
+        folder / ".lock",
+        busy=f"{folder}: another process is tuning there; wait for it, or give another --out",
+        hint="give another --out",
+    )
     try:
         yield
     finally:
-        lock.release()
+        held.release()

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from biaslens.analysis.frame import KINDS, NOTHING, Questions, Run, read_run
 from biaslens.engine import Store
+from biaslens.engine.damage import decoding
+from biaslens.engine.store import storage_errors
 from biaslens.errors import InputError
 from biaslens.oracles.published import ABSENT, choice_is_biased, option_letter, why_is_biased, yes_no_is_biased
 from biaslens.schema import Condition, Kind
@@ -95,7 +97,7 @@ def read_published(path: Path) -> PublishedRun:
     run = read_run(path)
     if not run.info.meta.get("imported"):
         raise InputError(f"{path}: not an imported run; `biaslens import published` makes them")
-    with Store(path) as store:
+    with Store(path) as store, decoding(path), storage_errors(path):
         return PublishedRun(run, _decide(store.connection, run.questions))
 
 

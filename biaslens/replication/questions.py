@@ -17,6 +17,7 @@ from pathlib import Path
 
 from biaslens.benchmark.quality import Fault, Rule, Source, csv_rows
 from biaslens.errors import BenchmarkError
+from biaslens.replication.release import check_member, open_archive
 from biaslens.replication.wording import ATTRIBUTES, KINDS, usual_persona, without_options, without_role
 from biaslens.schema import Attribute, Kind, Question, Role
 
@@ -80,10 +81,13 @@ def _beside(path: Path) -> dict[str, bytes]:
 def _unpacked(path: Path) -> dict[str, bytes]:
     files = {}
     try:
-        with tarfile.open(path) as archive:
+        with open_archive(path) as archive:
             for member in archive:
                 folder, _, name = member.name.rpartition("/")
-                stream = archive.extractfile(member) if folder.endswith(_FOLDER) and name.endswith(_SUFFIX) else None
+                if not (folder.endswith(_FOLDER) and name.endswith(_SUFFIX)):
+                    continue
+                check_member(member)
+                stream = archive.extractfile(member)
                 if stream is not None:
                     files[name] = stream.read()
     except (tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:

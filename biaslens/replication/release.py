@@ -8,7 +8,9 @@ some rows have stray cells behind, and not every byte is UTF-8.
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
 import hashlib
 import io
 import lzma
@@ -19,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from biaslens.errors import BenchmarkError
 from biaslens.replication.wording import ATTRIBUTES
@@ -31,6 +34,12 @@ TRIALS = (1, 2, 3)
 
 COLUMNS = ("Role", "Question Type", "Question", "Answer", "LLM 1", "LLM 2", "LLM 3", "final")
 _QUESTION = COLUMNS.index("Question")
+
+LARGEST_ARCHIVE = 2**30
+"""Bytes that an archive may unpack to; all those of the release together come to less than half of it."""
+
+LARGEST_MEMBER = 64 * 2**20
+"""Bytes of a file, which is read into memory; those of the release have at most 1.6 million."""
 
 _ARCHIVES = ("*.tar.xz", "*.tar.gz", "*.tgz", "*.tar")
 
@@ -110,9 +119,9 @@ def _each_unpacked(archives: Sequence[Path]) -> Iterator[Path]:
     for archive in archives:
         with tempfile.TemporaryDirectory(prefix="biaslens-") as folder:
             try:
-                with tarfile.open(archive) as members:
+                with open_archive(archive) as members:
                     members.extractall(folder, filter=_answers_only)  # noqa: S202 - the filter is stricter than "data"
-            except (tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            except (BenchmarkError, tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
                 reason = str(error).splitlines()[0].rstrip(" (:")
                 unreadable.append(f"{archive}: not a readable archive of the release ({reason})")
                 continue
@@ -123,9 +132,64 @@ def _each_unpacked(archives: Sequence[Path]) -> Iterator[Path]:
         raise BenchmarkError("; ".join(unreadable))
 
 
+@contextmanager
+def open_archive(path: Path) -> Iterator[tarfile.TarFile]:
+    """Open an archive of the release that is read once, from its beginning to its end, within bounds.
+
+    Raises
+    ------
+    BenchmarkError
+        When it unpacks to more than `LARGEST_ARCHIVE`, or holds a file of more than `LARGEST_MEMBER`.
+    """
+    with (
+        path.open("rb") as packed,
+        _Bounded(packed, path) as stream,
+        tarfile.open(fileobj=stream, mode="r|") as members,
+    ):
+        yield members
+
+
+def _opened(opener: type[Any], packed: BinaryIO) -> Any:  # noqa: ANN401 - three classes that only share `read`
+    return opener(fileobj=packed) if opener is gzip.GzipFile else opener(packed)
+
+
+class _Bounded(io.RawIOBase):
+    """The bytes of a packed or plain archive; reading more of them than any release holds is refused."""
+
+    def __init__(self, packed: BinaryIO, path: Path) -> None:
+        start = packed.read(6)
+        packed.seek(0)
+        openers = {b"\x1f\x8b": gzip.GzipFile, b"\xfd7zXZ": lzma.LZMAFile, b"BZh": bz2.BZ2File}
+        opener = next((opener for magic, opener in openers.items() if start.startswith(magic)), None)
+        self._stream: Any = packed if opener is None else _opened(opener, packed)
+        self._path = path
+        self._left = LARGEST_ARCHIVE
+
+    def readable(self) -> bool:
+        """Tell the base class so."""
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Read on, but not beyond the bound."""
+        found: bytes = self._stream.read(min(size, self._left + 1) if size >= 0 else self._left + 1)
+        self._left -= len(found)
+        if self._left < 0:
+            raise BenchmarkError(f"{self._path}: unpacks to more than {LARGEST_ARCHIVE:,} bytes; no release does")
+        return found
+
+
+def check_member(member: tarfile.TarInfo) -> None:
+    """Refuse a file of an archive that is larger than any of the release."""
+    if member.size > LARGEST_MEMBER:
+        raise BenchmarkError(f"{member.name}: larger than {LARGEST_MEMBER:,} bytes; no file of the release is")
+
+
 def _answers_only(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
     is_answers = member.isfile() and "answers" in Path(member.name).parts[:-1]
-    return tarfile.data_filter(member, folder) if is_answers else None
+    if not is_answers:
+        return None
+    check_member(member)
+    return tarfile.data_filter(member, folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +220,8 @@ def read_answers(file: AnswerFile) -> Table:
         When its first line is not that of an answers file, or it cannot be opened.
     """
     try:
+        if file.path.stat().st_size > LARGEST_MEMBER:
+            raise BenchmarkError(f"{file.path}: larger than {LARGEST_MEMBER:,} bytes; no file of the release is")
         data = file.path.read_bytes()
     except OSError as error:
         raise BenchmarkError(f"{file.path}: cannot be read: {error.strerror or error}") from error

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from biaslens.analysis.frame import BIASED, KINDS, NOTHING, STATES
 from biaslens.analysis.rates import ALL, rates
 from biaslens.engine import Store
+from biaslens.engine.damage import decoding
+from biaslens.engine.store import storage_errors
 from biaslens.replication.published_run import PublishedRun
 from biaslens.schema import Condition, Kind, Outcome
 
@@ -63,7 +65,8 @@ def changes(run: PublishedRun) -> pd.DataFrame:
         for kind in RULED:
             planned[condition, kind] = int((states[run.questions.select(kind=kind)] != NOTHING).sum())
     position = {question_id: code for code, question_id in enumerate(run.questions.ids)}
-    with Store(run.run.info.path) as store:
+    path = run.run.info.path
+    with Store(path) as store, decoding(path), storage_errors(path):
         for question_id, name, trial, text, reason in store.connection.execute(_ANSWERS):
             place = position[question_id], trial - 1
             if changed[name][place]:

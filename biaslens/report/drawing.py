@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from biaslens._util.text import safe_name
 from biaslens.analysis.consistency import PARTS
 from biaslens.report.figures import (
     bias_rates,
@@ -51,7 +51,7 @@ def _figures(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
         cells = cells[(cells["attribute"] != "all") & (cells["condition"] == cells["condition"].iloc[0])]
         for model, rows in cells.groupby("model", sort=False):
             if rows["target"].ne("unknown").any():
-                yield f"targets_{file_name(str(model))}", heat_map(rows, title=str(model))
+                yield f"targets_{safe_name(str(model))}", heat_map(rows, title=str(model))
 
 
 def _of_rates(rates: pd.DataFrame, found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
@@ -62,7 +62,7 @@ def _of_rates(rates: pd.DataFrame, found: Mapping[str, pd.DataFrame]) -> Iterato
     if rates["condition"].nunique() > 1:
         yield "ablation", paired_rates(rates[rates["attribute"] == "all"], rows="model")
         for model, rows in rates.groupby("model", sort=False):
-            yield f"ablation_{file_name(str(model))}", paired_rates(rows[rows["kind"] != "all"], rows="attribute")
+            yield f"ablation_{safe_name(str(model))}", paired_rates(rows[rows["kind"] != "all"], rows="attribute")
 
 
 def _groups(found: Mapping[str, pd.DataFrame], condition: str) -> dict[str, str]:
@@ -71,14 +71,3 @@ def _groups(found: Mapping[str, pd.DataFrame], condition: str) -> dict[str, str]
         return {}
     rows = table[(table["condition"] == condition) & (table["kind"] == "all")]
     return dict(zip(rows["model"], rows["tied_group"], strict=True))
-
-
-def file_name(name: str) -> str:
-    """Make a model's name safe as part of a file name.
-
-    Examples
-    --------
-    >>> file_name("together/meta-llama/Llama 3")
-    'together-meta-llama-Llama-3'
-    """
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "model"

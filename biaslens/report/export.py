@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from biaslens._util.files import replacing
 from biaslens.analysis.frame import require_responses
+from biaslens.engine.damage import decoding
 from biaslens.engine.store import Store, storage_errors
 from biaslens.errors import InputError
-from biaslens.report.files import replacing
 from biaslens.report.sinks import Format, Type, open_sink
 
 RESPONSES: Mapping[str, Type] = {
@@ -73,7 +74,7 @@ def export(path: Path, out: Path, format: Format, *, chunk: int = 8192) -> tuple
     votes = out.with_name(f"{out.stem}.votes{out.suffix}")
     if path.resolve() in (out.resolve(), votes.resolve()):
         raise InputError(f"{out}: this is the run file itself; give another --out")
-    with Store(path) as store, storage_errors(path):
+    with Store(path) as store, decoding(path), storage_errors(path):
         require_responses(store)
         store.connection.execute("BEGIN")
         model = store.meta().get("model")

@@ -7,16 +7,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from biaslens.report.files import replacing
+from biaslens._util.files import replacing
+from biaslens._util.text import cell
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> Path:
-    """Write a table as CSV: six decimals, an empty cell for what is not known; small p-values keep their digits."""
-    shown = frame.copy()
+    """Write a table as CSV: six decimals, an empty cell for what is not known; small p-values keep their digits.
+
+    What a spreadsheet would run as a formula gets an apostrophe in front.
+    """
+    shown = frame.rename(columns=cell)
     for name in shown.columns:
         if pd.api.types.is_float_dtype(shown[name]):
             exact = str(name).startswith("p_") or name == "p"
             shown[name] = [_number(value, exact=exact) for value in shown[name]]
+        elif not pd.api.types.is_numeric_dtype(shown[name]):
+            shown[name] = [cell(value) if isinstance(value, str) else value for value in shown[name]]
     with replacing(path) as temporary:
         shown.to_csv(temporary, index=False, lineterminator="\n", encoding="utf-8")
     return path

@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from biaslens._util.files import replacing
+from biaslens._util.text import cell
 from biaslens.analysis import ConditionSummary, Summary, summarise
 from biaslens.analysis.comparable import require_comparable
 from biaslens.errors import InputError
-from biaslens.report.files import replacing
 from biaslens.report.records import Value, by_attribute, measures, number
 from biaslens.schema import Condition, Kind
 
@@ -153,4 +154,6 @@ def _write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Value
 
 def _cell(value: Value) -> str | int | None:
     # Six decimals tell any two counts of a run apart, and are the same on every machine.
+    if isinstance(value, str):
+        return cell(value)
     return f"{value:.6f}" if isinstance(value, float) else value

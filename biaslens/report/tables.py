@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from biaslens._util.files import write_text
 from biaslens.analysis import (
     Run,
     ablation,
@@ -28,7 +29,6 @@ from biaslens.analysis import (
     trigger_counts,
 )
 from biaslens.analysis.corrected import Corrections, corrections_in
-from biaslens.report.files import replacing
 from biaslens.report.frames import write_csv
 from biaslens.schema import Condition, Kind
 
@@ -130,8 +130,7 @@ def write_for_papers(found: Mapping[str, pd.DataFrame], out: Path) -> list[Path]
     for name, frame in _printable(found):
         for suffix, text in (("md", _markdown(frame)), ("tex", _latex(frame))):
             path = out / f"{name}.{suffix}"
-            with replacing(path) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+            write_text(path, text)
             paths.append(path)
     return paths
 

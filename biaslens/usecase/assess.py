@@ -20,7 +20,7 @@ from biaslens.usecase.assessing.texts import in_words, mentions
 from biaslens.usecase.framework import Intervention, Task, classification_path, recommendation_path
 from biaslens.usecase.metrics.variant import Variant
 from biaslens.usecase.options import TextOptions
-from biaslens.usecase.reading import Table, name_of
+from biaslens.usecase.reading import Table, check_groups, name_of
 from biaslens.usecase.recording import Recorder, Unrecorded
 from biaslens.usecase.result import Assessment, Example, Measure
 from biaslens.usecase.wanted import Asking
@@ -126,6 +126,7 @@ def assess_predictions(
     resampling = resampling or Resampling()
     rows = read_predictions(source, group=group, label=label, prediction=prediction, cluster=cluster)
     groups = sorted(set(rows.group))
+    check_groups(len(groups), f"column {group!r}")
     path = classification_path(groups=groups, column=group, parity=parity, intervention=intervention, wanted=families)
     if label is None and any(path.applies(name) for name in ("misses", "false alarms")):
         raise InputError(

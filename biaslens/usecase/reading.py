@@ -51,6 +51,22 @@ def frames(source: Table, *, required: Sequence[str]) -> Iterator[pd.DataFrame]:
         raise InputError(f"{name}: no rows; give a file with at least one")
 
 
+MOST_GROUPS = 50
+"""Each is compared with each: 1,225 pairs."""
+
+
+def check_groups(count: int, what: str) -> None:
+    """Refuse more groups than can be compared with each other.
+
+    Raises
+    ------
+    InputError
+        When there are more than `MOST_GROUPS`.
+    """
+    if count > MOST_GROUPS:
+        raise InputError(f"{what}: {count:,} groups, each to be compared with each; at most {MOST_GROUPS} can be")
+
+
 def columns_of(source: Table) -> list[str]:
     """Column names of a table."""
     return [str(column) for column in next(_parts(source), pd.DataFrame()).columns]

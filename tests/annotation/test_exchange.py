@@ -153,4 +153,4 @@ def test_a_filled_in_sheet_is_not_written_over(items, tmp_path):
         write_sheet(tmp_path / "sheet.csv", items, {})
     assert (tmp_path / "sheet.csv").read_text() == "mine"
     with pytest.raises(StorageError, match="cannot be written"):
-        write_sheet(tmp_path / "missing" / "sheet.csv", items, {})
+        write_sheet(tmp_path / "sheet.csv" / "sheet.csv", items, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import time
 from pathlib import Path
 
 import httpx
@@ -13,7 +14,9 @@ from command import biaslens
 from label_folder import item, key, write_label_folder, write_table
 from label_server import annotating, origin_of, visiting
 
-from biaslens.annotation.journal import read_all
+from biaslens.annotation.journal import Journal, read_all
+from biaslens.annotation.web import serve as serving
+from biaslens.annotation.web.sitting import Sitting
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -74,7 +77,7 @@ def test_the_cookie_is_for_this_site_only_and_not_for_scripts(address):
     assert f"biaslens_{origin_of(address).rpartition(':')[2]}=" in cookie
 
 
-@pytest.mark.parametrize("host", ["example.org", "127.0.0.1.example.org", "[::1", ""])
+@pytest.mark.parametrize("host", ["example.org", "127.0.0.1.example.org", "evil.com@localhost", "[::1", ""])
 def test_a_foreign_name_for_this_machine_is_refused(address, host):
     with visiting(address) as client:
         assert client.get("/item/1", headers={"Host": host}).status_code in (400, 403)
@@ -212,3 +215,26 @@ def test_settling_shows_labels_without_names(tmp_path):
         assert "bob" not in page and "cyd" not in page
         client.post("/item/1", data={"key": key(2), "outcome": "refused"})
     assert read_all(folder)["zoe"].settles
+
+
+def test_the_browser_is_not_told_the_token_on_its_command_line(monkeypatch, labels):
+    opened = []
+
+    def browse(address):
+        opened.append((address, Path(address.removeprefix("file://")).read_text(encoding="ascii")))
+
+    def stop(*_, **__):
+        while not opened:
+            time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(serving.webbrowser, "open", browse)
+    monkeypatch.setattr(serving.uvicorn.Server, "run", stop)
+    told = []
+    with Journal(labels, "cleo") as journal, pytest.raises(KeyboardInterrupt):
+        serving.serve(Sitting([], journal), port=0, open_browser=True, tell=told.append)
+    token = told[0].partition("token=")[2]
+    ((address, page),) = opened
+    assert token not in address
+    assert f"url={told[0]}" in page
+    assert not Path(address.removeprefix("file://")).exists()

@@ -8,7 +8,7 @@ from small import OPTIONS, TEENAGER, questions, small_benchmark
 
 from biaslens.benchmark import Benchmark, content_hash, read, write
 from biaslens.benchmark.validation import normalised, question_key, repeats
-from biaslens.errors import BenchmarkError
+from biaslens.errors import BenchmarkError, StorageError
 from biaslens.schema import Attribute, Kind, Question, Role
 
 
@@ -104,7 +104,7 @@ def test_writing_refuses_a_bar_inside_an_option(tmp_path: Path) -> None:
 def test_writing_where_a_file_is_in_the_way(tmp_path: Path) -> None:
     benchmark = read(small_benchmark(tmp_path / "a"))
     (tmp_path / "b").write_text("")
-    with pytest.raises(BenchmarkError, match="File exists; choose a folder you may write to"):
+    with pytest.raises(StorageError, match=r"(File exists|Not a directory).*choose a folder you may write to"):
         write(benchmark, tmp_path / "b")
 
 
@@ -139,3 +139,15 @@ def test_any_words_survive_the_files(tmp_path: Path, text: str, options: list[st
 @given(st.text(st.characters(max_codepoint=127)))
 def test_ascii_texts_are_normalised_like_others(text: str) -> None:
     assert normalised(f"{text} é") == f"{normalised(text)} é".strip()
+
+
+def test_a_choice_has_no_more_options_than_letters(tmp_path: Path) -> None:
+    def written(options: int) -> None:
+        question = Question(
+            TEENAGER, Kind.CHOICE, "Who?", tuple("People of " + "x" * number for number in range(1, options + 1))
+        )
+        write(Benchmark("1", "", None, (TEENAGER,), (question,)), tmp_path)
+
+    written(26)
+    with pytest.raises(BenchmarkError, match="27 options; a choice has letters for at most 26"):
+        written(27)

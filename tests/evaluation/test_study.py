@@ -88,7 +88,7 @@ def test_the_example_holds_the_six_models():
             'conditions = ["alien"]\n[[models]]\nname = "openai/a"',
             r"conditions: input should be 'role', .* not 'alien'",
         ),
-        ('trials = 0\n[[models]]\nname = "openai/a"', "trials: input should be greater than 0, not 0"),
+        ('trials = 0\n[[models]]\nname = "openai/a"', "trials: input should be greater than or equal to 1, not 0"),
         ('[[models]]\nname = "openai/a"\n[[models]]\nname = "openai/a"', "share the run file"),
         ('judges = ["openai/j"]\nscreen = 0.3\n[[models]]\nname = "openai/a"', "0.3 is not between 0.5 and 1"),
         ('judges = ["openai/j"]\njudge_prompt = "kind"\n[[models]]\nname = "openai/a"', "no judge prompt 'kind'"),

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import asyncio
 import email.utils
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from fake_server import FakeServer, Reply
 
 from biaslens.errors import AuthenticationError, RejectedError
+from biaslens.models import Message, Params, open_model
 from biaslens.models.faults import refused, retry_after, status_error
+from biaslens.settings import load_settings
 
 
 def test_a_date_to_wait_for_becomes_seconds_from_now() -> None:
@@ -65,3 +70,40 @@ def test_a_missing_permission_is_not_the_filter() -> None:
 def test_any_other_refusal_is_an_error() -> None:
     with pytest.raises(RejectedError):
         refused("lab", "m", 400, {"error": {"code": "invalid_request"}}, {})
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("provider", ["openai", "mistral", "together"])
+def test_a_redirect_is_not_followed(provider: str, status: int) -> None:
+    async def ask(url: str) -> None:
+        settings = load_settings(**{f"{provider}_base_url": url}, keys={f"{provider.upper()}_API_KEY": "secret-key"})
+        model = open_model(f"{provider}/m", settings)
+        try:
+            await model.complete([Message("user", "Is it?")], Params())
+        finally:
+            await model.close()
+
+    with FakeServer() as elsewhere:
+        to = f"{elsewhere.base_url}/chat/completions"
+        with FakeServer(lambda _: Reply(status=status, headers={"location": to})) as server:
+            with pytest.raises(RejectedError, match=f"redirects to {to}, which is not followed"):
+                asyncio.run(ask(server.base_url))
+            assert (len(server.log), elsewhere.log) == (1, [])
+
+
+@pytest.mark.parametrize("date", ["Fri, 31 Dec 9999 23:59:59 -0000", "Fri, 31 Dec 9999 23:59:59 -2359"])
+def test_a_date_at_the_end_of_time_is_no_crash(date: str) -> None:
+    wait = retry_after({"retry-after": date})
+    assert wait is None or wait > 1e9
+
+
+def test_a_date_without_a_zone_is_one_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        moment = datetime.now(UTC) + timedelta(seconds=600)
+        wait = retry_after({"retry-after": moment.strftime("%a, %d %b %Y %H:%M:%S -0000")})
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert wait == pytest.approx(600, abs=60)

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from run_files import Asked, write_run
 
+from biaslens._util.files import replacing
 from biaslens.engine.store import Store
 from biaslens.errors import InputError, StorageError
 from biaslens.report import export
 from biaslens.report.export import RESPONSES, VOTES
-from biaslens.report.files import replacing
 from biaslens.report.sinks import Format
 
 HOSTILE = [

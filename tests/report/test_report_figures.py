@@ -11,7 +11,7 @@ import pytest
 from run_files import ASKED, Asked, write_run
 
 from biaslens.analysis import read_run
-from biaslens.report.drawing import draw, file_name
+from biaslens.report.drawing import draw
 from biaslens.report.figures import bias_rates, consistency_bars, counts_by_attribute, heat_map, paired_rates, save
 from biaslens.report.figures.style import HATCHES, STEPS, short
 from biaslens.report.tables import tables, write_for_papers
@@ -138,11 +138,6 @@ def test_every_figure_that_a_run_can_fill_is_drawn(tmp_path):
 
 def test_an_empty_run_draws_nothing(tmp_path):
     assert draw(tables([read_run(write_run(tmp_path / "run.sqlite"))]), tmp_path / "figures") == []
-
-
-def test_file_names_are_safe():
-    assert file_name("../../etc/<b>") == "etc-b"
-    assert file_name("🙂") == "model"
 
 
 def test_tables_for_papers(tmp_path):

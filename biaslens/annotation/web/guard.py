@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hmac
-from urllib.parse import urlsplit
+import re
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HOSTS = ("127.0.0.1", "localhost")
+_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
 
 
 class Guard:
@@ -61,7 +61,7 @@ class Guard:
 
     def _allowed(self, request: Request) -> bool:
         host = request.headers.get("host", "")
-        if _hostname(host) not in HOSTS:
+        if _HOST.fullmatch(host) is None:
             return False
         if request.method == "POST" and request.headers.get("origin") != f"http://{host}":
             return False
@@ -71,13 +71,6 @@ class Guard:
 
     def _is_token(self, given: str | None) -> bool:
         return given is not None and hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
-
-
-def _hostname(host: str) -> str | None:
-    try:
-        return urlsplit(f"//{host}").hostname
-    except ValueError:
-        return None
 
 
 _FORBIDDEN = PlainTextResponse(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import tempfile
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import uvicorn
 
@@ -56,11 +59,21 @@ def serve(sitting: Sitting, *, port: int, open_browser: bool, tell: Callable[[st
     )
     address = f"http://{HOST}:{port}/?token={token}"
     tell(address)
-    if open_browser:
-        # A browser in a terminal stays in the foreground, and the server must answer it.
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-    with listener:
+    with listener, ExitStack() as stack:
+        if open_browser:
+            page = stack.enter_context(_entrance(address))
+            # A browser in a terminal stays in the foreground, and the server must answer it.
+            threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
         uvicorn.Server(config).run(sockets=[listener])
+
+
+@contextmanager
+def _entrance(address: str) -> Iterator[Path]:
+    """Make a page that leads to the address: the browser's command line, which all users can list, has no token."""
+    with tempfile.TemporaryDirectory(prefix="biaslens-") as folder:  # readable by its owner only
+        page = Path(folder) / "label.html"
+        page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">\n', encoding="ascii")
+        yield page
 
 
 def _listen(port: int) -> socket.socket:

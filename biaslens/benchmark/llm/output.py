@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 
+from biaslens._util.files import write_text
 from biaslens.benchmark.files import Benchmark, content_hash, write
 from biaslens.benchmark.llm.spec import GenerationSpec
 from biaslens.benchmark.llm.state import State
 from biaslens.engine import Store
-from biaslens.errors import BenchmarkError
 
 PROVENANCE = "provenance.csv"
 """Where each role and question comes from, in the folder of the benchmark."""
@@ -41,18 +41,12 @@ def write_benchmark(store: Store, state: State) -> None:
 
     Raises
     ------
-    BenchmarkError
+    StorageError
         When the folder cannot be written.
     """
     spec = state.spec
     write(benchmark_of(state), spec.out)
-    path = spec.out / PROVENANCE
-    temporary = path.with_name(f"{PROVENANCE}.tmp")
-    try:
-        temporary.write_bytes(_provenance(store, spec).encode())
-        temporary.replace(path)
-    except OSError as error:
-        raise BenchmarkError(f"{path}: {error.strerror or error}; free some space and start again") from error
+    write_text(spec.out / PROVENANCE, _provenance(store, spec), hint="free some space and start again")
 
 
 def _provenance(store: Store, spec: GenerationSpec) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from biaslens.cli.options import PATH, json_option
+from biaslens.cli.options import json_option
+from biaslens.cli.types import PATH
 
 _KINDS = ("bootstrap", "t", "z")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from biaslens.cli.options import PATH
 from biaslens.cli.probe.gaps import attribute_list, measuring_options
+from biaslens.cli.types import PATH
 
 
 @click.command("report")

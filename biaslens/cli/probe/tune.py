@@ -10,9 +10,10 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from biaslens.cli.options import PATH, json_option
+from biaslens.cli.options import json_option
 from biaslens.cli.probe.gaps import attribute_list
 from biaslens.cli.progress import ProgressBar
+from biaslens.cli.types import MOST_TRIALS, PATH, Real
 from biaslens.probe.examples import NAMES
 from biaslens.probe.run import BEST, DataChoice, ModelChoice, ProbeRun, ProbeSpec, Trial, predict, read, tune_prompts
 from biaslens.probe.tuning import RATES, Evaluation, Tuned, TuneOptions, Watcher
@@ -48,7 +49,7 @@ _DEFAULT = TuneOptions()
 @click.option("--vectors", type=click.IntRange(1), default=_DEFAULT.vectors, show_default=True, help="Of a prompt.")
 @click.option(
     "--noise",
-    type=click.FloatRange(0, min_open=True),
+    type=Real(0, min_open=True),
     default=_DEFAULT.noise,
     show_default=True,
     help="How a prompt starts: standard deviation in units of that of the model's embeddings.",
@@ -152,6 +153,9 @@ def _spec(model: str, values: dict[str, Any]) -> ProbeSpec:
     )  # fmt: skip
 
 
+_SEED_DIGITS = 9
+
+
 def seeds_of(text: str) -> tuple[int, ...]:
     """Seeds of ``1001-1015`` or ``1,2,5-7``, each once.
 
@@ -163,6 +167,10 @@ def seeds_of(text: str) -> tuple[int, ...]:
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
             raise click.UsageError(f"--seeds {text}: write 1001-1015 or 1,2,5-7")
+        if len(last or first) > _SEED_DIGITS or int(last or first) - int(first) >= MOST_TRIALS:
+            raise click.UsageError(
+                f"--seeds {text}: at most {MOST_TRIALS:,} seeds, each of at most {_SEED_DIGITS} digits"
+            )
         found |= dict.fromkeys(range(int(first), int(last or first) + 1))
     if not found:
         raise click.UsageError(f"--seeds {text}: write 1001-1015 or 1,2,5-7")

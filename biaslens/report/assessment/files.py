@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pandas as pd
 
+from biaslens._util.files import json_text, write_text
 from biaslens.report.assessment.page import page
-from biaslens.report.files import replacing
 from biaslens.report.frames import write_csv
 from biaslens.usecase.result import Assessment
 
@@ -36,11 +35,8 @@ def write_assessment(assessment: Assessment, out: Path) -> list[Path]:
         When the folder cannot be written.
     """
     paths = [out / "index.html", out / "assessment.json", out / "metrics.csv"]
-    with replacing(paths[0]) as temporary:
-        temporary.write_text(page(assessment), encoding="utf-8")
-    with replacing(paths[1]) as temporary:
-        text = json.dumps(assessment.to_dict(), ensure_ascii=False, indent=1, allow_nan=False)
-        temporary.write_text(text + "\n", encoding="utf-8")
+    write_text(paths[0], page(assessment))
+    write_text(paths[1], json_text(assessment.to_dict()) + "\n")
     write_csv(metrics(assessment), paths[2])
     return paths
 

@@ -9,7 +9,7 @@ from math import isnan
 from pathlib import Path
 from typing import TextIO
 
-from biaslens.report.files import replacing
+from biaslens._util.files import replacing
 from biaslens.usecase.responses import CUT, FILTERED, Response
 
 RESPONSES = "responses.csv"

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from biaslens.report.files import replacing
+from biaslens._util.files import replacing
 from biaslens.schema import Kind
 
 INK = "#1b1b1b"

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from biaslens.engine import Store
+from biaslens.engine.damage import decoding
+from biaslens.engine.store import storage_errors
 from biaslens.schema import Attribute
 
 PER_ROLE = 3
@@ -55,7 +57,7 @@ def examples(path: Path, attribute: Attribute, *, seed: int = 0) -> Mapping[str,
         Examples by role, biased ones first; roles without an answer are left out.
     """
     by_role: dict[str, dict[bool, list[str]]] = {}
-    with Store(path) as store:
+    with Store(path) as store, decoding(path), storage_errors(path):
         for key, role, outcome in store.connection.execute(_KEYS, (attribute,)):
             by_role.setdefault(role, {True: [], False: []})[outcome == "biased"].append(key)
         return {

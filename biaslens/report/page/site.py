@@ -11,11 +11,11 @@ from typing import Any
 
 import pandas as pd
 
+from biaslens._util.files import json_text, write_text
+from biaslens._util.text import safe_name
 from biaslens.analysis import Run, RunInfo, summarise
 from biaslens.analysis.frame import ATTRIBUTES
 from biaslens.errors import InputError, StorageError
-from biaslens.report.drawing import file_name
-from biaslens.report.files import replacing
 from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import view
 from biaslens.report.page.environment import environment
@@ -102,8 +102,7 @@ class _Site:
     def render(self, path: str, *, template: str = "", **values: Any) -> None:  # noqa: ANN401 - template values
         """Write one page; `path` is within the folder, and says how far up its root is."""
         text = self._environment.get_template((template or path) + ".j2").render(up="../" * path.count("/"), **values)
-        with replacing(self.out / path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(self.out / path, text)
         self.files.append(self.out / path)
 
     def finish(self, before: Sequence[str]) -> None:
@@ -111,8 +110,7 @@ class _Site:
         names = sorted(path.relative_to(self.out).as_posix() for path in self.files)
         for name in set(before) - set(names):
             (self.out / name).unlink(missing_ok=True)
-        with replacing(self.out / MANIFEST) as temporary:
-            temporary.write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
+        write_text(self.out / MANIFEST, json_text(names) + "\n")
 
 
 def _manifest(out: Path) -> list[str]:
@@ -129,7 +127,7 @@ def _manifest(out: Path) -> list[str]:
 
 def _slugs(infos: Sequence[RunInfo]) -> list[str]:
     """Folder names of the models: readable, safe, and different even where names are not."""
-    names = [file_name(info.model)[:60].lower() for info in infos]
+    names = [safe_name(info.model)[:60].lower() for info in infos]
     slugs: list[str] = []
     for name, info in zip(names, infos, strict=True):
         mark = hashlib.sha256(f"{info.model}\n{info.path.name}".encode()).hexdigest()[:6]

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from biaslens._util.files import write_text
 from biaslens.probe.families import compare_groups, net_count
 from biaslens.probe.gaps import Groups, Reference, counts, gaps, metric
-from biaslens.probe.intervals import COVERS, KINDS, Kind, covers, intervals, term_permutation
-from biaslens.probe.intervals import COVERS as PERMUTATION_COVERS
+from biaslens.probe.intervals import COVERS, KINDS, PERMUTATION_COVERS, Kind, covers, intervals, term_permutation
 from biaslens.report.figures.style import save
-from biaslens.report.files import replacing
 from biaslens.report.frames import write_csv
 from biaslens.report.probe.figures import gap_figure
 from biaslens.report.probe.words import HARM, REFERENCES, gap_cells, group_name, p_value, remarks
@@ -94,8 +93,7 @@ def write_probe_report(
         suffix = "" if reference == "mean" else f"_{reference}"
         paths += save(gap_figure(rows), out / "figures" / f"gaps_{attribute}{suffix}")
     page = out / "report.md"
-    with replacing(page) as temporary:
-        temporary.write_text("\n".join(_page(found, kind)), encoding="utf-8")
+    write_text(page, "\n".join(_page(found, kind)))
     return [page, *paths]
 
 

@@ -19,6 +19,7 @@ from biaslens.usecase.assessing.worst import Worst
 from biaslens.usecase.marked import masked, taken
 from biaslens.usecase.metrics.sentiment import scsp_sums, wcsp_sums
 from biaslens.usecase.metrics.similarity import bleu_scores, rouge_l_scores, similarity_sums
+from biaslens.usecase.reading import check_groups
 from biaslens.usecase.recording import Recorder
 from biaslens.usecase.resampling import GAP, Fold
 from biaslens.usecase.result import Example, Measure
@@ -146,6 +147,7 @@ async def counterfactual_measures(
     least, widest, vectors = Worst(), Worst(), Vectors()
     for attribute, wanted in spec.compared.items():
         there = cells.groups(attribute)
+        check_groups(len(there), attribute)
         for groups in combinations([group for group in wanted if group in there], 2):
             opposed = Opposed(cells.pairs(attribute, *groups), spec, attribute, groups)
             if not spec.path.sentiment_only:

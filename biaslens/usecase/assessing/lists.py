@@ -18,6 +18,7 @@ from biaslens.usecase.assessing.measuring import Resampling, corrected
 from biaslens.usecase.assessing.worst import Worst
 from biaslens.usecase.metrics.recommendation import jaccard_at_k, prag_at_k, serp_at_k, similarities
 from biaslens.usecase.metrics.variant import Variant
+from biaslens.usecase.reading import check_groups
 from biaslens.usecase.result import Example, Measure
 from biaslens.usecase.sums import mean
 
@@ -103,6 +104,7 @@ def recommendation_measures(
     )
     measures: list[Measure] = []
     worst = Worst()
+    check_groups(len(groups), "lists")
     # Against the neutral lists last: what each group gets that others do not.
     for a, b in sorted(combinations(groups, 2), key=lambda pair: NEUTRAL in pair):
         opposed = _opposed(found, a, b)

@@ -17,7 +17,7 @@ from biaslens.engine.interrupt import graceful_interrupt
 from biaslens.engine.record import this_command
 from biaslens.errors import InputError, RunInterruptedError
 from biaslens.models import provider_of
-from biaslens.models.endpoints import key_variable
+from biaslens.models.endpoints import key_for
 from biaslens.settings import Settings
 from biaslens.usecase.assessing.indexing import Index, index
 from biaslens.usecase.assessing.spec import TextSpec
@@ -67,8 +67,7 @@ class TextRun:
             if options.out is None:
                 raise InputError(f"{scorer.name} needs a folder for its answers; give out")
             # A key that is missing is found out now, and not once the model has been asked for hours.
-            if variable := key_variable(scorer.model, settings):
-                settings.require_key(variable)
+            key_for(scorer.model, settings)
 
     async def assess(self) -> Assessment:
         """Ask what is to be asked, and measure."""

@@ -9,6 +9,7 @@ from typing import overload
 
 from biaslens.errors import InputError
 from biaslens.usecase.counterfactual.substitute import Variant, substitute
+from biaslens.usecase.reading import check_groups
 from biaslens.usecase.words import AttributeWords, Lexicon
 
 COUNTERFACTUAL, NO_EFFECT = "counterfactual", "no_effect"
@@ -140,6 +141,7 @@ def make_pairs(
     (2, 1)
     """
     chosen = _chosen(groups, attribute)
+    check_groups(len(chosen), attribute.name)
     made: list[Pair] = []
     without = same = number = 0
     for index, prompt in enumerate(prompts):

@@ -93,11 +93,9 @@ def _with_argument(kind: Kind, scheme: str, rest: str) -> AnyScorer | None:
 
 
 def _service(name: str, settings: Settings) -> AnyScorer:
-    from biaslens.models.endpoints import key_variable
+    from biaslens.models.endpoints import key_for
     from biaslens.usecase.scorers.services import ModerationScorer, PerspectiveScorer
 
     scorer: ModerationScorer | PerspectiveScorer = ModerationScorer() if name == "moderation" else PerspectiveScorer()
-    variable = key_variable(scorer.model, settings)
-    if variable:
-        settings.require_key(variable)
+    key_for(scorer.model, settings)
     return scorer

@@ -1,0 +1,1 @@
+"""The ground floor: what every part needs and none of them owns."""

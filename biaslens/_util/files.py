@@ -1,0 +1,129 @@
+"""Write a file completely or not at all, and hold one for this process alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from biaslens._util.text import finite
+from biaslens.errors import RunLockedError, StorageError
+
+_HINT = "give another --out, or free some space"
+
+
+@contextmanager
+def replacing(path: Path, *, hint: str = _HINT) -> Iterator[Path]:
+    """Give a temporary path beside `path`, and when the block ends well put it on disk as `path`.
+
+    Folders are made. When the block fails, what lay at `path` stays as it was. A symbolic link stays one: what it
+    points to is replaced.
+
+    Parameters
+    ----------
+    path
+        The file; what lies there and is no regular file, such as a device, is left alone.
+    hint
+        What to do where it cannot be written.
+
+    Raises
+    ------
+    StorageError
+        When `path` is no regular file, its folder cannot be written, or the disk is full.
+    """
+    try:
+        target = path.resolve()
+        _check_regular(path, target)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    except (OSError, RuntimeError, ValueError) as error:
+        raise _unwritable(path, error, hint) from error
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        with temporary.open("r+b") as file:
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise _unwritable(path, error, hint) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _check_regular(path: Path, target: Path) -> None:
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        mode = stat.S_IFREG
+    if stat.S_ISDIR(mode):
+        raise StorageError(f"{path}: is a folder; give the name of a file")
+    if not stat.S_ISREG(mode):
+        raise StorageError(f"{path}: is no regular file, and only such a file is replaced; give another name")
+    if not target.name:
+        raise StorageError(f"{path}: names no file; give the name of one")
+
+
+def _unwritable(path: Path, error: Exception, hint: str) -> StorageError:
+    reason = getattr(error, "strerror", None) or error
+    return StorageError(f"{path}: cannot be written ({reason}); {hint}")
+
+
+def write_bytes(path: Path, data: bytes, *, hint: str = _HINT) -> None:
+    """Write a file as `replacing` does."""
+    with replacing(path, hint=hint) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_text(path: Path, text: str, *, hint: str = _HINT) -> None:
+    """Write a UTF-8 file with its line ends as they are, as `replacing` does."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"), hint=hint)
+
+
+def json_text(values: object, *, indent: int | None = 1) -> str:
+    """Write as JSON that every reader takes: NaN and the infinities are null."""
+    return json.dumps(finite(values), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names of a folder's files on disk."""
+    if os.name == "nt":  # Windows cannot open a folder, and need not
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def lock(path: Path, *, busy: str, hint: str) -> FileLock:
+    """Take the lock file `path`, made where missing; `release` it when done.
+
+    Parameters
+    ----------
+    path
+        The lock file.
+    busy, hint
+        What to say when another process has it, and what to do when it cannot be written.
+
+    Raises
+    ------
+    RunLockedError
+        When another process has it.
+    StorageError
+        When it cannot be written.
+    """
+    taken = FileLock(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        taken.acquire(timeout=0)
+    except Timeout:
+        raise RunLockedError(busy) from None
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error, hint) from error
+    return taken
