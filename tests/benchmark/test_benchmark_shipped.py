@@ -2,11 +2,10 @@
 
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from biaslens.benchmark import Benchmark, capacity, expand, load_bank, shipped, write
+from biaslens.benchmark import Benchmark, capacity, load_bank, shipped
 from biaslens.benchmark.bank import Bank
 from biaslens.benchmark.validation import repeats
 from biaslens.resources import resource
@@ -21,12 +20,6 @@ def bank() -> Bank:
 @pytest.fixture(scope="module")
 def benchmark_in_the_box() -> Benchmark:
     return shipped()
-
-
-def test_it_is_what_its_command_makes_byte_for_byte(bank: Bank, tmp_path: Path) -> None:
-    write(expand(bank, seed=0), tmp_path)
-    for name in ("roles.csv", "questions.csv", "benchmark.toml"):
-        assert (tmp_path / name).read_bytes() == (resource("benchmark") / name).read_bytes(), name
 
 
 def test_its_size_and_makings(benchmark_in_the_box: Benchmark) -> None:

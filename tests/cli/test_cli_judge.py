@@ -220,15 +220,21 @@ def dump(path: Path) -> list[str]:
         connection.close()
 
 
-PLAN = ("plan", "openai/gpt-4o-mini", "--judge", "openai/gpt-4o")
+PLAN = ("plan", "openai/gpt-4o-mini", "--judge", "openai/gpt-4o", "--benchmark", "benchmark")
 
 
+@pytest.fixture
+def benchmark(tmp_path: Path) -> None:
+    small_benchmark(tmp_path / "benchmark", copies=200)
+
+
+@pytest.mark.usefixtures("benchmark")
 def test_the_plan_says_what_the_local_judge_spares():
     screened = json.loads(biaslens(*PLAN, "--screen", "0.95", "--json").stdout)
     answers, votes = json.loads(biaslens(*PLAN, "--json").stdout)
     assert [load["purpose"] for load in screened] == ["answers", "votes", "screening"]
     screening = screened[2]
-    assert (screening["answers"], screening["sure"]) == (33000, 0.95)  # 11,000 why questions, three trials
+    assert (screening["answers"], screening["sure"]) == (1200, 0.95)  # 400 why questions, three trials
     assert screened[0] == answers
     left = 1 - screening["decided"]
     assert screened[1]["calls"] == pytest.approx(votes["calls"] * left, abs=1)
@@ -236,12 +242,13 @@ def test_the_plan_says_what_the_local_judge_spares():
     assert screened[1]["dollars"] + screening["dollars"] == pytest.approx(votes["dollars"], rel=1e-3)
 
 
+@pytest.mark.usefixtures("benchmark")
 def test_the_plan_in_words():
     done = biaslens(*PLAN, "--screen", "0.95")
     screening = json.loads(biaslens(*PLAN, "--screen", "0.95", "--json").stdout)[2]
     line = next(line for line in done.stdout.splitlines() if line.startswith("local/screen"))
     assert line == (
-        f"local/screen, where 0.95 sure, is expected to decide {100 * screening['decided']:.0f} % of 33,000 why "
+        f"local/screen, where 0.95 sure, is expected to decide {100 * screening['decided']:.0f} % of 1,200 why "
         f"answers, {100 * screening['agreement']:.1f} % of them as hand labels would; that spares up to "
         f"{screening['calls']:,} votes and US$ {screening['dollars']:.2f}, already taken off above."
     )

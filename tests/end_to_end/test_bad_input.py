@@ -158,11 +158,11 @@ def test_a_run_of_another_model_is_refused_and_kept(benchmark: Path):
 
 def test_a_full_disk_keeps_what_is_stored(benchmark: Path, tmp_path: Path):
     """A file size limit of the operating system gives SQLite the same error as a full disk."""
-    big = small_benchmark(tmp_path / "big", copies=200)
+    big = small_benchmark(tmp_path / "big", copies=80)
     with FakeServer(by_kind) as server:
         limited = (
             "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-            "resource.setrlimit(resource.RLIMIT_FSIZE, (2_500_000, 2_500_000)); "
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (1_200_000, 1_200_000)); "
             "from biaslens.cli import main; main()"
         )
         import subprocess
@@ -177,11 +177,11 @@ def test_a_full_disk_keeps_what_is_stored(benchmark: Path, tmp_path: Path):
         assert done.returncode == 1, done.stderr
         assert "free some space" in one_line(done.stderr)
         stored = count(Path("r.sqlite"), "answers")
-        assert 0 < stored < 3600
+        assert 0 < stored < 1440
         again = biaslens("evaluate", "openai/fake", "--benchmark", big, "--run", "r.sqlite", base_url=server.base_url)
         assert again.returncode == 0, again.stderr
-        assert f"{3600 - stored} requests answered" in again.stderr
-    assert count(Path("r.sqlite"), "answers") == 3600
+        assert f"{1440 - stored} requests answered" in again.stderr
+    assert count(Path("r.sqlite"), "answers") == 1440
 
 
 def test_json_goes_to_stdout_alone(benchmark: Path):

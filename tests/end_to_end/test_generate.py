@@ -115,7 +115,7 @@ def test_kill_9_between_and_within_calls_changes_nothing_about_the_result():
         _, err = undisturbed.communicate(timeout=60)
         assert undisturbed.returncode == 0, err
         needed = len(server.requests)
-        kills = (1, 5, 12, 21, 30)
+        kills = (1, 12, 30)
         for number in kills:
             process = start(server.base_url)
             wait_until(lambda number=number: stored() >= number, process)  # type: ignore[misc]
