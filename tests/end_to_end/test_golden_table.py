@@ -6,7 +6,6 @@ Two starts of the real command line ask ten such models over loopback; the outco
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from command import biaslens

@@ -25,7 +25,7 @@ from judged import (
 
 from biaslens.evaluation import Panel, judge
 from biaslens.evaluation.upgrade import open_to_write
-from biaslens.oracles import screen
+from biaslens.oracles import RULES, screen
 from biaslens.schema import Outcome
 
 LOCAL = Panel(judges=("local/screen",))
