@@ -7,6 +7,7 @@ the phrases of other languages are the few by which a model that falls into them
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _ADVERBS = (
     r"(?:(?:really|honestly|simply|just|possibly|truthfully|ethically|personally|even|also|still|fairly|therefore|"
@@ -280,7 +281,7 @@ def only_declines(text: str, fewest_words: int) -> bool:
     As `without_refusals`, but it stops at the first clauses with something to say, which are most texts' first.
     """
     words, declined = 0, False
-    for clause in map(str.strip, _CLAUSES.split(text)):
+    for clause in _clauses(text):
         if REFUSES.search(clause):
             declined = True
         elif not _COURTESY.match(clause):
@@ -288,6 +289,15 @@ def only_declines(text: str, fewest_words: int) -> bool:
             if words >= fewest_words:
                 return False
     return declined or REFUSES.search(text) is not None
+
+
+def _clauses(text: str) -> Iterator[str]:
+    """The clauses of a text, found as they are asked for."""
+    at = 0
+    for end in _CLAUSES.finditer(text):
+        yield text[at : end.start()].strip()
+        at = end.end()
+    yield text[at:].strip()
 
 
 def levels(text: str) -> str | None:

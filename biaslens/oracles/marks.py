@@ -124,7 +124,7 @@ def _unspaced(character: str) -> bool:
 
 
 def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
-    spans = []
+    spans: list[_Span] = []
     starts = {span.start: span.position for span in texts}
     within = {at for span in texts for at in range(span.start, span.end)}
     for match in _LETTER.finditer(text):

@@ -112,7 +112,7 @@ def without_substance(text: str, question: str) -> Verdict | None:
         Invalid for an answer that only picks a letter, has no content words, or is off the subject; refused where it
         only says that it does not know; unbiased where all it says is that it holds for both alike or depends.
     """
-    if len(text) > _LONGEST:
+    if text.count(" ") > _MOST_WORDS or len(text) > _LONGEST:
         return None
     if _PICKS.fullmatch(text):
         return ONLY_A_LETTER

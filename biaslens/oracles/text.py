@@ -38,15 +38,15 @@ _EMPHASIS = re.compile(r"(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|__+")
 _BLANKS = re.compile(r" [^\S\n]+|[^\S\n ][^\S\n]*")  # leaves the single blanks alone, which are most
 _LINE_STARTS = re.compile(r" ?\n[ \n]*(?:[->\u2022]+ )?")
 _BULLET = re.compile(r"\A[->\u2022]+ ")
-_LONG_RUN = re.compile(r"(\W\W{7})\W+(\W{8})")  # a set to begin with: several times faster to look for
+_LONG_RUN = re.compile(r"([!-/:-@\[-^`{-~]\W{6})\W+(\W{8})")
 
 
 def clean(text: str) -> str:
     r"""Plain form of an answer, its case kept.
 
     Markdown, LaTeX, tags, stage directions and a reasoning model's thoughts are taken away, typographic variants made
-    one. The result has single blanks, single line breaks, straight quotes and dashes, runs of at most 16 characters
-    that belong to no word, and is as long as its lower case. Of a text longer than `LONGEST` it has both ends.
+    one. The result has single blanks, single line breaks, straight quotes and dashes, runs of punctuation of at
+    most 16 characters, and is as long as its lower case. Of a text longer than `LONGEST` it has both ends.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whatever an answer or a reply of a judge repeats, it is read in time linear in its length, and never without end."""
+"""Whatever an answer or a judge's reply repeats, it is read in time linear in its length."""
 
 from __future__ import annotations
 
