@@ -449,20 +449,50 @@ def server_process(*options: str) -> Iterator[str]:
             process.terminate()
 
 
+def _odd(**fields: object) -> Reply:
+    """A chat completion in which some fields are not what they should be."""
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "No."}}
+    return Reply(body=json.dumps({"id": "1", "model": "m", "choices": [choice], **fields}).encode())
+
+
+def _odd_message(**fields: object) -> Reply:
+    return _odd(choices=[{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **fields}}])
+
+
 FAULTS: dict[str, Callable[[], Reply]] = {
     "429": rate_limited,
     "429-retry-after": partial(rate_limited, "0.2"),
+    "429-tomorrow": partial(rate_limited, "86400"),
+    "quota": partial(error, 429, code="insufficient_quota"),
+    "400": partial(error, 400),
+    "401": partial(error, 401),
+    "403": partial(error, 403),
+    "404": partial(error, 404),
+    "422": partial(error, 422),
     "500": partial(error, 500),
     "503": partial(error, 503),
-    "401": partial(error, 401),
-    "404": partial(error, 404),
+    "html": lambda: Reply(status=502, body=b"<html>Bad gateway</html>"),
     "garbage": garbage,
+    "deep": lambda: Reply(body=b"[" * 100_000),
+    "null": lambda: Reply(body=b"null"),
     "empty": empty_choices,
     "truncated": truncated,
-    "filter": content_filter,
-    "hang": hang,
     "dropped": dropped,
+    "hang": hang,
+    "endless": endless,
+    "packed": partial(packed, 200 * 2**20),
+    "long": lambda: answer("N" * 1_000_001),
+    "filter": content_filter,
+    "filter-400": partial(error, 400, code="content_filter"),
+    "parts": lambda: _odd_message(content=[{"type": "text", "text": "No, "}, {"type": "text", "text": "it is not."}]),
+    "choices-object": lambda: _odd(choices={"0": "No."}),
+    "refusal-true": lambda: _odd_message(content=None, refusal=True),
+    "refusal-object": lambda: _odd_message(content=None, refusal={"reason": "policy"}),
+    "tokens": lambda: _odd(usage={"prompt_tokens": 2**63, "completion_tokens": -1}),
+    "surrogate": lambda: _odd(model="m\ud83d"),
+    "surrogate-error": partial(error, 400, "odd \ud83d"),
 }
+"""What a server can do wrong, by name."""
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Protocol
 
 from biaslens.engine.failures import FailureGate
-from biaslens.engine.limits import Gate, RateLimits
+from biaslens.engine.limits import Gate, RateLimits, fitting
 from biaslens.engine.retry import Interrupted, Patience, RetryPolicy
 from biaslens.engine.store import Answer, Failure, Store
 from biaslens.engine.writer import Row, Settler, Writer
@@ -154,7 +154,7 @@ class _Asker:
         self.requests = requests
         self.price = price
         self.stop = stop
-        self.gate = Gate(min(pace.concurrency, model.max_concurrency or pace.concurrency))
+        self.gate = Gate(fitting(min(pace.concurrency, model.max_concurrency or pace.concurrency)))
         self.limits = RateLimits(pace.requests_per_minute, pace.tokens_per_minute)
         self.patience = Patience(pace.retry, stop=stop, waiting=progress.waiting)
         self.failures = FailureGate(model.name, share=pace.failure_share)

@@ -3,23 +3,59 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import sys
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 from aiolimiter import AsyncLimiter
 
 from biaslens.models.base import Completion, Message
 
+if sys.platform != "win32":
+    import resource
+
 CHARACTERS_PER_TOKEN = 4.0
 """Rule of thumb for English text, good enough to pace requests and to estimate a price beforehand."""
 
 _TOKEN_WINDOW = 6.0
 
+_OTHER_FILES = 32
+"""Files that may have to be opened while connections are: templates, the catalogue, the run file's readers."""
+
+_log = logging.getLogger(__name__)
+
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
     """Rough number of prompt tokens, from the number of characters."""
     return 1 + int(sum(len(message.content) for message in messages) / CHARACTERS_PER_TOKEN)
+
+
+def fitting(concurrency: int) -> int:
+    """As many requests at once, up to `concurrency`, as this process may open connections for.
+
+    The limit on open files is raised as far as it may be. Where that is too little, half of what is left is taken,
+    since connections of another model may have to be opened beside these, and a warning says so.
+    """
+    if sys.platform == "win32":
+        return concurrency
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = len(list(Path("/dev/fd").iterdir())) + _OTHER_FILES
+    wanted = taken + 2 * concurrency
+    if resource.RLIM_INFINITY != soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return concurrency
+    most = max(1, min(concurrency, (soft - taken) // 2))
+    if most < concurrency:
+        _log.warning(
+            "%d requests at once do not fit the limit of %d open files (ulimit -n): asking %d at once",
+            concurrency, soft, most,
+        )  # fmt: skip
+    return most
 
 
 class RateLimits:

@@ -73,6 +73,8 @@ def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - 
             prompt_tokens=_count(_field(usage, "prompt_tokens")),
             completion_tokens=_count(_field(usage, "completion_tokens")),
         )
+    except ReplyError as error:
+        raise ReplyError(f"{provider}: {error}") from None
     except (TypeError, ValueError):
         raise ReplyError(f"{provider}: the reply is not a chat completion: {str(reply)[:_QUOTED]!r}") from None
 

@@ -21,8 +21,10 @@ COPIES = 40
 PLANNED = 2 * 3 * COPIES * 3  # 2 roles, 3 kinds, 3 trials
 
 
-def start(benchmark: Path, base_url: str) -> subprocess.Popen[str]:
-    command = [*COMMAND, "evaluate", "openai/fake", "--benchmark", str(benchmark), "--run", "r.sqlite"]
+def start(benchmark: Path, base_url: str, *options: str, files: int | None = None) -> subprocess.Popen[str]:
+    command = [*COMMAND, "evaluate", "openai/fake", "--benchmark", str(benchmark), "--run", "r.sqlite", *options]
+    if files is not None:
+        command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(base_url))
 
 
@@ -145,3 +147,13 @@ def test_other_signals_stop_as_cleanly(tmp_path: Path, number: signal.Signals):
         process.communicate(timeout=30)
         assert process.returncode == 130
         assert len(stored()) == len(server.log) < PLANNED
+
+
+def test_more_requests_at_once_than_files_may_be_open_are_fewer_requests(tmp_path: Path):
+    benchmark = small_benchmark(tmp_path / "benchmark", copies=COPIES)
+    with FakeServer(lambda request: by_kind(request, delay=0.3)) as server:
+        process = start(benchmark, server.base_url, "--concurrency", "300", files=128)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert "300 requests at once do not fit the limit of 128 open files" in err
+        assert len(stored()) == len(server.log) == PLANNED
