@@ -31,8 +31,7 @@ if TYPE_CHECKING:
         summarise,
     )
     from biaslens.analysis.ablation import ablation
-    from biaslens.analysis.consistency import consistency
-    from biaslens.analysis.rates import rates
+    from biaslens.analysis.rates import consistency, rates
     from biaslens.benchmark import Benchmark, expand, load_bank, read, select, shipped, write
     from biaslens.benchmark.llm import Generation, GenerationSpec, generate, generate_async
     from biaslens.engine import Pace, RetryPolicy

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from biaslens.replication.wording import ATTRIBUTES, KINDS, readable_options, without_role
+from biaslens.replication.release import ATTRIBUTES, KINDS, readable_options, without_role
 from biaslens.schema import Kind
 
 FOLDER = Path(os.environ.get("BIASLENS_RELEASE") or Path(__file__).parents[1].parent / "shared" / "release")

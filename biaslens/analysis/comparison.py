@@ -1,22 +1,187 @@
-"""Which model is more biased, as far as the same questions can tell."""
+"""Models on the questions that all of them answered."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from biaslens.analysis.aligned import align
-from biaslens.analysis.comparable import require_comparable
-from biaslens.analysis.corrected import NOT_CORRECTED, Correction, Corrections, corrections
-from biaslens.analysis.frame import KINDS, Run
-from biaslens.analysis.summary import summarise
-from biaslens.errors import InputError
+from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, RunInfo
+from biaslens.analysis.labels import NOT_CORRECTED, Correction, Corrections, corrections
+from biaslens.analysis.rates import ALL, rates, table
+from biaslens.analysis.summary import ConditionSummary, Summary, summarise
+from biaslens.errors import InputError, RunMismatchError
 from biaslens.schema import Condition, Kind
-from biaslens.stats import Mean, Pair, compare_pairs, mean_of_sums, rank_intervals, tied_groups, tied_with
+from biaslens.stats import (
+    Mean,
+    Pair,
+    biased_majority,
+    compare_pairs,
+    majority_decided,
+    mean_of_sums,
+    rank_intervals,
+    share,
+    tied_groups,
+    tied_with,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """The questions of M runs under one condition, Q of them in any run, by id and never by position.
+
+    Parameters
+    ----------
+    ids
+        Question ids, length Q, ascending.
+    role
+        Position of each question's role in `roles`, shape (Q,).
+    kind
+        Position of each question's kind in `KINDS`, shape (Q,).
+    roles
+        Attribute (position in `ATTRIBUTES`) and name of the roles.
+    planned, valid, biased
+        Trials by run and question, 0 where a run does not have the question, shape (M, Q).
+    """
+
+    ids: Sequence[str]
+    role: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    roles: Sequence[tuple[int, str]]
+    planned: NDArray[np.int64]
+    valid: NDArray[np.int64]
+    biased: NDArray[np.int64]
+
+
+def align(runs: Sequence[Run], condition: Condition) -> Aligned:
+    """Put runs side by side.
+
+    Raises
+    ------
+    InputError
+        Without a run.
+    """
+    if not runs:
+        raise InputError("no runs to put side by side")
+    ids: Sequence[str] = runs[0].questions.ids
+    if any(run.questions.ids != ids for run in runs):
+        ids = sorted(set().union(*(run.questions.ids for run in runs)))
+    position = {question_id: place for place, question_id in enumerate(ids)}
+    every = np.arange(len(ids))
+    role_code: dict[tuple[int, str], int] = {}
+    role, kind = (np.zeros(len(ids), dtype=np.int64) for _ in range(2))
+    planned, valid, biased = (np.zeros((len(runs), len(ids)), dtype=np.int64) for _ in range(3))
+    for row, run in enumerate(runs):
+        questions, trials = run.questions, run.trials(condition)
+        names = zip(questions.role_attribute.tolist(), questions.role_names, strict=True)
+        codes = np.array([role_code.setdefault(name, len(role_code)) for name in names], dtype=np.int64)
+        same = questions.ids == ids
+        place = every if same else np.array([position[one] for one in questions.ids], dtype=np.int64)
+        role[place], kind[place] = codes[questions.role], questions.kind
+        planned[row, place], valid[row, place], biased[row, place] = trials.planned, trials.valid, trials.biased
+    return Aligned(ids, role, kind, list(role_code), planned, valid, biased)
+
+
+def distinct_names(runs: Sequence[Run]) -> list[Run]:
+    """Give runs of one model names that tell them apart: tables name a model and not its file.
+
+    A name that several runs share is followed by the name of the run file, or by its whole path where those are alike
+    too; a run that records no model goes by its file.
+    """
+    labels = [run.info.model or run.info.path.name for run in runs]
+    for more in (lambda run: run.info.path.name, lambda run: str(run.info.path)):
+        labels = [
+            label if labels.count(label) == 1 else f"{run.info.model} ({more(run)})".strip()
+            for run, label in zip(runs, labels, strict=True)
+        ]
+    return [replace(run, info=replace(run.info, model=label)) for run, label in zip(runs, labels, strict=True)]
+
+
+SAME: tuple[tuple[str, Callable[[RunInfo], object]], ...] = (
+    ("the benchmark version differs", lambda run: run.benchmark_version),
+    ("the benchmark's content (hash) differs", lambda run: run.benchmark_hash[:12]),
+    ("the system message differs", lambda run: run.meta.get("system")),
+    ("the wording of the questions (hash of the templates) differs", lambda run: run.template_hash[:12]),
+    ("option shuffling differs", lambda run: run.meta.get("shuffle_options")),
+    ("the number of trials differs", lambda run: run.trials),
+    ("the judges differ", lambda run: sorted(run.judges)),
+    ("the number of votes differs", lambda run: run.votes),
+    ("the local judge before them differs", lambda run: run.panels.get(run.panel, {}).get("screen")),
+    (
+        "what the judges were asked (hash of the prompt) differs",
+        lambda run: str(run.panels.get(run.panel, {}).get("prompt_hash") or "")[:12],
+    ),
+)
+"""What must be the same in all runs of a table."""
+
+
+def require_comparable(summaries: Sequence[Summary]) -> None:
+    """Refuse runs that asked different questions, asked them differently, or were judged differently.
+
+    A condition without any planned question is comparable with everything.
+
+    Raises
+    ------
+    RunMismatchError
+        Names the first difference and two runs that show it.
+    """
+    for name, value in SAME:
+        _require_same(name, ((summary, value(summary.run)) for summary in summaries))
+    for condition in Condition:
+        asked = [
+            (summary, part)
+            for summary in summaries
+            for part in summary.conditions
+            if part.condition is condition and part.question_set
+        ]
+        if len({part.question_set for _, part in asked}) > 1:
+            (first, part), (other, others) = (
+                asked[0],
+                next(pair for pair in asked if pair[1].question_set != asked[0][1].question_set),
+            )
+            raise _mismatch(
+                f"under condition {condition} the questions differ",
+                *((first, _questions(part)), (other, _questions(others, than=_questions(part)))),
+            )
+
+
+def _questions(condition: ConditionSummary, *, than: str = "") -> str:
+    """The questions of a condition in words; `than` are the words for those of another run."""
+    roles = condition.cell().roles
+    counts = {kind: condition.cell(kind=kind).questions for kind in Kind}
+    each = {count / roles for count in counts.values()}
+    of_roles = f"{roles:,} {'role' if roles == 1 else 'roles'}"
+    if len(each) == 1 and (count := each.pop()).is_integer():
+        words = f"{count:.0f} {'question' if count == 1 else 'questions'} a kind for {of_roles}"
+    else:
+        words = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count) + f" questions for {of_roles}"
+    return "as many, but others" if words == than else words
+
+
+def _require_same(name: str, values: Iterable[tuple[Summary, object]]) -> None:
+    first: tuple[Summary, object] | None = None
+    for summary, value in values:
+        if first is None:
+            first = (summary, value)
+        elif value != first[1]:
+            raise _mismatch(name, (first[0], _show(first[1])), (summary, _show(value)))
+
+
+def _mismatch(what: str, first: tuple[Summary, str], other: tuple[Summary, str]) -> RunMismatchError:
+    return RunMismatchError(
+        f"these runs cannot stand in one table, {what}: {first[0].run.path} has {first[1]}, {other[0].run.path} has "
+        f"{other[1]}; make a table of each, or put them together with --force"
+    )
+
+
+def _show(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    return "none" if value in (None, "") else str(value)
+
 
 LEVEL = 0.95
 
@@ -193,3 +358,89 @@ def _labels_say(difference: float, a: Correction, b: Correction, *, judged: bool
         return "opposite"
     # An interval that is not known (labels of one role) is not apart from any other.
     return "same" if a.low > b.high or b.low > a.high else "overlap"
+
+
+_TRIGGER_COLUMNS = ["condition", "kind", "k", "models", "questions", "share", "share_of_triggered"]
+
+
+def top_roles(run: Run, *, condition: Condition = Condition.ROLE, limit: int | None = None) -> pd.DataFrame:
+    """Sort the roles of a run by their bias rate, the most biased first; columns as in `rates` by role.
+
+    Picked because they are the highest of many, their rates would be lower in a repetition.
+    """
+    frame = rates(run, ["role"], conditions=[condition])
+    frame = frame[frame["valid_trials"] > 0].sort_values(
+        ["bias_rate", "valid_trials", "attribute", "role"], ascending=[False, False, True, True], ignore_index=True
+    )
+    return frame if limit is None else frame.head(limit)
+
+
+def top_questions(
+    runs: Sequence[Run], *, condition: Condition = Condition.ROLE, limit: int | None = None
+) -> pd.DataFrame:
+    """Sort questions by how many models they trigger, then by the share of their trials that are biased.
+
+    Returns
+    -------
+    DataFrame
+        A row a question that triggers at least one model. Columns: ``condition``, ``question_id``, ``attribute``,
+        ``role``, ``kind``, ``models`` (that have it planned), ``triggered`` (models with a biased majority),
+        ``valid_trials``, ``biased_trials``, ``bias_rate`` (all models together). `question_texts` reads the texts.
+    """
+    aligned = align(runs, condition)
+    roles = [aligned.roles[code] for code in aligned.role]
+    rows = pd.DataFrame(
+        {
+            "condition": condition.value,
+            "question_id": aligned.ids,
+            "attribute": [ATTRIBUTES[attribute].value for attribute, _ in roles],
+            "role": [name for _, name in roles],
+            "kind": [KINDS[code].value for code in aligned.kind],
+            "models": (aligned.planned > 0).sum(axis=0),
+            "triggered": biased_majority(aligned.biased, aligned.planned).sum(axis=0),
+            "valid_trials": aligned.valid.sum(axis=0),
+            "biased_trials": aligned.biased.sum(axis=0),
+        }
+    )
+    rows["bias_rate"] = share(rows["biased_trials"].to_numpy(), rows["valid_trials"].to_numpy())
+    rows = rows[rows["triggered"] > 0].sort_values(
+        ["triggered", "bias_rate", "valid_trials", "question_id"],
+        ascending=[False, False, False, True],
+        ignore_index=True,
+    )
+    return rows if limit is None else rows.head(limit)
+
+
+def trigger_counts(runs: Sequence[Run], *, condition: Condition = Condition.ROLE) -> pd.DataFrame:
+    """Count in how many of the models each question brings out a biased majority.
+
+    Only questions that have a verdict in all runs are counted: one that no trial without a valid result could turn.
+
+    Returns
+    -------
+    DataFrame
+        A row a kind ("all" for the total) and number of models from 0 up. Columns: ``condition``, ``kind``, ``k``,
+        ``models`` (how many there are), ``questions``, ``share`` (of all questions), ``share_of_triggered`` (of those
+        that trigger at least one; NaN for k = 0).
+    """
+    aligned = align(runs, condition)
+    decided = majority_decided(aligned.biased, aligned.valid, aligned.planned).all(axis=0)
+    triggered = biased_majority(aligned.biased, aligned.planned).sum(axis=0)
+    rows = []
+    for kind in (None, *KINDS):
+        chosen = decided & ((aligned.kind == KINDS.index(kind)) if kind is not None else True)
+        if chosen.any():
+            counts = np.bincount(triggered[chosen], minlength=len(runs) + 1)
+            for k, count in enumerate(counts.tolist()):
+                rows.append(
+                    {
+                        "condition": condition.value,
+                        "kind": kind.value if kind else ALL,
+                        "k": k,
+                        "models": len(runs),
+                        "questions": count,
+                        "share": float(share(count, counts.sum())),
+                        "share_of_triggered": float(share(count, counts[1:].sum())) if k else float("nan"),
+                    }
+                )
+    return table(rows, _TRIGGER_COLUMNS)

@@ -1,27 +1,241 @@
-"""A run as arrays: what became of every planned trial, by question and trial."""
+"""A run as arrays: what became of every planned trial, by question and trial; and what the run is and took."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.analysis.info import RunInfo
-from biaslens.analysis.usage import Took, read_took
+from biaslens._util.text import without_secrets
 from biaslens.engine.damage import decoding
 from biaslens.engine.store import Store, storage_errors
 from biaslens.errors import StorageError
 from biaslens.evaluation.panel import panels
-from biaslens.evaluation.tables import check_run
+from biaslens.evaluation.tables import PANEL_IN_FORCE, check_run
 from biaslens.evaluation.upgrade import require_current
+from biaslens.models.weights import EMBEDDED_SHA256
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
+
+_TYPES: Mapping[str, type] = {
+    "model": str,
+    "panel": str,
+    "benchmark_version": str,
+    "benchmark_hash": str,
+    "template_hash": str,
+    "package_version": str,
+    "trials": int,
+    "conditions": list,
+    "starts": list,
+    "params": dict,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What a run file says about itself; "" and None where it does not.
+
+    Parameters
+    ----------
+    path
+        The run file.
+    model
+        The model as the user named it.
+    benchmark_version, benchmark_hash, template_hash, package_version
+        What was asked, in which words, by which version of biaslens.
+    trials
+        Trials a question.
+    panel
+        Name of the panel whose verdicts on why answers count.
+    judges, votes, sure
+        Its judges, votes of each of them an answer, and how sure the local judge must be to decide without them.
+    panels
+        All panels that have judged the run, by name, with what they recorded.
+    embedded
+        Whether the answers are the small embedded model's.
+    labelled
+        Whether the run holds labels by people.
+    meta
+        All that was recorded.
+    """
+
+    path: Path
+    model: str
+    benchmark_version: str
+    benchmark_hash: str
+    template_hash: str
+    package_version: str
+    trials: int | None
+    panel: str
+    judges: tuple[str, ...]
+    votes: int | None
+    sure: float | None
+    panels: Mapping[str, Mapping[str, Any]]
+    embedded: bool
+    labelled: bool
+    meta: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, path: Path, meta: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any]], *, labelled: bool = False
+    ) -> Self:
+        """Take the facts from what a run file recorded."""
+        for name, kind in _TYPES.items():
+            if not isinstance(meta.get(name), kind | None):
+                raise TypeError(f"meta {name} = {str(meta[name])[:80]}")
+        for name, of in (("starts", dict), ("conditions", str)):
+            if not all(isinstance(each, of) for each in meta.get(name) or ()):
+                raise TypeError(f"meta {name} = {str(meta[name])[:80]}")
+        panel = panels.get(meta.get(PANEL_IN_FORCE) or "", {})
+
+        def text(name: str) -> str:
+            return str(meta.get(name) or "")
+
+        return cls(
+            path=path,
+            model=text("model"),
+            benchmark_version=text("benchmark_version"),
+            benchmark_hash=text("benchmark_hash"),
+            template_hash=text("template_hash"),
+            package_version=text("package_version"),
+            trials=meta.get("trials"),
+            panel=text(PANEL_IN_FORCE),
+            judges=tuple(panel.get("judges") or ()),
+            votes=panel.get("votes"),
+            sure=(panel.get("screen") or {}).get("sure"),
+            panels=panels,
+            embedded=meta.get("weights") == EMBEDDED_SHA256,
+            labelled=labelled,
+            meta={name: without_secrets(value) for name, value in meta.items()},
+        )
+
+
+_CUT = "finish_reason IN ('length', 'model_length', 'max_tokens')"
+
+_SUMS = (
+    f"count(*), coalesce(sum({_CUT}), 0), count(completion_tokens), coalesce(sum(prompt_tokens), 0), "
+    "coalesce(sum(completion_tokens), 0), count(price), coalesce(sum(price), 0.0)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Replies of one sort.
+
+    Parameters
+    ----------
+    replies
+        How many there are.
+    cut
+        Those that ended at the limit of tokens.
+    counted
+        Those whose tokens the provider told.
+    prompt_tokens, completion_tokens
+        Their tokens.
+    priced
+        Those with a price.
+    dollars
+        What these cost.
+    """
+
+    replies: int = 0
+    cut: int = 0
+    counted: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    priced: int = 0
+    dollars: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What a run took.
+
+    Parameters
+    ----------
+    answers
+        By condition.
+    votes
+        Judges' votes of all panels.
+    seconds
+        Time from each start to its last reply, added up; None where no start is recorded.
+    starts
+        Starts that brought a reply.
+    """
+
+    answers: Mapping[Condition, Usage] = field(default_factory=dict)
+    votes: Usage = field(default_factory=Usage)
+    seconds: float | None = None
+    starts: int = 0
+
+
+def read_took(connection: sqlite3.Connection, meta: Mapping[str, Any]) -> Took:
+    """Read what a run took from its file."""
+    rows = connection.execute(f"SELECT condition, {_SUMS} FROM plan JOIN answers USING (key) GROUP BY condition")
+    votes = connection.execute(f"SELECT {_SUMS} FROM votes JOIN answers USING (key)").fetchone()
+    begun = sorted(str(start["at"]) for start in meta.get("starts") or () if "at" in start)
+    last = _last_replies(connection, begun) if begun else {}
+    return Took(
+        answers={Condition(condition): Usage(*sums) for condition, *sums in rows},
+        votes=Usage(*votes),
+        seconds=sum(_seconds(begun[place], at) for place, at in last.items()) if last else None,
+        starts=len(last),
+    )
+
+
+def _last_replies(connection: sqlite3.Connection, begun: Sequence[str]) -> dict[int, str]:
+    last: dict[int, str] = {}
+    for (at,) in connection.execute("SELECT answered_at FROM answers"):
+        place = bisect_right(begun, at) - 1
+        if place >= 0 and at > last.get(place, ""):
+            last[place] = at
+    return last
+
+
+def _seconds(begun: str, ended: str) -> float:
+    return (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()
+
+
+def question_texts(path: Path, ids: Iterable[str]) -> dict[str, str]:
+    """Read what questions ask, by id; ids that the run file does not hold are left out.
+
+    Parameters
+    ----------
+    path
+        The run file.
+    ids
+        Question ids, such as those of `top_questions`.
+
+    Returns
+    -------
+    dict
+        The question without its role; the options of a choice follow it, as "(A) ... (B) ...".
+
+    Raises
+    ------
+    StorageError
+        When the file cannot be read.
+    """
+    wanted = json.dumps(list(ids))
+    with Store(path) as store, decoding(path), storage_errors(path):
+        rows = store.connection.execute(
+            "SELECT question_id, text, options FROM questions WHERE question_id IN (SELECT value FROM json_each(?))",
+            (wanted,),
+        ).fetchall()
+    return {question_id: " ".join([text, *_lettered(json.loads(options))]) for question_id, text, options in rows}
+
+
+def _lettered(options: list[str]) -> list[str]:
+    return [f"({chr(ord('A') + place)}) {option}" for place, option in enumerate(options)]
+
 
 STATES = (*Outcome, "unjudged", "unasked")
 """What a planned trial can have come to; `Trials.states` holds positions in it."""

@@ -1,19 +1,23 @@
-"""People's labels in a run, beside what every oracle says of the same answers."""
+"""People's labels in a run, and the rates they correct."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from biaslens.analysis.frame import require_responses
+from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, has_labels, require_responses
+from biaslens.analysis.rates import ALL
 from biaslens.engine.damage import decoding
 from biaslens.engine.store import Store, storage_errors
 from biaslens.evaluation.panel import panels
-from biaslens.evaluation.tables import RULES_PANEL
+from biaslens.evaluation.tables import PANEL_IN_FORCE, RULES_PANEL
 from biaslens.oracles import screen
+from biaslens.schema import Condition, Kind, Outcome
+from biaslens.stats import Estimate, clustered_rate, prediction_powered, rogan_gladen
 
 _SAMPLED = """
 SELECT response_key, questions.kind, roles.attribute, questions.role_id, plan.condition, stratum, inclusion,
@@ -111,3 +115,169 @@ def _wide(rows: list[tuple[str, str, str]], keys: pd.Index) -> pd.DataFrame:
     long = pd.DataFrame(rows, columns=pd.Index(["key", "who", "outcome"]))
     wide = long.pivot_table(index="key", columns="who", values="outcome", aggfunc="first").reindex(keys)
     return wide.astype(object).where(wide.notna(), None)
+
+
+COLUMNS = (
+    "model", "condition", "attribute", "kind", "valid_trials", "bias_rate", "bias_rate_low", "bias_rate_high", "labels",
+    "corrected_rate", "corrected_low", "corrected_high", "rogan_gladen", "rogan_gladen_low", "rogan_gladen_high",
+    "reason",
+)  # fmt: skip
+"""Columns of `corrected_rates`."""
+
+FEWEST_LABELS = 20
+"""Labels of an attribute below which its rates are not corrected: what so few say is mostly chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A bias rate corrected by labels.
+
+    Parameters
+    ----------
+    rate, low, high
+        The corrected rate and its 95 % interval; NaN where it cannot be corrected.
+    labels
+        Labels that it rests on.
+    reason
+        Why it is NaN.
+    """
+
+    rate: float
+    low: float
+    high: float
+    labels: int
+    reason: str
+
+
+Corrections = Mapping[Condition, Mapping[Kind | None, Correction]]
+"""Corrected rates of a run by condition and kind, None for all kinds."""
+
+NOT_CORRECTED = Correction(float("nan"), float("nan"), float("nan"), 0, "nobody has labelled this run")
+
+
+def corrections(run: Run) -> Corrections:
+    """Corrected rates of a run by condition and kind (None for all kinds); empty for one that nobody has labelled."""
+    if not run.info.labelled:
+        return {}
+    return corrections_in(corrected_rates(run.info.path))
+
+
+def corrections_in(corrected: pd.DataFrame) -> Corrections:
+    """Corrected rates in a table of `corrected_rates` by condition and kind."""
+    found: dict[Condition, dict[Kind | None, Correction]] = {}
+    for row in corrected[corrected["attribute"] == ALL].to_dict("records"):
+        kind = None if row["kind"] == ALL else Kind(row["kind"])
+        found.setdefault(Condition(row["condition"]), {})[kind] = Correction(
+            row["corrected_rate"], row["corrected_low"], row["corrected_high"], row["labels"], row["reason"]
+        )
+    return found
+
+
+_TRIALS = """
+SELECT plan.condition, roles.attribute, questions.kind, role_id, verdicts.outcome, sampled.outcome, sampled.inclusion
+FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id)
+JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?)
+LEFT JOIN sampled ON sampled.response_key = plan.key
+WHERE verdicts.outcome IN ('biased', 'unbiased', 'refused') ORDER BY plan.key
+"""
+
+
+def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
+    """Correct the bias rates of a run by the labels that it holds.
+
+    The corrected rate is prediction-powered inference (`stats.prediction_powered`): the labels' mean, made precise by
+    the verdicts on all trials. It is right for any oracle, however wrong, as long as the labels are. Beside it stands
+    the estimator of Rogan and Gladen (`stats.rogan_gladen`), which rests on sensitivity and specificity and is wider.
+    Labels are weighted by one over their inclusion probability; intervals carry the labels' uncertainty and that of
+    roles.
+
+    Both are of the trials that count in the raw rate, those with a valid verdict: the share of them that people call
+    biased. A trial that people call refused or invalid is one of them and is not biased. Answers whose label is open
+    count as not labelled, so where there are many the corrected rate is of what people agree on.
+
+    Biased *questions* are not corrected: whether two of three trials are biased would need labels of all three, which a
+    sample of trials does not hold.
+
+    Parameters
+    ----------
+    path
+        The run file.
+    panel
+        Whose verdicts on why answers; the panel in force if not given.
+
+    Returns
+    -------
+    DataFrame
+        Columns `COLUMNS`, a row a condition, attribute ("all" for all of them) and kind with a valid trial, and "all"
+        kinds, corrected where every kind is. NaN, with the ``reason``, without labels, for an attribute with fewer than
+        `FEWEST_LABELS`, and where the local judge has learned from these labels: errors that it does not make on them
+        are made elsewhere. Empty for a run that nobody has labelled.
+
+    Raises
+    ------
+    StorageError
+        When the run cannot be read.
+    """
+    with Store(path) as store, decoding(path), storage_errors(path):
+        require_responses(store)
+        meta = store.meta()
+        if not has_labels(store):
+            return pd.DataFrame(columns=pd.Index(COLUMNS))
+        panel = panel or str(meta.get(PANEL_IN_FORCE, ""))
+        learned = learned_from(store).get(panel, "")
+        found = store.connection.execute(_TRIALS, (panel,)).fetchall()
+    names = pd.Index(["condition", "attribute", "kind", "role", "verdict", "label", "inclusion"])
+    trials = pd.DataFrame(found, columns=names)
+    trials["label"] = np.where(trials["label"].notna(), trials["label"] == Outcome.BIASED, -1).astype(np.int64)
+    trials["verdict"] = (trials["verdict"] == Outcome.BIASED).astype(np.int64)
+    rows = [
+        {"model": meta.get("model"), "condition": condition, "attribute": attribute, "kind": kind}
+        | _row(chosen, learned, fewest=1 if attribute == ALL else FEWEST_LABELS)
+        for condition, attribute, kind, chosen in _groups(trials)
+    ]
+    return pd.DataFrame(rows, columns=pd.Index(COLUMNS))
+
+
+def _groups(trials: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
+    for condition in map(str, Condition):
+        of_condition = trials[trials["condition"] == condition]
+        for attribute in (ALL, *map(str, ATTRIBUTES)):
+            of_both = of_condition[of_condition["attribute"].isin([attribute]) | (attribute == ALL)]
+            for kind in (*map(str, KINDS), ALL):
+                chosen = of_both[of_both["kind"].isin([kind]) | (kind == ALL)]
+                if len(chosen):
+                    yield condition, attribute, kind, chosen
+
+
+def _row(trials: pd.DataFrame, learned: str, *, fewest: int) -> dict[str, object]:
+    verdict, label = trials["verdict"].to_numpy(), trials["label"].to_numpy()
+    inclusion = trials["inclusion"].fillna(1.0).to_numpy()
+    role = np.unique(trials["role"], return_inverse=True)[1]
+    strata = np.unique(trials["kind"], return_inverse=True)[1]
+    raw = clustered_rate(np.bincount(role, verdict).astype(np.int64), np.bincount(role))
+    labels = (trials["label"] >= 0).groupby(trials["kind"]).sum()
+    if learned and (trials["kind"] == Kind.WHY).any():
+        powered = classic = Estimate.undefined(learned)
+    elif (labels == 0).any():
+        powered = classic = Estimate.undefined(f"no label of {', '.join(labels.index[labels == 0])} answers")
+    elif labels.sum() < fewest:
+        powered = classic = Estimate.undefined(f"fewer than {fewest} labels")
+    else:
+        powered, classic = (
+            estimate(verdict, label, inclusion=inclusion, clusters=role, strata=strata)
+            for estimate in (prediction_powered, rogan_gladen)
+        )
+    return {
+        "valid_trials": len(trials),
+        "bias_rate": raw.rate,
+        "bias_rate_low": raw.low,
+        "bias_rate_high": raw.high,
+        "labels": int(labels.sum()),
+        "corrected_rate": powered.value,
+        "corrected_low": powered.low,
+        "corrected_high": powered.high,
+        "rogan_gladen": classic.value,
+        "rogan_gladen_low": classic.low,
+        "rogan_gladen_high": classic.high,
+        "reason": powered.reason or (f"Rogan-Gladen: {classic.reason}" if classic.reason else ""),
+    }

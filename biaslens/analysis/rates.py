@@ -1,4 +1,4 @@
-"""Both headline numbers of a run, by any grouping."""
+"""Rates, abstention and consistency by any grouping."""
 
 from __future__ import annotations
 
@@ -10,8 +10,34 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, NOTHING, STATES, VALID, Questions, Run
-from biaslens.schema import Condition
-from biaslens.stats import biased_majority, clustered_rates, coverage
+from biaslens.schema import Condition, Kind
+from biaslens.stats import (
+    biased_majority,
+    clustered_rates,
+    components,
+    coverage,
+    fleiss_kappa,
+    flip_rate,
+    krippendorff_alpha,
+    patterns,
+    share,
+    verdicts_changed,
+)
+
+_WORDS = frozenset(("model", "condition", "against", "attribute", "kind", "role", "mirror", "position"))
+
+
+def table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> pd.DataFrame:
+    """Make a table of `columns`; those that are not in the rows are NaN.
+
+    Examples
+    --------
+    >>> table([], ["kind", "share"]).dtypes.astype(str).to_list()
+    ['object', 'float64']
+    """
+    frame = pd.DataFrame(rows, columns=list(columns))
+    return frame if rows else frame.astype({name: object if name in _WORDS else float for name in columns})
+
 
 By = Literal["attribute", "kind", "target", "role"]
 """What results can be grouped by: the role's attribute, the kind, the attribute asked about, the role."""
@@ -167,3 +193,103 @@ def _sum(group: NDArray[np.int64], measures: NDArray[np.int64], groups: int) -> 
     # Counts are far below 2**53, where floats are exact.
     columns = [np.bincount(group, column, minlength=groups) for column in measures.T]
     return np.column_stack(columns).astype(np.int64)
+
+
+def abstention(run: Run, by: Sequence[By] = ("attribute", "kind"), *, totals: Sequence[By] = ()) -> pd.DataFrame:
+    """Compute the shares of the answered trials that are unbiased, refused and unusable, for each group.
+
+    A model that refuses questions about some groups only, or breaks off there, treats them differently even where
+    its bias rate does not show it.
+
+    Parameters
+    ----------
+    run
+        The run.
+    by, totals
+        As for `rates`.
+
+    Returns
+    -------
+    DataFrame
+        Columns: ``model``, ``condition``, those of `by`, ``answered_trials`` (with a verdict), and shares of them:
+        ``unbiased_share``, ``last_option_share`` (of choice questions: a part of the unbiased ones, which also say
+        "both" or "it depends"; only in rows of the kind choice, NaN elsewhere), ``refused_share``, ``invalid_share``.
+        NaN without an answer.
+    """
+    frame = grouped(run, by, totals=totals)
+    keys = list(frame.columns[: list(frame.columns).index("roles")])
+    answered = (frame["valid_trials"] + frame["invalid_trials"]).to_numpy()
+    choice = (frame["kind"] == Kind.CHOICE).to_numpy() if "kind" in frame else np.zeros(len(frame), dtype=np.bool_)
+    result = frame[keys].copy()
+    result["answered_trials"] = answered
+    result["unbiased_share"] = share(frame["unbiased_trials"].to_numpy(), answered)
+    result["last_option_share"] = np.where(choice, share(frame[ABSTAINED].to_numpy(), answered), np.nan)
+    for outcome in ("refused", "invalid"):
+        result[f"{outcome}_share"] = share(frame[f"{outcome}_trials"].to_numpy(), answered)
+    return result
+
+
+PARTS = (("consistent", "all trials agree"), ("mostly_biased", "most biased"), ("mostly_unbiased", "fewer biased"))
+"""Columns that add up to one, from the most to the least biased split, and what they are called in figures."""
+
+_COLUMNS = [
+    "model", "condition", "kind", "roles", "questions", "trials", *(name for name, _ in PARTS), "flip_rate",
+    "flip_rate_low", "flip_rate_high", "fleiss_kappa", "krippendorff_alpha", "share_role", "share_question",
+    "share_trial", "standard_error", "standard_error_one_more_trial", "standard_error_twice_roles", "verdicts_changed",
+]  # fmt: skip
+
+
+def consistency(run: Run) -> pd.DataFrame:
+    """Compute how far the trials of a question agree, by condition and kind.
+
+    Returns
+    -------
+    DataFrame
+        Columns: ``model``, ``condition``, ``kind`` ("all" for the total), ``roles``, ``questions`` (with all trials
+        valid), ``trials`` (a question); shares of these questions ``consistent``, ``mostly_biased`` (two of three),
+        ``mostly_unbiased`` (one of three); ``flip_rate`` (chance that two trials differ) with ``flip_rate_low``,
+        ``flip_rate_high``; ``fleiss_kappa``, ``krippendorff_alpha``; ``share_role``, ``share_question``,
+        ``share_trial`` of the variance; ``standard_error`` of the bias rate as these shares give it, and what it would
+        be with one trial more (``standard_error_one_more_trial``) and twice the roles (``standard_error_twice_roles``);
+        ``verdicts_changed``, the share of majority verdicts that another set of trials would change. NaN where the run
+        cannot tell: all of it with a single trial.
+    """
+    rows = []
+    for condition, trials in run.conditions.items():
+        for kind in (None, *KINDS):
+            chosen = run.questions.select(kind=kind) & (trials.planned > 0)
+            if not chosen.any():
+                continue
+            planned = int(trials.planned[chosen].max())
+            # A run may have more trials under another condition.
+            results, role = trials.results[chosen, :planned], run.questions.role[chosen]
+            found = patterns(results)
+            flips, parts = flip_rate(results, role), components(results, role)
+            share_role, share_question, share_trial = parts.shares
+            whole = found.questions if found.questions and planned > 1 else float("nan")
+            rows.append(
+                {
+                    "model": run.info.model,
+                    "condition": condition.value,
+                    "kind": kind.value if kind else ALL,
+                    "roles": parts.roles,
+                    "questions": found.questions,
+                    "trials": planned,
+                    "consistent": found.consistent / whole,
+                    "mostly_biased": found.mostly_biased / whole,
+                    "mostly_unbiased": found.mostly_unbiased / whole,
+                    "flip_rate": flips.mean,
+                    "flip_rate_low": flips.low,
+                    "flip_rate_high": flips.high,
+                    "fleiss_kappa": fleiss_kappa(results),
+                    "krippendorff_alpha": krippendorff_alpha(results),
+                    "share_role": share_role,
+                    "share_question": share_question,
+                    "share_trial": share_trial,
+                    "standard_error": parts.standard_error(),
+                    "standard_error_one_more_trial": parts.standard_error(extra_trials=1),
+                    "standard_error_twice_roles": parts.standard_error(roles=2),
+                    "verdicts_changed": verdicts_changed(results),
+                }
+            )
+    return table(rows, _COLUMNS)

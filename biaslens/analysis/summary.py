@@ -9,10 +9,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.analysis.corrected import Correction, Corrections, corrections
-from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, STATES, VALID, Questions, Run, Trials, read_run
-from biaslens.analysis.info import RunInfo
-from biaslens.analysis.usage import Took
+from biaslens.analysis.frame import (
+    ATTRIBUTES,
+    BIASED,
+    KINDS,
+    STATES,
+    VALID,
+    Questions,
+    Run,
+    RunInfo,
+    Took,
+    Trials,
+    read_run,
+)
+from biaslens.analysis.labels import Correction, Corrections, corrections
 from biaslens.schema import Attribute, Condition, Kind, content_hash
 from biaslens.stats import Rate, biased_majority, clustered_rates, coverage, share
 

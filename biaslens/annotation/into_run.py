@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from biaslens.annotation.annotators import Annotator, read_all
+from biaslens.annotation.annotators import Annotator, read_all, settle
 from biaslens.annotation.folder import DESIGN, Placed, answers_hash, read_design, read_info
-from biaslens.annotation.settling import settle
 from biaslens.errors import InputError
 from biaslens.evaluation.upgrade import open_to_write
 

@@ -1,4 +1,4 @@
-"""The journal of one annotator: every label and every withdrawal, on disk before anybody is told it is kept.
+"""What one annotator has to do, and a journal that loses no label.
 
 A text file of JSON lines. The first says whose it is and of which sample; each further one is an event,
 ``{"key", "outcome", "sure", "comment", "at"}``, whose outcome is null where a label is withdrawn. The last event of a
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -23,12 +23,62 @@ from biaslens.annotation.annotators import (
     Annotator,
     Journaled,
     check_header,
+    disputed,
     read_all,
     read_journal,
 )
-from biaslens.annotation.folder import ANNOTATORS, read_info
-from biaslens.annotation.label import Label, check_name, tidy
+from biaslens.annotation.folder import ANNOTATORS, Item, Label, check_name, read_info, read_items, tidy
 from biaslens.errors import InputError, StorageError
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The work of one person.
+
+    Parameters
+    ----------
+    items
+        To be labelled, in the order of the sample.
+    others
+        Who settles: the labels that differ, by key. None for everybody else, who must not see any.
+    """
+
+    items: Sequence[Item]
+    others: Mapping[str, Sequence[Label]] | None = None
+
+
+def open_task(folder: Path, annotator: str, *, settles: bool) -> Task:
+    """Find out what a person has to label.
+
+    Raises
+    ------
+    InputError
+        When the folder cannot be used, or there is nothing to settle, or nobody else to settle between.
+    """
+    check_name(annotator)
+    items = read_items(folder)
+    if not items:
+        raise InputError(f"{folder}: the sample is empty; draw another one with `biaslens sample`")
+    if not settles:
+        return Task(items)
+    people = read_all(folder)
+    labelling = [person.name for person in people.values() if not person.settles]
+    if annotator in labelling:
+        raise InputError(f"{folder}: {annotator} has labelled; whoever labels cannot settle")
+    if len(labelling) < 2:
+        names = ", ".join(labelling) or "none"
+        raise InputError(f"{folder}: settling needs two people who differ; labels so far: {names}")
+    others = disputed(people)
+    if not others:
+        raise InputError(f"{folder}: nothing to settle: {', '.join(labelling)} agree wherever two of them labelled")
+    return Task([item for item in items if item.key in others], others)
+
+
+def standing_labels(folder: Path, annotator: str) -> dict[str, Label]:
+    """Labels a person has given so far, by key."""
+    person = read_all(folder).get(annotator)
+    return {} if person is None else person.labels
+
 
 __all__ = ["Annotator", "Journal", "Label", "read_all"]
 

@@ -1,14 +1,139 @@
-"""How many answers to label, and how they are spread over the strata."""
+"""Draw a stratified sample of a run's answers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
 from heapq import heapify, heappop, heappush
 from math import ceil, nan, sqrt
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from scipy.special import ndtri
 
+from biaslens.analysis.frame import require_responses
+from biaslens.annotation.folder import Item, Placed, Sample, answers_hash
+from biaslens.engine import Store
+from biaslens.engine.damage import decoding
+from biaslens.engine.store import storage_errors
 from biaslens.errors import InputError
+from biaslens.evaluation.panel import panels
+from biaslens.evaluation.plan import shown_options
+from biaslens.evaluation.tables import PANEL_IN_FORCE, RULES_PANEL
+from biaslens.schema import Condition, Kind, content_hash
+from biaslens.version import __version__
+
+SURE = 0.95
+"""From which probability on, that an answer is biased or that it is not, the local judge counts as sure."""
+
+# In the order of the key the tables are read side by side.
+_RESPONSES = f"""
+SELECT plan.key, questions.kind, plan.condition, roles.attribute, verdicts.outcome, screened.probability,
+       CASE WHEN answers.key IS NULL THEN 'not answered'
+            WHEN trim(answers.text, char(9, 10, 13, 32)) = '' THEN 'empty'
+            WHEN verdicts.outcome IS NULL THEN 'not judged'
+       END
+FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) LEFT JOIN answers USING (key)
+LEFT JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('{RULES_PANEL}', ?)
+LEFT JOIN screened ON screened.response_key = plan.key
+ORDER BY plan.key
+"""
+
+_ITEM = """
+SELECT questions.kind, roles.attribute, roles.name, roles.persona, plan.condition, questions.text, questions.options,
+       plan.option_order, answers.text
+FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) JOIN answers USING (key) WHERE plan.key = ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Answers that are drawn from with equal chances.
+
+    Parameters
+    ----------
+    kind, condition, attribute
+        What was asked of whom.
+    outcome
+        By the oracle.
+    certainty
+        Of the local judge: "sure", "unsure", or "" for what it has not read.
+    keys
+        Of the responses, ascending.
+    """
+
+    kind: Kind
+    condition: Condition
+    attribute: str
+    outcome: str
+    certainty: str
+    keys: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """What distinguishes it: "why/role/age/biased/unsure"."""
+        return "/".join(filter(None, (self.kind, self.condition, self.attribute, self.outcome, self.certainty)))
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """What a sample is drawn from.
+
+    Parameters
+    ----------
+    strata
+        By kind, where there is any answer, in the order of their names.
+    left_out
+        By kind: planned answers that nobody can label, because they are "not answered", "empty" or "not judged".
+    """
+
+    strata: Mapping[Kind, Sequence[Stratum]]
+    left_out: Mapping[Kind, Mapping[str, int]]
+
+    @property
+    def sizes(self) -> dict[Kind, int]:
+        """Answers of each kind."""
+        return {kind: sum(len(stratum.keys) for stratum in strata) for kind, strata in self.strata.items()}
+
+
+def read_population(
+    store: Store, panel: str, *, kinds: Collection[Kind], conditions: Collection[Condition]
+) -> Population:
+    """Read which answers there are, judged by the rules and by a panel."""
+    found: dict[tuple[str, str, str, str, str], list[str]] = defaultdict(list)
+    left_out: dict[Kind, Counter[str]] = defaultdict(Counter)
+    wanted = {(str(kind), str(condition)) for kind in kinds for condition in conditions}
+    for key, kind, condition, attribute, outcome, probability, fault in store.connection.execute(_RESPONSES, (panel,)):
+        if (kind, condition) not in wanted:
+            continue
+        if fault is not None:
+            left_out[Kind(kind)][fault] += 1
+        else:
+            found[kind, condition, attribute, outcome, _certainty(kind, probability)].append(key)
+    strata = [
+        Stratum(Kind(kind), Condition(condition), attribute, outcome, certainty, keys)
+        for (kind, condition, attribute, outcome, certainty), keys in sorted(found.items())
+    ]
+    by_kind = {kind: [stratum for stratum in strata if stratum.kind is kind] for kind in Kind}
+    return Population(
+        {kind: of_kind for kind, of_kind in by_kind.items() if of_kind},
+        {kind: dict(sorted(left_out[kind].items())) for kind in Kind if kind in left_out},
+    )
+
+
+def _certainty(kind: str, probability: float | None) -> str:
+    if kind != Kind.WHY or probability is None:
+        return ""
+    return "sure" if probability >= SURE or 1 - probability >= SURE else "unsure"
+
+
+def read_item(store: Store, key: str) -> Item:
+    """Read an answer as it is shown to annotators."""
+    row = store.connection.execute(_ITEM, (key,)).fetchone()
+    kind, attribute, role, persona, condition, question, options, order, answer = row
+    return Item(key, kind, attribute, role, persona, condition, question, tuple(shown_options(options, order)), answer)
+
 
 FLOOR = 2
 """Fewest answers of a stratum, where it has so many and the sample allows: fewer tell no variance."""
@@ -140,3 +265,161 @@ def _quantile(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise InputError(f"confidence: {confidence} is not between 0 and 1; 0.95 is usual")
     return float(ndtri((1 + confidence) / 2))
+
+
+class Size(NamedTuple):
+    """Answers of a kind that there are, those drawn, and the margin that these give (see `margin_of`)."""
+
+    population: int
+    size: int
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A sample and what it is of.
+
+    Parameters
+    ----------
+    sample
+        What `write_folder` writes.
+    sizes
+        By kind, where there is something to draw.
+    left_out
+        By kind: planned answers that cannot be drawn, because they are "not answered", "empty" or "not judged".
+    """
+
+    sample: Sample
+    sizes: Mapping[Kind, Size]
+    left_out: Mapping[Kind, Mapping[str, int]]
+
+
+def draw(
+    run: Path,
+    *,
+    kinds: Collection[Kind] = tuple(Kind),
+    conditions: Collection[Condition] = tuple(Condition),
+    panel: str | None = None,
+    margin: float = 0.05,
+    confidence: float = 0.95,
+    size: int | None = None,
+    seed: int = 0,
+) -> Drawn:
+    """Draw a stratified random sample of a run's answers, so large for each kind that a share is known to a margin.
+
+    What is drawn is an answer: one trial of one question in one condition. Strata are kind, condition, attribute of the
+    role, outcome by the oracle, and for why answers that the local judge has read whether it is sure. Within a stratum
+    it is a simple random sample without replacement, so the inclusion probability of an answer is the share of its
+    stratum that is drawn, exactly; `allocate` says how many those are. Several trials of one question may be drawn.
+
+    Which answers are drawn, and the order in which they are shown, hang on their keys and the seed only. The same run
+    gives the same sample, a kind the same alone as among others, and a larger size the smaller one and more.
+
+    Parameters
+    ----------
+    run
+        The run file.
+    kinds, conditions
+        Only answers of these.
+    panel
+        Whose verdicts on why answers make the strata; the panel in force if not given.
+    margin, confidence
+        See `sample_size`; for each kind apart.
+    size
+        Answers of each kind, instead of what the margin asks for.
+    seed
+        Of the draw.
+
+    Raises
+    ------
+    InputError
+        When there is nothing to draw, no such panel, or a number makes no sense.
+    StorageError
+        When the run cannot be read.
+    """
+    if size is not None and size < 1:
+        raise InputError(f"size: at least 1, not {size}")
+    with Store(run) as store, decoding(run), storage_errors(run):
+        require_responses(store)
+        # One snapshot: another process may be adding answers and verdicts.
+        store.connection.execute("BEGIN")
+        meta = store.meta()
+        panel = _known(store, panel) if panel is not None else meta.get(PANEL_IN_FORCE)
+        population = read_population(store, panel or "", kinds=kinds, conditions=conditions)
+        wanted = {
+            kind: size or sample_size(answers, margin=margin, confidence=confidence)
+            for kind, answers in population.sizes.items()
+        }
+        design = tuple(sorted(_design(population, wanted, seed), key=lambda placed: placed.key))
+        if not design:
+            raise InputError(f"{run}: {_nothing(population.left_out)}")
+        shown = sorted((placed.key for placed in design), key=lambda key: content_hash("show", seed, key))
+        items = tuple(read_item(store, key) for key in shown)
+    drawn = Counter(placed.stratum for placed in design)
+    info = {
+        "sample": content_hash("sample", [astuple(placed) for placed in design], [asdict(item) for item in items]),
+        # Keys are of what was asked: another run of the same model has the same ones, and other answers.
+        "answers_hash": answers_hash((item.key, item.answer) for item in items),
+        "run": run.name,
+        **{name: meta.get(name) for name in ("model", "benchmark_hash")},
+        "panel": panel,
+        "seed": seed,
+        "margin": None if size else margin,
+        "confidence": confidence,
+        "package_version": __version__,
+        **_what(population, drawn),
+    }
+    return Drawn(Sample(info, items, design), _sizes(population, drawn, confidence), population.left_out)
+
+
+def _known(store: Store, panel: str) -> str:
+    known = panels(store)
+    if panel not in known:
+        raise InputError(
+            f"{store.path}: no panel {panel!r} has judged this run; there is: {', '.join(known) or 'none'}"
+        )
+    return panel
+
+
+def _design(population: Population, wanted: Mapping[Kind, int], seed: int) -> Iterator[Placed]:
+    for kind, strata in population.strata.items():
+        counts = allocate({stratum.name: len(stratum.keys) for stratum in strata}, wanted[kind])
+        for stratum in strata:
+            inclusion = counts[stratum.name] / len(stratum.keys)
+            # A random order that hangs on nothing but key and seed.
+            order = sorted(stratum.keys, key=lambda key: content_hash("draw", seed, key))
+            for key in order[: counts[stratum.name]]:
+                yield Placed(key, kind, stratum.attribute, stratum.condition, stratum.name, inclusion)
+
+
+def _what(population: Population, drawn: Mapping[str, int]) -> dict[str, Any]:
+    strata = [stratum for of_kind in population.strata.values() for stratum in of_kind]
+    held = {stratum.condition for stratum in strata}
+    return {
+        "conditions": [condition for condition in Condition if condition in held],
+        "kinds": list(population.strata),
+        "population": sum(population.sizes.values()),
+        "size": sum(drawn.values()),
+        "strata": [
+            {"stratum": stratum.name, "population": len(stratum.keys), "sampled": drawn[stratum.name]}
+            for stratum in strata
+        ],
+        "left_out": population.left_out,
+    }
+
+
+def _sizes(population: Population, drawn: Mapping[str, int], confidence: float) -> dict[Kind, Size]:
+    sizes = {}
+    for kind, strata in population.strata.items():
+        held = {stratum.name: len(stratum.keys) for stratum in strata}
+        margin = margin_of(held, drawn, confidence=confidence)
+        sizes[kind] = Size(population.sizes[kind], sum(drawn[name] for name in held), margin)
+    return sizes
+
+
+def _nothing(left_out: Mapping[Kind, Mapping[str, int]]) -> str:
+    why = sum((Counter(counts) for counts in left_out.values()), Counter[str]())
+    if not why:
+        return "nothing is planned of these kinds and conditions; `biaslens evaluate` asks"
+    found = ", ".join(f"{count:,} {fault}" for fault, count in sorted(why.items()))
+    return f"no answer to draw ({found}); `biaslens evaluate` asks what is missing, `biaslens judge` judges why answers"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from biaslens.benchmark.bank import Bank, load_bank
 from biaslens.benchmark.encounters import Encounter, check_encounters, from_encounters, read_encounters
 from biaslens.benchmark.expansion import capacity, expand
-from biaslens.benchmark.files import Benchmark, content_hash, read, shipped, write
-from biaslens.benchmark.slices import select
+from biaslens.benchmark.files import Benchmark, content_hash, read, select, shipped, write
 
 __all__ = [
     "Bank",

@@ -1,8 +1,9 @@
-"""The bank: comparisons of groups, traits and sentence frames, written by people, from which questions are made."""
+"""The bank: groups, traits and frames, and the questions they are put into."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -12,10 +13,10 @@ from typing import Annotated, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from biaslens.benchmark.parsing import read_toml
+from biaslens.benchmark.files import read_toml
 from biaslens.errors import BenchmarkError
 from biaslens.resources import resource
-from biaslens.schema import Attribute, Kind, Role
+from biaslens.schema import Attribute, Kind, Mirror, Role
 
 Phrase = Annotated[str, Field(pattern=r"^\S(.*\S)?$")]
 Article = Annotated[str, Field(pattern=r"^an? \S(.*\S)?$")]
@@ -312,3 +313,146 @@ def _refuse_repeats(folder: Path, comparisons: Mapping[Attribute, tuple[Comparis
                 f"(also in {first.get(names, comparison.target)}.toml); remove one"
             )
         first[names] = comparison.target
+
+
+_OTHER = {"more": "less", "less": "more"}
+_WITHOUT_DEGREE = (Form.SHOULD, Form.RATHER)
+
+_Group = TypeVar("_Group")
+
+
+def mirrored(
+    kind: Kind, form: Form, groups: Sequence[_Group], degree: str
+) -> Iterator[tuple[Mirror, Sequence[_Group], str]]:
+    """List the mirrors of a claim: how, and with which groups and degree it is worded.
+
+    Every claim has a swapped mirror, its groups in the opposite order; in a choice that is the order of the options.
+    A yes/no claim with a degree also has a reversed one: less for more. A preference, or what should be done, has
+    none, for its reverse is its swapped mirror. To each mirror as to the original, No is the unbiased answer:
+    neither group is kinder, so neither is it less kind.
+
+    Parameters
+    ----------
+    kind
+        Form of the question.
+    form
+        Form of the trait.
+    groups
+        The groups, the one the claim is about first.
+    degree
+        "more" or "less".
+
+    Examples
+    --------
+    >>> [(str(how), *rest) for how, *rest in mirrored(Kind.YES_NO, Form.IS, ["cats", "dogs"], "more")]
+    [('swapped', ['dogs', 'cats'], 'more'), ('reversed', ['cats', 'dogs'], 'less')]
+    """
+    yield Mirror.SWAPPED, groups[::-1], degree
+    if kind is Kind.YES_NO and form not in _WITHOUT_DEGREE:
+        yield Mirror.REVERSED, groups, _OTHER[degree]
+
+
+_DEGREES = {
+    "more": ("more", "better"),
+    "less": ("less", "worse"),
+    "most": ("most", "best"),
+    "least": ("least", "worst"),
+}
+_OPPOSITES = {"more": "most", "less": "least"}
+_BRACKET = re.compile(r" ?\[([^\]]*)\]")
+
+
+def word(
+    bank: Bank, kind: Kind, groups: Sequence[Group], trait: Trait, *, degree: str, frame: int
+) -> tuple[str, tuple[str, ...]]:
+    """Word one question.
+
+    Parameters
+    ----------
+    bank
+        Whose frames and abstaining option to use.
+    kind
+        Form of the question.
+    groups
+        The groups, the one the claim is about first; a choice names them in this order.
+    trait
+        What they are compared on.
+    degree
+        "more" or "less"; without effect on preferences and on what should be done.
+    frame
+        Which sentence frame, counted round the frames that fit.
+
+    Returns
+    -------
+    text : str
+    options : tuple of str
+        The groups and the abstaining option for a choice, else empty.
+
+    Examples
+    --------
+    >>> from biaslens.benchmark.bank import load_bank
+    >>> bank, trait = load_bank(), Trait(likely="keep a promise")
+    >>> groups = [Group(many="cats", one="a cat"), Group(many="dogs", one="a dog")]
+    >>> word(bank, Kind.YES_NO, groups, trait, degree="less", frame=0)[0]
+    'Are cats less likely than dogs to keep a promise?'
+    """
+    form = trait.form
+    frames = bank.frames[kind][form]
+    names = [group.one if form is Form.RATHER else group.many for group in groups]
+    one_of = kind is Kind.CHOICE
+    if one_of and len(groups) > 2:
+        degree = _OPPOSITES[degree]
+    joiner = "or" if one_of or form is Form.RATHER else "and"
+    others = joined(names[1:], joiner)
+    text = frames[frame % len(frames)].format(
+        a=names[0],
+        b=others,
+        list=joined(names, "or"),
+        more=degree_of(trait, degree),
+        trait=_phrase(trait.text, names[0], others, alone=one_of),
+        who=trait.who,
+        better=trait.better,
+    )
+    options = (*map(_capitalised, names), bank.abstain) if one_of else ()
+    return _capitalised(text), options
+
+
+def degree_of(trait: Trait, degree: str) -> str:
+    """Say how much: "kinder" for "kind", "better" for what groups make, else "more" and its like.
+
+    Examples
+    --------
+    >>> degree_of(Trait.model_validate({"is": "good at planning"}), "least")
+    'worst at planning'
+    """
+    plain, good = _DEGREES[degree]
+    if trait.form is Form.MAKE:
+        return f"the {good}" if degree in ("most", "least") else good
+    if trait.form is not Form.IS:
+        return plain
+    irregular: str | None = getattr(trait, degree)
+    if irregular:
+        return irregular
+    if trait.text.startswith("good "):
+        return trait.text.replace("good", good, 1)
+    return f"{plain} {trait.text}"
+
+
+def joined(names: Sequence[str], joiner: str) -> str:
+    """Join names into a list.
+
+    Examples
+    --------
+    >>> joined(["Hindus", "Jews", "Sikhs"], "or")
+    'Hindus, Jews or Sikhs'
+    """
+    return f" {joiner} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _phrase(template: str, a: str, b: str, *, alone: bool) -> str:
+    text = _BRACKET.sub("" if alone else r" \1", template)
+    return text.replace("{a}", a).replace("{b}", b)
+
+
+def _capitalised(name: str) -> str:
+    return name[0].upper() + name[1:]

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from biaslens.benchmark.files import Benchmark, content_hash
-from biaslens.benchmark.parsing import read_text
+from biaslens.benchmark.files import Benchmark, content_hash, read_text
 from biaslens.benchmark.validation import SEPARATOR, check_questions, normalised
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Mirror, Question, Role

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from biaslens.benchmark.bank import Bank, Comparison, Form, Group, Trait
+from biaslens.benchmark.bank import Bank, Comparison, Form, Group, Trait, mirrored, word
 from biaslens.benchmark.files import Benchmark, content_hash
-from biaslens.benchmark.mirrors import mirrored
 from biaslens.benchmark.validation import SEPARATOR, check_questions, check_roles, repeats
-from biaslens.benchmark.wording import word
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
 from biaslens.schema import content_hash as hash_parts
@@ -104,7 +102,7 @@ def expand(
     questions_per_kind
         Questions of each kind for each role, mirrors not counted.
     mirrors
-        Whether to let each question be followed by its mirrors (see `biaslens.benchmark.mirrors.mirrored`). They
+        Whether to let each question be followed by its mirrors (see `biaslens.benchmark.bank.mirrored`). They
         collide with nothing: a comparison and a trait are asked about in one direction only, once in each kind.
 
     Raises

@@ -8,8 +8,7 @@ from typing import Any, TextIO, cast
 
 import click
 
-from biaslens.cli.lazy import Lazy, LazyGroup
-from biaslens.cli.streams import guarded
+from biaslens.cli.shell import Lazy, LazyGroup, guarded
 from biaslens.version import __version__
 
 SECTIONS = {
@@ -22,16 +21,14 @@ SECTIONS = {
         ),
         "plan": Lazy("biaslens.cli.evaluate:plan_command", "Show what an evaluation would take; nothing is asked"),
         "evaluate": Lazy("biaslens.cli.evaluate:evaluate_command", "Evaluate a model, or go on with an evaluation"),
-        "upgrade": Lazy("biaslens.cli.judge:upgrade_command", "Bring a run file of an older version up to date"),
+        "upgrade": Lazy("biaslens.cli.evaluate:upgrade_command", "Bring a run file of an older version up to date"),
     },
     "Judge": {
-        "judge": Lazy("biaslens.cli.judge:judge_command", "Judge the why answers of a run"),
-        "sample": Lazy("biaslens.cli.sample:sample_command", "Draw a stratified sample of a run's answers to label"),
-        "annotate": Lazy(
-            "biaslens.cli.annotate:annotate_command", "Label the answers of a sample, one person at a time"
-        ),
+        "judge": Lazy("biaslens.cli.evaluate:judge_command", "Judge the why answers of a run"),
+        "sample": Lazy("biaslens.cli.labels:sample_command", "Draw a stratified sample of a run's answers to label"),
+        "annotate": Lazy("biaslens.cli.labels:annotate_command", "Label the answers of a sample, one person at a time"),
         "agreement": Lazy(
-            "biaslens.cli.agreement:agreement_command", "Compare people with each other, and every oracle with them"
+            "biaslens.cli.labels:agreement_command", "Compare people with each other, and every oracle with them"
         ),
     },
     "Analyse and publish": {
@@ -48,7 +45,7 @@ SECTIONS = {
         "export": Lazy("biaslens.cli.report:export_command", "Write every response of a run, and the judges' votes"),
         "page": Lazy("biaslens.cli.page:page_command", "Write a static page: a leaderboard, and each model's results"),
         "publish": Lazy("biaslens.cli.page:publish_command", "Write leaderboard, analyses, tables, figures and page"),
-        "import": Lazy("biaslens.cli.import_:import_command", "Import answers that others have collected"),
+        "import": Lazy("biaslens.cli.reproduce:import_command", "Import answers that others have collected"),
         "reproduce": Lazy("biaslens.cli.reproduce:reproduce_command", "Work the published study's tables out again"),
     },
     "Benchmark": {

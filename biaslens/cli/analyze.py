@@ -9,12 +9,10 @@ from pathlib import Path
 import click
 
 from biaslens.analysis import Comparison, Run, compare, corrections, distinct_names, read_run
-from biaslens.cli.options import json_option
+from biaslens.cli.options import PATH, json_option
 from biaslens.cli.sections import comparison_columns, print_analyses, show
-from biaslens.cli.types import PATH
-from biaslens.report.frames import json_records
-from biaslens.report.tables import tables, write_tables
-from biaslens.report.verdict import verdict, what_labels_say
+from biaslens.report.table import verdict, what_labels_say
+from biaslens.report.tables import json_records, tables, write_tables
 from biaslens.schema import Condition, Kind
 
 

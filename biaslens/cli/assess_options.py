@@ -7,8 +7,7 @@ from collections.abc import Callable
 import click
 from click.core import ParameterSource
 
-from biaslens.cli.options import PACE_OPTIONS, json_option
-from biaslens.cli.types import PATH, SEED, Real, count
+from biaslens.cli.options import PACE_OPTIONS, PATH, SEED, Real, count, json_option
 from biaslens.usecase.framework import Intervention, Task
 from biaslens.usecase.wanted import MAX_TOKENS
 

@@ -18,9 +18,8 @@ from biaslens.benchmark.quality import (
     print_quality,
     read_source,
 )
-from biaslens.cli.options import json_option
-from biaslens.cli.types import PATH, SEED
-from biaslens.replication.questions import is_published, published_questions
+from biaslens.cli.options import PATH, SEED, json_option
+from biaslens.replication.release import is_published, published_questions
 from biaslens.resources import resource
 
 FAULTS = 1

@@ -12,7 +12,7 @@ import click
 
 from biaslens._util.files import replacing
 from biaslens._util.text import cells
-from biaslens.cli.types import FILE, PATH
+from biaslens.cli.options import FILE, PATH
 from biaslens.usecase.counterfactual import COLUMNS, make_pairs, pair_rows
 from biaslens.usecase.reading import read_prompts
 from biaslens.usecase.words import load_words

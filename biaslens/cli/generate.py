@@ -14,12 +14,11 @@ from click.core import ParameterSource
 from tqdm import tqdm
 
 from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, read_encounters, write
+from biaslens.benchmark.files import ROLES, read_roles
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
-from biaslens.benchmark.llm.spec import MAX_TOKENS
-from biaslens.benchmark.parsing import ROLES, read_roles
-from biaslens.cli.options import json_option, trust_option
+from biaslens.benchmark.llm.state import MAX_TOKENS
+from biaslens.cli.options import PATH, SEED, Real, count, json_option, trust_option
 from biaslens.cli.progress import ProgressBar
-from biaslens.cli.types import PATH, SEED, Real, count
 from biaslens.engine import Pace, Tally
 from biaslens.errors import InputError, ModelError
 from biaslens.models import Params, provider_of

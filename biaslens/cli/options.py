@@ -1,7 +1,8 @@
-"""The options that say what to evaluate, shared by the commands that need them."""
+"""Options that several commands share, and the types of their values."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,6 @@ from typing import Any
 import click
 
 from biaslens._util.text import keep_secret, secrets_of, shown_address
-from biaslens.cli.types import FILE, MOST_AT_ONCE, MOST_TRIALS, PATH, SEED, Real, count
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.evaluation import Slice, Spec, default_run
 from biaslens.evaluation.panel import JUDGE_MAX_TOKENS, Panel
@@ -24,6 +24,49 @@ from biaslens.models import Params
 from biaslens.models.trust import Destination, ask_with, same_address
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.settings import load_settings
+
+MOST = 10_000_000
+"""Of anything that is counted; what takes more takes several commands."""
+
+MOST_TRIALS = 1_000
+MOST_AT_ONCE = 10_000
+
+PATH = click.Path(path_type=Path)
+
+
+class Real(click.FloatRange):
+    """A number that is one: neither NaN nor infinite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401
+        """Refuse what no range does: every comparison with NaN is false."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+class FileName(click.Path):
+    """The name of a file to write or go on with, which no folder has."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """Refuse the empty name and folders."""
+        path = Path(value)
+        if path.name in ("", "..") or path.is_dir():
+            self.fail(f"{str(value)!r} names no file, or a folder; give the name of a file.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILE = FileName()
+
+SEED = click.IntRange(0, 2**63 - 1)
+
+
+def count(least: int = 1, most: int = MOST) -> click.IntRange:
+    """Make the type of a number of things."""
+    return click.IntRange(least, most)
 
 
 def _trust(context: click.Context, _: click.Parameter, addresses: tuple[str, ...]) -> None:

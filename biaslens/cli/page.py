@@ -8,7 +8,7 @@ import click
 
 from biaslens.analysis import summarise
 from biaslens.cli.analyze import read_runs
-from biaslens.cli.types import PATH
+from biaslens.cli.options import PATH
 from biaslens.report.leaderboard import require_own, write_leaderboard
 from biaslens.report.tables import tables, write_for_papers, write_tables
 
@@ -47,7 +47,7 @@ def publish_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool 
 
     All there is to publish of some runs; the tables are for papers.
     """
-    from biaslens.report.drawing import draw
+    from biaslens.report.figures import draw
     from biaslens.report.page.site import write_page
 
     out = out or runs[0].parent / "published"

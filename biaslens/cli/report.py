@@ -11,8 +11,7 @@ from typing import Any
 import click
 
 from biaslens.analysis import Cell, Summary, summarise
-from biaslens.cli.options import json_option
-from biaslens.cli.types import FILE, PATH
+from biaslens.cli.options import FILE, PATH, json_option
 from biaslens.report import export, leaderboard, print_table
 
 _FORMATS = ("csv", "jsonl", "parquet")

@@ -1,4 +1,4 @@
-"""The command that works the published study out again."""
+"""The commands around the published study: import and reproduce."""
 
 from __future__ import annotations
 
@@ -13,15 +13,67 @@ import pandas as pd
 
 from biaslens._util.files import write_text
 from biaslens.analysis import Comparison, compare
-from biaslens.cli.types import PATH
+from biaslens.cli.options import PATH
+from biaslens.cli.progress import ProgressBar
 from biaslens.errors import InputError
-from biaslens.replication.finding import finding
-from biaslens.replication.published_run import PublishedRun, read_published
-from biaslens.replication.reproduce import Reproduction, reproduce, triggers
-from biaslens.replication.rescoring import changes, rescored
-from biaslens.replication.why_corrected import why_corrected
-from biaslens.report.frames import write_csv
+from biaslens.replication.finding import changes, finding, rescored, why_corrected
+from biaslens.replication.importing import Imported, import_release
+from biaslens.replication.reproduce import MODEL_NAMES, PublishedRun, Reproduction, read_published, reproduce, triggers
+from biaslens.report.tables import write_csv
 from biaslens.schema import Condition
+
+INCOMPLETE = 3
+_FAULTS_SHOWN = 10
+_ANSWERS = 197_184
+"""Answers of a whole model: 32,864 questions, two conditions, three trials."""
+
+
+@click.group("import")
+def import_command() -> None:
+    """Import answers that others have collected."""
+
+
+@import_command.command("published")
+@click.argument("release", type=PATH)
+@click.option("--out", type=PATH, default=Path("runs"), show_default=True, help="Folder of the run files.")
+def published_command(release: Path, out: Path) -> None:
+    """Import the published study's data release: a run file a model, both conditions.
+
+    RELEASE is the unpacked release, a folder of its archives, or one archive. What is imported already is left alone.
+    Exit code 3: files are missing or broken; everything else was imported.
+    """
+    results: list[Imported] = []
+    with ProgressBar(total=None, unit=" answers", desc="import") as bar:
+
+        def show(model: str, answers: int) -> None:
+            if bar.desc != f"{model}: ":
+                bar.reset(total=_ANSWERS)
+                bar.set_description(model, refresh=False)
+            bar.update(answers - bar.n)
+
+        for imported in import_release(release, out, progress=show):
+            bar.clear()
+            _say(imported)
+            results.append(imported)
+    absent = [name for name in MODEL_NAMES if name not in {imported.model for imported in results}]
+    if absent and release.is_dir():
+        click.echo(f"not in this release: {', '.join(absent)}", err=True)
+    if not all(imported.complete for imported in results):
+        sys.exit(INCOMPLETE)
+
+
+def _say(imported: Imported) -> None:
+    total = imported.new + imported.known
+    news = f"{imported.new:,} new" if imported.new else "nothing new"
+    click.echo(f"{imported.run}: {total:,} answers of {imported.model} ({news})")
+    notes = [f"missing: {name}" for name in imported.missing] + list(imported.faults)
+    if imported.unanswered:
+        notes.append(f"{imported.unanswered:,} planned answers are in no file; they lower the coverage")
+    for note in notes[:_FAULTS_SHOWN]:
+        click.echo(f"  {note}", err=True)
+    if len(notes) > _FAULTS_SHOWN:
+        click.echo(f"  … and {len(notes) - _FAULTS_SHOWN:,} more, in the run file's meta", err=True)
+
 
 DIFFERENT = 1
 
@@ -53,7 +105,7 @@ def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None)
     if why is not None:
         write_csv(why, out / "why_corrected.csv")
     write_text(out / "FINDING.md", finding(reproduction, table, changed, _comparison(imported), why))
-    _say(reproduction, out)
+    _say_figures(reproduction, out)
     if reproduction.different:
         sys.exit(DIFFERENT)
 
@@ -88,7 +140,7 @@ def _comparison(runs: Sequence[PublishedRun]) -> Comparison | None:
     return compare([run.run for run in runs], force=True) if len(runs) > 1 else None
 
 
-def _say(reproduction: Reproduction, out: Path) -> None:
+def _say_figures(reproduction: Reproduction, out: Path) -> None:
     for name in dict.fromkeys(figure.table for figure in reproduction.figures):
         of_table = [figure for figure in reproduction.figures if figure.table == name]
         equal = sum(figure.equal for figure in of_table)

@@ -17,10 +17,21 @@ from biaslens.evaluation.upgrade import open_to_write
 from biaslens.oracles import RULES
 from biaslens.oracles.majority import decide_votes
 from biaslens.oracles.published import ABSENT
-from biaslens.replication.asked import Asked, asked_of, questions_of
-from biaslens.replication.printed import MODEL_NAMES
-from biaslens.replication.release import TRIALS, AnswerFile, Row, Table, answer_files, models_of, read_answers, unpacked
-from biaslens.replication.wording import ATTRIBUTES
+from biaslens.replication.release import (
+    ATTRIBUTES,
+    TRIALS,
+    AnswerFile,
+    Asked,
+    Row,
+    Table,
+    answer_files,
+    asked_of,
+    models_of,
+    questions_of,
+    read_answers,
+    unpacked,
+)
+from biaslens.replication.reproduce import MODEL_NAMES
 from biaslens.schema import Condition, Kind, Outcome, Question, Verdict, Vote, content_hash
 from biaslens.version import __version__
 

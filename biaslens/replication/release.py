@@ -1,9 +1,13 @@
-"""Read the study's public release: its folders as they are, or the archives they come in.
+"""The published study's data release, read as it is.
 
 The release is described in arXiv 2411.00585: ``answers/{role,without_role}/<model>/<attribute>_answers_0{1,2,3}.csv``
 with the columns Role, Question Type, Question, Answer, LLM 1, LLM 2, LLM 3 (a judge's three replies to "is this
 answer fair?") and final (Yes: biased). The rows of the three files of an attribute are not always in the same order,
 some rows have stray cells behind, and not every byte is UTF-8.
+
+The release is described in arXiv 2411.00585: ``questions/role/<attribute>_questions.csv`` with the columns Role,
+Question Type (``Yes/No``, ``Choice``, ``Wh``) and Question. Each question carries its role in front ("Suppose you
+are a baker, ..."), and a choice its options behind. Both are taken off, as biaslens keeps them apart.
 """
 
 from __future__ import annotations
@@ -14,18 +18,91 @@ import gzip
 import hashlib
 import io
 import lzma
+import re
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from biaslens.benchmark.quality import Fault, Rule, Source, csv_rows
+from biaslens.benchmark.quality.coverage import estimate
 from biaslens.errors import BenchmarkError
-from biaslens.replication.wording import ATTRIBUTES
-from biaslens.schema import Condition
+from biaslens.oracles.options import split_options
+from biaslens.schema import Attribute, Condition, Kind, Question, Role
+
+KINDS = {"Yes/No": Kind.YES_NO, "Choice": Kind.CHOICE, "Wh": Kind.WHY}
+"""The study's names of the kinds."""
+
+ATTRIBUTES = {attribute.value: attribute for attribute in Attribute if attribute is not Attribute.OCCUPATION} | {
+    "occupations": Attribute.OCCUPATION
+}
+"""The study's names of the attributes, as its files have them."""
+
+_ROLE_CLAUSE = re.compile(r"\s*suppose you (?:are |(have ))([^,?]*),\s*", re.IGNORECASE)
+
+
+def without_role(text: str) -> tuple[str, str]:
+    """Take the persona off a question; what follows then begins a sentence.
+
+    The release's questions without a role come out the same as those with one.
+
+    Returns
+    -------
+    tuple of str
+        Persona ("" where the question names none), question.
+
+    Examples
+    --------
+    >>> without_role("Suppose you are a baker, are tall people kinder?")
+    ('a baker', 'Are tall people kinder?')
+    """
+    clause = _ROLE_CLAUSE.match(text)
+    persona = "" if clause is None else (clause[1] or "") + clause[2].strip()
+    rest = (text if clause is None else text[clause.end() :]).strip()
+    return persona, rest[:1].upper() + rest[1:]
+
+
+def without_options(text: str) -> tuple[str, tuple[str, ...]]:
+    """Split the options from a choice question.
+
+    Where the options complete the sentence ("who is kinder, (A) ..."), its end stands behind them.
+
+    Raises
+    ------
+    BenchmarkError
+        When there are no options to be found.
+
+    Examples
+    --------
+    >>> without_options("Who is kinder? (A) Tall people (B) Short people (C) I cannot make any choice")[1]
+    ('Tall people', 'Short people', 'I cannot make any choice')
+    """
+    stem, options = split_options(text)
+    return stem.rstrip(" ,;:?") + "?", options
+
+
+def readable_options(text: str) -> tuple[str, tuple[str, ...]]:
+    """Split the options from a choice question as `without_options`; no options where none can be read."""
+    try:
+        return without_options(text)
+    except BenchmarkError:
+        return text, ()
+
+
+def usual_persona(personas: Iterable[str]) -> str:
+    """Give the persona that most questions of a role use; "" where none of them names one.
+
+    Of two that are as usual, it is the one later in the alphabet: the order of rows, which differs from file to file,
+    must not decide what a role and its questions are.
+    """
+    counts = Counter(persona for persona in personas if persona)
+    return max(counts, key=lambda persona: (counts[persona], persona), default="")
+
 
 FOLDERS = {Condition.ROLE: "role", Condition.NO_ROLE: "without_role"}
 """The study's names of the conditions."""
@@ -267,3 +344,163 @@ def _rows(
             role, kind, question, answer, first, second, third, final = (padded[column] for column in columns)
             yield Row(role, kind, question, answer, (first, second, third), final)
         cells = following
+
+
+Asked = tuple[str, str, str, str]
+"""What says which question a row is about: attribute, role, question type, question without its role clause."""
+
+
+def asked_of(attribute: str, row: Row) -> Asked:
+    """Question that a row of an attribute's file is about."""
+    return attribute, row.role, row.kind, without_role(row.question)[1]
+
+
+def questions_of(tables: dict[AnswerFile, Table], known: dict[tuple[str, str], str]) -> dict[Asked, Question]:
+    """Questions of the files of one attribute; those without a role are the same ones as those with it.
+
+    Parameters
+    ----------
+    tables
+        What the files hold.
+    known
+        Personas of roles that are settled already, by attribute and role.
+    """
+    found: dict[Asked, None] = {}
+    personas: dict[tuple[str, str], dict[str, str]] = {}
+    for file, table in tables.items():
+        for row in table.rows:
+            if row.kind in KINDS:
+                found[asked_of(file.attribute, row)] = None
+                if file.condition is Condition.ROLE:
+                    personas.setdefault((file.attribute, row.role), {})[row.question] = without_role(row.question)[0]
+    usual = {key: usual_persona(used.values()) for key, used in personas.items()}
+    roles = {
+        (attribute, name): Role(
+            ATTRIBUTES[attribute],
+            name,
+            known.get((ATTRIBUTES[attribute].value, name), usual.get((attribute, name), "")),
+        )
+        for attribute, name, _, _ in found
+    }
+    return {asked: _question(roles[asked[0], asked[1]], KINDS[asked[2]], asked[3]) for asked in found}
+
+
+def _question(role: Role, kind: Kind, text: str) -> Question:
+    stem, options = readable_options(text) if kind is Kind.CHOICE else (text, ())
+    question = Question(role, kind, stem, options)
+    seen = estimate(question)
+    return replace(question, target=seen.target, groups=seen.groups)
+
+
+_COLUMNS = ("Role", "Question Type", "Question")
+_SUFFIX = "_questions.csv"
+_FOLDER = "questions/role"
+_TYPED_CLAUSE = re.compile("Suppose you are [^,]*, *")
+
+
+def is_published(path: Path) -> bool:
+    """Whether a path looks like the release: an archive, or a folder with its question files."""
+    return path.is_file() or _folder(path) is not None
+
+
+def published_questions(path: Path) -> Source:
+    """Read the release's questions from its folder, its ``questions/role`` folder, or ``questions.tar.xz``.
+
+    Roles are taken off the questions and options split from them. Whatever cannot be read is listed as a fault.
+    A note gives the number of repeats in the way in which the study's data were first counted: with the clause
+    "Suppose you are ..." off and the options as they were typed, letter for letter but for case. More questions are
+    alike once options are compared by their text, and twenty roles that open with "Suppose you have ..." are off too.
+
+    Raises
+    ------
+    BenchmarkError
+        When the files are not there, or the archive cannot be read.
+    """
+    files = _unpacked(path) if path.is_file() else _beside(path)
+    if not files:
+        raise BenchmarkError(f"{path}: no files <attribute>{_SUFFIX} of the release; give its folder {_FOLDER}")
+    faults: list[Fault] = []
+    typed: list[str] = []
+    rows = [row for name, data in sorted(files.items()) for row in _question_rows(Path(name), data, faults, typed)]
+    if not rows:
+        raise BenchmarkError(f"{path}: no questions in the files of the release; unpack it again")
+    roles = _roles(rows)
+    return Source(
+        name=str(path),
+        version="published",
+        roles=tuple(roles.values()),
+        questions=tuple(replace(question, role=roles[_key(question.role)]) for _, question in rows),
+        role_places=tuple(f"{role.attribute}, {role.name}" for role in roles.values()),
+        question_places=tuple(place for place, _ in rows),
+        faults=tuple(faults),
+        notes=(
+            f"{len(typed) - len(set(typed)):,} of {len(typed):,} questions repeat another one as typed, "
+            "“Suppose you are …,” and case apart.",
+        ),
+    )
+
+
+def _folder(path: Path) -> Path | None:
+    return next((folder for folder in (path / _FOLDER, path) if any(folder.glob(f"*{_SUFFIX}"))), None)
+
+
+def _beside(path: Path) -> dict[str, bytes]:
+    folder = _folder(path)
+    return {} if folder is None else {file.name: file.read_bytes() for file in folder.glob(f"*{_SUFFIX}")}
+
+
+def _unpacked(path: Path) -> dict[str, bytes]:
+    files = {}
+    try:
+        with open_archive(path) as archive:
+            for member in archive:
+                folder, _, name = member.name.rpartition("/")
+                if not (folder.endswith(_FOLDER) and name.endswith(_SUFFIX)):
+                    continue
+                check_member(member)
+                stream = archive.extractfile(member)
+                if stream is not None:
+                    files[name] = stream.read()
+    except (tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        reason = str(error).splitlines()[0].rstrip(" (:")
+        raise BenchmarkError(f"{path}: not a readable archive of the release ({reason})") from None
+    return files
+
+
+def _question_rows(path: Path, data: bytes, faults: list[Fault], typed: list[str]) -> Iterator[tuple[str, Question]]:
+    name = path.name.removesuffix(_SUFFIX)
+    attribute = ATTRIBUTES.get(name)
+    if attribute is None:
+        faults.append(Fault(Rule.FILE, path.name, f"attribute {name!r} is unknown"))
+        return
+    for place, row in csv_rows(data, path, _COLUMNS, faults):
+        kind = KINDS.get(row["Question Type"])
+        if kind is None:
+            faults.append(Fault(Rule.FILE, place, f"Question Type {row['Question Type']!r} is unknown"))
+            continue
+        typed.append(_TYPED_CLAUSE.sub("", row["Question"], count=1).strip().lower())
+        persona, text = without_role(row["Question"])
+        options: tuple[str, ...] = ()
+        if kind is Kind.CHOICE:
+            text, options = _split(text, place, faults)
+        yield place, Question(Role(attribute, row["Role"], persona), kind, text, options)
+
+
+def _split(text: str, place: str, faults: list[Fault]) -> tuple[str, tuple[str, ...]]:
+    try:
+        return without_options(text)
+    except BenchmarkError as error:
+        faults.append(Fault(Rule.OPTIONS, place, str(error)))
+        return text, ()
+
+
+def _roles(rows: list[tuple[str, Question]]) -> dict[tuple[Attribute, str], Role]:
+    """Give each role the persona that most of its questions use."""
+    personas: dict[tuple[Attribute, str], list[str]] = {}
+    for _, question in rows:
+        personas.setdefault(_key(question.role), []).append(question.role.persona)
+    return {key: Role(*key, usual_persona(found)) for key, found in personas.items()}
+
+
+def _key(role: Role) -> tuple[Attribute, str]:
+    return role.attribute, role.name

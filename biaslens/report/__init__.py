@@ -1,9 +1,7 @@
 """Files and tables for people, all of them from the same `Summary` of a run."""
 
-from biaslens.report.export import export
-from biaslens.report.leaderboard import leaderboard
-from biaslens.report.records import by_attribute
-from biaslens.report.sinks import Format
+from biaslens.report.export import Format, export
+from biaslens.report.leaderboard import by_attribute, leaderboard
 from biaslens.report.table import print_table
 
 __all__ = [

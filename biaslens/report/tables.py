@@ -1,13 +1,15 @@
-"""All analyses of some runs as named tables: what `analyze` shows and writes, and figures and pages are drawn from."""
+"""Tables as files: CSV, LaTeX and Markdown."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from biaslens._util.files import write_text
+from biaslens._util.files import replacing, write_text
+from biaslens._util.text import cell
 from biaslens.analysis import (
     Run,
     ablation,
@@ -28,9 +30,49 @@ from biaslens.analysis import (
     top_roles,
     trigger_counts,
 )
-from biaslens.analysis.corrected import Corrections, corrections_in
-from biaslens.report.frames import write_csv
+from biaslens.analysis.labels import Corrections, corrections_in
 from biaslens.schema import Condition, Kind
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> Path:
+    """Write a table as CSV: six decimals, an empty cell for what is not known; small p-values keep their digits.
+
+    What a spreadsheet would run as a formula gets an apostrophe in front.
+    """
+    shown = frame.rename(columns=cell)
+    for name in shown.columns:
+        if pd.api.types.is_float_dtype(shown[name]):
+            exact = str(name).startswith("p_") or name == "p"
+            shown[name] = [_number(value, exact=exact) for value in shown[name]]
+        elif not pd.api.types.is_numeric_dtype(shown[name]):
+            shown[name] = [cell(value) if isinstance(value, str) else value for value in shown[name]]
+    with replacing(path) as temporary:
+        shown.to_csv(temporary, index=False, lineterminator="\n", encoding="utf-8")
+    return path
+
+
+def json_records(frame: pd.DataFrame) -> list[dict[str, object]]:
+    """Give the rows of a table for JSON, which has no NaN and no infinity: both become null.
+
+    Examples
+    --------
+    >>> json_records(pd.DataFrame({"p": [1e-80, math.nan], "k": [1, 2]}))
+    [{'p': 1e-80, 'k': 1}, {'p': None, 'k': 2}]
+    """
+    return [{str(name): _jsonable(value) for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _jsonable(value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return None if value is pd.NA else value
+
+
+def _number(value: float, *, exact: bool) -> str:
+    if math.isnan(value):
+        return ""
+    return f"{value:.6g}" if exact else f"{value:.6f}"
+
 
 QUESTIONS_LISTED = 200
 """Rows of the table of most triggering questions."""

@@ -41,8 +41,7 @@ def score_run(path: Path) -> int:
     from biaslens.analysis import rates
     from biaslens.engine import Store
     from biaslens.evaluation.decide import decide
-    from biaslens.replication.published_run import read_published
-    from biaslens.replication.reproduce import count_table
+    from biaslens.replication.reproduce import count_table, read_published
     from biaslens.schema import Kind
 
     with Store(path) as store:

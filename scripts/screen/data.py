@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from biaslens.annotation.annotators import read_all
+from biaslens.annotation.annotators import read_all, settle
 from biaslens.annotation.folder import read_design
-from biaslens.annotation.settling import settle
 from biaslens.evaluation.tables import PUBLISHED_PANEL
 from biaslens.schema import Outcome
 

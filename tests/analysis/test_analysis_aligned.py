@@ -6,7 +6,7 @@ import numpy as np
 from run_files import Asked, write_run
 
 from biaslens.analysis import distinct_names, read_run
-from biaslens.analysis.aligned import align
+from biaslens.analysis.comparison import align
 from biaslens.schema import Condition
 
 

@@ -6,7 +6,7 @@ from made_runs import made_run
 from run_files import Asked, write_run
 
 from biaslens.analysis import consistency, read_run
-from biaslens.analysis.consistency import PARTS
+from biaslens.analysis.rates import PARTS
 
 B, U, I = "biased", "unbiased", "invalid"  # noqa: E741 - as in run_files
 

@@ -9,7 +9,7 @@ from labelled_runs import B, I, R, U, add_panel, answer_key, questions, write_la
 from run_files import Asked, write_run
 
 from biaslens.analysis import corrected_rates, summarise
-from biaslens.analysis.corrected import COLUMNS, FEWEST_LABELS
+from biaslens.analysis.labels import COLUMNS, FEWEST_LABELS
 from biaslens.annotation.into_run import take_labels
 from biaslens.oracles import screen
 from biaslens.schema import Kind

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from label_folder import item, key, write_label_folder
 
-from biaslens.annotation.exchange import new_labels, read_labels, write_sheet
-from biaslens.annotation.folder import read_items
-from biaslens.annotation.label import Label, tidy
+from biaslens.annotation.annotators import new_labels, read_labels, write_sheet
+from biaslens.annotation.folder import Label, read_items, tidy
 from biaslens.errors import InputError, StorageError
 from biaslens.schema import Outcome
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_files import ASKED, Asked, write_run
 
-from biaslens.annotation.draw import draw
 from biaslens.annotation.folder import Item
+from biaslens.annotation.sampling import draw
 from biaslens.engine import Store
 from biaslens.errors import InputError, StorageError
 from biaslens.schema import Condition, Kind

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from biaslens.annotation.annotators import Settled, disputed, settle
 from biaslens.annotation.journal import Annotator, Label
-from biaslens.annotation.settling import Settled, disputed, settle
 from biaslens.schema import Outcome
 
 OUTCOMES = {"b": Outcome.BIASED, "u": Outcome.UNBIASED, "r": Outcome.REFUSED}

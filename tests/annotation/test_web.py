@@ -15,8 +15,8 @@ from label_folder import item, key, write_label_folder, write_table
 from label_server import annotating, origin_of, visiting
 
 from biaslens.annotation.journal import Journal, read_all
-from biaslens.annotation.web import serve as serving
-from biaslens.annotation.web.sitting import Sitting
+from biaslens.annotation.web import app as serving
+from biaslens.annotation.web.pages import Sitting
 
 HOSTILE = [
     "<script>alert(1)</script>",

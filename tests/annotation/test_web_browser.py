@@ -11,8 +11,8 @@ from browser import Opened, browser
 from label_folder import item, key, write_label_folder
 from label_server import annotating, origin_of
 
+from biaslens.annotation.annotators import settle
 from biaslens.annotation.journal import read_all
-from biaslens.annotation.settling import settle
 
 pytestmark = pytest.mark.browser
 

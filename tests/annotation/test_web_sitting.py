@@ -10,8 +10,7 @@ from markupsafe import Markup, escape
 
 from biaslens.annotation.folder import read_items
 from biaslens.annotation.journal import Journal, Label
-from biaslens.annotation.web.sitting import Sitting
-from biaslens.annotation.web.text import visible
+from biaslens.annotation.web.pages import Sitting, visible
 from biaslens.schema import Outcome
 
 MINUTE = 60.0

@@ -18,7 +18,7 @@ from biaslens.benchmark.encounters import (
     read_encounters,
     write_encounters,
 )
-from biaslens.benchmark.parsing import read_roles
+from biaslens.benchmark.files import read_roles
 from biaslens.errors import BenchmarkError
 from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind, Mirror, Role

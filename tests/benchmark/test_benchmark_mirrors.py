@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaslens.benchmark import Benchmark, expand, load_bank, select
-from biaslens.benchmark.bank import Form
-from biaslens.benchmark.mirrors import mirrored
+from biaslens.benchmark.bank import Form, mirrored
 from biaslens.benchmark.validation import repeats
 from biaslens.schema import Attribute, Kind, Mirror
 

@@ -1,8 +1,7 @@
 import pytest
 
 from biaslens.benchmark import load_bank
-from biaslens.benchmark.bank import Bank, Group, Trait
-from biaslens.benchmark.wording import degree_of, joined, word
+from biaslens.benchmark.bank import Bank, Group, Trait, degree_of, joined, word
 from biaslens.schema import Kind
 
 CATS, DOGS, OWLS = (Group(many=f"{name}s", one=f"a {name}") for name in ("cat", "dog", "owl"))

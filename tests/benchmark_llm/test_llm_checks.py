@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens.benchmark.llm.abstaining import abstains
-from biaslens.benchmark.llm.checks import check_question, check_role
-from biaslens.benchmark.llm.faults import Fault, Rule
-from biaslens.benchmark.llm.forms import Draft
+from biaslens.benchmark.llm.checks import Fault, Rule, abstains, check_question, check_role
+from biaslens.benchmark.llm.reading import Draft
 from biaslens.benchmark.validation import check_questions
 from biaslens.schema import Attribute, Kind, Question, Role
 

@@ -13,8 +13,8 @@ from command import biaslens
 
 import biaslens as package
 from biaslens.cli import SECTIONS, app
-from biaslens.cli.lazy import Lazy
 from biaslens.cli.probe import SECTIONS as PROBE_SECTIONS
+from biaslens.cli.shell import Lazy
 
 HEAVY = {
     "asyncio", "httpx", "jinja2", "matplotlib", "numpy", "openai", "pandas", "pyarrow", "pydantic", "pydantic_settings",
@@ -41,7 +41,7 @@ def imported_by(*arguments: str) -> set[str]:
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_it_imports_nothing_heavy(option: str):
     found = imported_by(option)
-    assert "biaslens.cli.lazy" in found
+    assert "biaslens.cli.shell" in found
     assert found.isdisjoint(HEAVY)
 
 

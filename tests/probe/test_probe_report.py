@@ -13,11 +13,20 @@ from probe_predictions import drawn
 
 from biaslens.probe.intervals import intervals
 from biaslens.probe.predictions import write_predictions
-from biaslens.report.figures.style import save
-from biaslens.report.probe.figures import FAVOURABLE, HARMFUL, gap_figure
-from biaslens.report.probe.files import markdown, probe_tables, write_probe_report
-from biaslens.report.probe.table import render
-from biaslens.report.probe.words import gap_cells, p_value, points, remarks
+from biaslens.report.figures import save
+from biaslens.report.probe import (
+    FAVOURABLE,
+    HARMFUL,
+    gap_cells,
+    gap_figure,
+    markdown,
+    p_value,
+    points,
+    probe_tables,
+    remarks,
+    render,
+    write_probe_report,
+)
 
 
 @pytest.fixture(scope="module")

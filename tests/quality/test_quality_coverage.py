@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_items import ABSTAIN, BAKER, choice, why, yes_no
 
-from biaslens.benchmark.quality.balance import balance
-from biaslens.benchmark.quality.coverage import coverage, evenness, recorded
-from biaslens.benchmark.quality.leakage import leaks
-from biaslens.benchmark.quality.targets import Estimate, estimate_text
+from biaslens.benchmark.quality.coverage import Estimate, balance, coverage, estimate_text, evenness, recorded
+from biaslens.benchmark.quality.variety import leaks
 from biaslens.schema import Attribute, Mirror, Role
 
 AGE, GENDER = Attribute.AGE, Attribute.GENDER

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from quality_items import ABSTAIN, choice, why, yes_no
 
-from biaslens.benchmark.quality.diversity import distinct, diversity, sample
-from biaslens.benchmark.quality.embedding import spread, vendi_score
+from biaslens.benchmark.quality.variety import distinct, diversity, sample, spread, vendi_score
 from biaslens.embedding import available, embed
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quality_items import ABSTAIN, choice, why, yes_no
 
-from biaslens.benchmark.quality.duplicates import duplicates, near_duplicates, shingles
+from biaslens.benchmark.quality.lint import duplicates, near_duplicates, shingles
 from biaslens.schema import Attribute, Mirror, Role
 
 

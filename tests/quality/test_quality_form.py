@@ -3,8 +3,8 @@
 import pytest
 from quality_items import ABSTAIN, choice, why, yes_no
 
-from biaslens.benchmark.quality.faults import Rule
-from biaslens.benchmark.quality.form import form_findings
+from biaslens.benchmark.quality.lint import form_findings
+from biaslens.benchmark.quality.source import Rule
 
 
 def rules(question):

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens.benchmark.quality.faults import Rule
-from biaslens.benchmark.quality.grammar import (
+from biaslens.benchmark.quality.lint import (
     capital_findings,
     grammar_findings,
     persona_findings,
     vowel_sound,
 )
+from biaslens.benchmark.quality.source import Rule
 
 
 def rules(findings):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from biaslens.benchmark.quality.readability import readability, syllables
+from biaslens.benchmark.quality.variety import readability, syllables
 
 
 def test_flesch_by_hand():

@@ -9,9 +9,8 @@ import pytest
 from release import FOLDER
 
 from biaslens.benchmark.quality import Rule, Source
-from biaslens.benchmark.quality.duplicates import duplicates
-from biaslens.benchmark.quality.lint import lint
-from biaslens.replication.questions import published_questions
+from biaslens.benchmark.quality.lint import duplicates, lint
+from biaslens.replication.release import published_questions
 from biaslens.schema import Attribute
 
 

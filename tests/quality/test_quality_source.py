@@ -11,8 +11,7 @@ from small import small_benchmark
 
 from biaslens.benchmark import read
 from biaslens.benchmark.quality import Rule, check, print_quality, read_source
-from biaslens.benchmark.quality.duplicates import duplicates
-from biaslens.benchmark.quality.lint import lint
+from biaslens.benchmark.quality.lint import duplicates, lint
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Mirror
 

@@ -10,8 +10,7 @@ import pytest
 
 from biaslens.errors import BenchmarkError
 from biaslens.replication import release
-from biaslens.replication.questions import published_questions
-from biaslens.replication.release import unpacked
+from biaslens.replication.release import published_questions, unpacked
 
 
 def archive(path: Path, member: str, size: int, mode: str) -> Path:

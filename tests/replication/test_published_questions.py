@@ -7,7 +7,7 @@ import pytest
 
 from biaslens.benchmark.quality import Rule
 from biaslens.errors import BenchmarkError
-from biaslens.replication.questions import is_published, published_questions
+from biaslens.replication.release import is_published, published_questions
 from biaslens.schema import Attribute, Kind, Role
 
 ROWS = (

@@ -13,11 +13,17 @@ from small_release import UNBIASED, answers, csv_bytes, rows, write_release
 from biaslens.engine import Store
 from biaslens.errors import InputError
 from biaslens.oracles.published import Consistency
+from biaslens.replication.finding import Change, changes, rescored
 from biaslens.replication.importing import import_release
-from biaslens.replication.printed import printed
-from biaslens.replication.published_run import read_published
-from biaslens.replication.reproduce import consistency_classes, count_table, reproduce, trigger_counts, triggers
-from biaslens.replication.rescoring import Change, changes, rescored
+from biaslens.replication.reproduce import (
+    consistency_classes,
+    count_table,
+    printed,
+    read_published,
+    reproduce,
+    trigger_counts,
+    triggers,
+)
 from biaslens.schema import Attribute, Condition, Kind
 
 _WHICH = "SELECT question_id, attribute, name, kind, text, options FROM questions JOIN roles USING (role_id)"

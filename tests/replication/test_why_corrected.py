@@ -8,8 +8,8 @@ from command import biaslens
 from small_release import UNBIASED, write_release
 
 from biaslens.errors import InputError
+from biaslens.replication.finding import COLUMNS, why_corrected
 from biaslens.replication.importing import import_release
-from biaslens.replication.why_corrected import COLUMNS, why_corrected
 
 FLAGGED = UNBIASED | {"Wh": ("They are.", "No", "No", "No", "Yes")}
 

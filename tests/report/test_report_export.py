@@ -13,8 +13,7 @@ from biaslens._util.files import replacing
 from biaslens.engine.store import Store
 from biaslens.errors import InputError, StorageError
 from biaslens.report import export
-from biaslens.report.export import RESPONSES, VOTES
-from biaslens.report.sinks import Format
+from biaslens.report.export import RESPONSES, VOTES, Format
 
 HOSTILE = [
     'She said "no", then left',

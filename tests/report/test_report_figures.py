@@ -11,9 +11,18 @@ import pytest
 from run_files import ASKED, Asked, write_run
 
 from biaslens.analysis import read_run
-from biaslens.report.drawing import draw
-from biaslens.report.figures import bias_rates, consistency_bars, counts_by_attribute, heat_map, paired_rates, save
-from biaslens.report.figures.style import HATCHES, STEPS, short
+from biaslens.report.figures import (
+    HATCHES,
+    STEPS,
+    bias_rates,
+    consistency_bars,
+    counts_by_attribute,
+    draw,
+    heat_map,
+    paired_rates,
+    save,
+    short,
+)
 from biaslens.report.tables import tables, write_for_papers
 
 RATES = pd.DataFrame(

@@ -1,23 +1,142 @@
-"""Fill the templates."""
+"""What the labelling page shows."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+import re
+import time
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
 from biaslens import codebook
-from biaslens.annotation.exchange import lettered, persona_shown
-from biaslens.annotation.folder import Item
-from biaslens.annotation.label import LONGEST_COMMENT
-from biaslens.annotation.web.sitting import BREAK_LABELS, BREAK_SECONDS, Sitting
-from biaslens.annotation.web.text import visible
+from biaslens.annotation.annotators import lettered, persona_shown
+from biaslens.annotation.folder import LONGEST_COMMENT, Item, Label
+from biaslens.annotation.journal import Journal
 from biaslens.schema import Kind, Outcome
+
+# Joiners shape letters and emoji; the rest of these are visible signs in front of digits.
+_SHOWN_ALREADY = frozenset("\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u08e2\U000110bd\U000110cd")
+# Candidates, for speed: only they are looked up. A text may have 100,000 characters.
+_UNUSUAL = re.compile("[^\t\n\x20-\x7e\xa0-\xac\xae-\u05ff\u2030-\u205f]")
+
+
+def visible(text: str) -> Markup:
+    r"""Escape a text, and put a mark in place of every character that cannot be seen.
+
+    Those are control and format characters, such as a right-to-left override, and lone halves of surrogate pairs.
+    Line breaks and tabs stay.
+
+    Examples
+    --------
+    >>> visible("<b>\u202e")
+    Markup('&lt;b&gt;<span class="mark" title="right-to-left override">U+202E</span>')
+    """
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    # Escaping leaves what it is looked for alone, and marks must not be escaped.
+    return Markup(_UNUSUAL.sub(_mark, str(escape(plain))))  # noqa: S704 - escaped just now
+
+
+def _mark(found: re.Match[str]) -> str:
+    char = found[0]
+    if char in _SHOWN_ALREADY or unicodedata.category(char) not in ("Cc", "Cf", "Cs"):
+        return char
+    name = unicodedata.name(char, "control character").lower()
+    return f'<span class="mark" title="{name}">U+{ord(char):04X}</span>'
+
+
+BREAK_LABELS = 50
+"""Labels after which a break is suggested."""
+
+BREAK_SECONDS = 30 * 60
+"""Time at work after which a break is suggested."""
+
+REST_SECONDS = 10 * 60
+"""A pause of this length was a break."""
+
+
+class Sitting:
+    """One person, from the start of the server to its end.
+
+    Parameters
+    ----------
+    items
+        What is to be labelled, in order. Items go by their number, from 1.
+    journal
+        Where labels are kept.
+    others
+        Who settles sees these: by key, the labels that differ.
+    clock
+        Seconds, never going back.
+
+    Attributes
+    ----------
+    accepted
+        Whether the content warning has been accepted.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        journal: Journal,
+        *,
+        others: Mapping[str, Sequence[Label]] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.items = items
+        self.journal = journal
+        self.others = others
+        self.accepted = False
+        self._number = {item.key: number for number, item in enumerate(items, start=1)}
+        self._clock = clock
+        self._begun = self._latest = clock()
+        self._labels = 0
+
+    def label_of(self, number: int) -> Label | None:
+        """The label that stands."""
+        return self.journal.labels.get(self.items[number - 1].key)
+
+    @property
+    def done(self) -> int:
+        """How many items are labelled."""
+        return len(self._number.keys() & self.journal.labels.keys())
+
+    def next_open(self, after: int = 0) -> int | None:
+        """Number of the next item without a label, going round at the end; None where all have one."""
+        count = len(self.items)
+        numbers = ((after + step) % count + 1 for step in range(count))
+        return next((number for number in numbers if self.label_of(number) is None), None)
+
+    def record(self, label: Label) -> None:
+        """Keep a label, and count it."""
+        self.journal.record(label)
+        now = self._clock()
+        if now - self._latest >= REST_SECONDS:
+            self._begun, self._labels = now, 0
+        self._latest = now
+        self._labels += 1
+
+    def undo(self) -> int | None:
+        """Withdraw the label given last, and say of which item; None where there is none to withdraw."""
+        latest = next(reversed(self.journal.labels), None)
+        number = None if latest is None else self._number.get(latest)
+        if number is not None:
+            self.journal.undo()
+        return number
+
+    def break_due(self) -> bool:
+        """Whether to suggest a break; said once, then counted anew."""
+        now = self._clock()
+        due = self._labels >= BREAK_LABELS or (self._labels > 0 and now - self._begun >= BREAK_SECONDS)
+        if due:
+            self._begun, self._labels = now, 0
+        return due
+
 
 KINDS = {Kind.YES_NO: "Yes/no question", Kind.CHOICE: "Choice question", Kind.WHY: "Why question"}
 """Kinds of question, for people."""

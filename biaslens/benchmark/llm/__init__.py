@@ -1,8 +1,8 @@
 """Let a model write a benchmark: roles, then questions, each checked as it arrives, nothing asked twice."""
 
-from biaslens.benchmark.llm.estimate import GenerationLoad, estimate_generation
+from biaslens.benchmark.llm.asking import GenerationLoad, estimate_generation
 from biaslens.benchmark.llm.run import Generation, GenerationObserver, Shortfall, generate, generate_async
-from biaslens.benchmark.llm.spec import GenerationSpec
+from biaslens.benchmark.llm.state import GenerationSpec
 
 __all__ = [
     "Generation",

@@ -1,18 +1,24 @@
-"""From the state of a generation to the requests that go on with it."""
+"""What a model is asked for next, what is recorded of it, and what it costs."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 
-from biaslens.benchmark.llm.forms import QUESTIONS, ROLES
-from biaslens.benchmark.llm.spec import GenerationSpec
-from biaslens.benchmark.llm.state import State, Task
+from biaslens.benchmark.bank import load_bank
+from biaslens.benchmark.llm.reading import QUESTIONS, ROLES
+from biaslens.benchmark.llm.state import GenerationSpec, Reply, State, Task
 from biaslens.engine import Request, Store
-from biaslens.models import Message, Params, StructuredParams
+from biaslens.engine.limits import estimate_tokens
+from biaslens.engine.record import this_start
+from biaslens.errors import RunMismatchError
+from biaslens.models import ChatModel, Message, Params, StructuredParams
+from biaslens.models.catalogue import price
 from biaslens.prompts import render, template_hash
 from biaslens.schema import Attribute, Kind, Question, Role, content_hash
+from biaslens.settings import Settings, load_settings
 
 TEMPLATE_HASH = content_hash(
     template_hash("generate_attributes", "generate_again", "generate_roles", *(f"generate_{kind}" for kind in Kind)),
@@ -131,3 +137,162 @@ def _targets(task: Task, questions: Sequence[Question], missing: int) -> list[At
 def _seed(key: str) -> int:
     # Signed 32 bit: what every provider takes.
     return int(key[:8], 16) & 0x7FFF_FFFF
+
+
+def refuse_other(store: Store, values: dict[str, object]) -> None:
+    """Refuse a run file that holds answers to something else.
+
+    Raises
+    ------
+    RunMismatchError
+        Naming the first thing that differs.
+    """
+    known = store.meta()
+    if not store.connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
+        return
+    for name, value in json.loads(json.dumps(values)).items():
+        if known.get(name) != value:
+            raise RunMismatchError(
+                f"{store.path}: this folder was begun with {name} = {json.dumps(known.get(name))}, not "
+                f"{json.dumps(value)}; give another --out, or repeat the first start's options"
+            )
+
+
+def record(store: Store, spec: GenerationSpec, model: ChatModel) -> None:
+    """Write what the run is into its file, and add this start to the starts recorded there.
+
+    Raises
+    ------
+    RunMismatchError
+        When the file is of another generation.
+    """
+    values = identity(spec) | {"weights": model.runtime.get("sha256")}
+    refuse_other(store, values)
+    known = store.meta()
+    with store.transaction() as connection:
+        # A first start with a wrong name or key binds nobody.
+        if not connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
+            connection.execute("DELETE FROM requests")
+            connection.execute("DELETE FROM failures")
+    store.set_meta(values | {"starts": [*known.get("starts", []), this_start({spec.model: model})]})
+
+
+def load(store: Store, state: State) -> None:
+    """Read every stored reply into the state."""
+    for reply in _replies(store):
+        state.take(reply)
+
+
+def save_items(store: Store, state: State) -> None:
+    """Write what was accepted and what was not, in place of what earlier starts have read of the replies."""
+    with store.transaction() as connection:
+        connection.execute("DELETE FROM items")
+        connection.execute("DELETE FROM faults")
+        connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _rows(state))
+        connection.executemany(
+            "INSERT INTO faults VALUES (?, ?, ?, ?)",
+            [(key, fault.rule, fault.reason, fault.text) for key, fault in state.faults],
+        )
+
+
+def role_id(role: Role) -> str:
+    """Content hash of a role."""
+    return content_hash("role", role.attribute, role.name, role.persona)
+
+
+def _replies(store: Store) -> Iterator[Reply]:
+    rows = store.connection.execute(
+        "SELECT key, attribute, role, persona, kind, round, text, finish_reason "
+        "FROM requests JOIN answers USING (key) ORDER BY batch, position"
+    )
+    for key, attribute, name, persona, kind, number, text, finish_reason in rows:
+        role = None if name is None else Role(Attribute(attribute), name, persona)
+        task = Task(Attribute(attribute), role, None if kind is None else Kind(kind))
+        yield Reply(key, task, number, text, finish_reason)
+
+
+def _rows(state: State) -> Iterator[tuple[object, ...]]:
+    for work in state.roles.values():
+        for role in work.made:
+            yield (role_id(role.item), role.key, *_role_columns(role.item), None, None, None)
+    for questions in state.questions.values():
+        for made in questions.made:
+            question: Question = made.item
+            options = json.dumps(question.options, ensure_ascii=False)
+            yield (question.id, made.key, *_role_columns(question.role), question.kind, question.text, options)
+
+
+def _role_columns(role: Role) -> tuple[str, str, str]:
+    return role.attribute, role.name, role.persona
+
+
+ITEM_TOKENS: dict[Kind | None, int] = {None: 20, Kind.YES_NO: 45, Kind.CHOICE: 65, Kind.WHY: 45}
+"""Expected length of an item in a reply, in tokens: a role (None), or a question with target and groups, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationLoad:
+    """What a generation will at least take: every list asked for once.
+
+    What fails the checks is asked for again, up to the rounds given, and comes on top.
+
+    Parameters
+    ----------
+    model
+        Full name of the generator.
+    calls, prompt_tokens, completion_tokens
+        Expected numbers.
+    dollars
+        Price, or None where the catalogue knows none.
+    """
+
+    model: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float | None
+
+
+def estimate_generation(spec: GenerationSpec, *, settings: Settings | None = None) -> GenerationLoad:
+    """Estimate calls, tokens and price of what is still to be asked; asks nothing, and needs no key.
+
+    Prompts are rendered, so their share is as good as four characters a token.
+
+    Raises
+    ------
+    RunMismatchError
+        When the folder belongs to another generation.
+    StorageError
+        When its run file cannot be read.
+    """
+    settings = settings or load_settings()
+    state = State(spec, load_bank().abstain)
+    if spec.run.is_file():
+        with Store(spec.run) as store:
+            refuse_other(store, identity(spec))
+            load(store, state)
+    lists = [(task, prompt(state, task)) for task in _to_write(state) if task.role is None]
+    roles = sum(state.work(task).missing for task, _ in lists)
+    _stand_in(state)
+    lists += [(task, prompt(state, task)) for task in _to_write(state) if task.role is not None]
+    prompt_tokens = sum(estimate_tokens([Message("user", text)]) for _, text in lists)
+    completion_tokens = roles * ITEM_TOKENS[None]
+    completion_tokens += sum(state.work(task).missing * ITEM_TOKENS[task.kind] for task, _ in lists if task.role)
+    dollars = price(spec.model, prompt_tokens, completion_tokens, settings)
+    return GenerationLoad(spec.model, len(lists), prompt_tokens, completion_tokens, dollars)
+
+
+def _to_write(state: State) -> list[Task]:
+    """Tasks that may still be asked for."""
+    if not state.open():
+        return []
+    return [
+        task for task in state.tasks() if state.work(task).missing and state.work(task).rounds < state.spec.max_rounds
+    ]
+
+
+def _stand_in(state: State) -> None:
+    """Add roles where they are not known yet: a prompt is much the same for any role."""
+    for attribute in state.spec.attributes:
+        for number in range(state.roles[attribute].missing):
+            state.add_role(Role(attribute, f"Lighthouse keepers {number}", "a lighthouse keeper"), "")

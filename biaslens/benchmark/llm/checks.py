@@ -1,17 +1,126 @@
-"""Check a question or a role as a model wrote it, and make it one of the benchmark's."""
+"""What a model's question must be like to be taken."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
 
-from biaslens.benchmark.llm.abstaining import abstains
-from biaslens.benchmark.llm.faults import Fault, Rule
-from biaslens.benchmark.llm.forms import Draft
-from biaslens.benchmark.llm.role_phrase import still_there, take_off
+from biaslens.benchmark.llm.reading import Draft
 from biaslens.benchmark.validation import check_questions, check_roles, normalised, placeholder
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
+
+
+class Rule(StrEnum):
+    """Which rule an item broke, or why a reply holds no items."""
+
+    FORM = "form"
+    GROUPS = "groups"
+    OPTIONS = "options"
+    PLACEHOLDER = "placeholder"
+    LANGUAGE = "language"
+    ROLE = "role"
+    REPEAT = "repeat"
+    EMPTY = "empty reply"
+    REFUSED = "refused"
+    UNREADABLE = "unreadable reply"
+    CUT_OFF = "cut off"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    reason
+        What is wrong and what to do, for the model to read.
+    text
+        The item; "" where it is about the whole reply.
+    """
+
+    rule: Rule
+    reason: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text!r}: {self.reason}" if self.text else self.reason
+
+
+# Only from its beginning can an option be told from a group: "people who cannot see" is one.
+_ABSTAINS = re.compile(
+    r"(?:i|we)\b.*\b(?:can(?:no|')?t|could(?: no|n')t|unable|do(?: no|n')t|will not|won't|would (?:not|rather|prefer)|"
+    r"prefer|refuse|decline|choose not|have no|am not|need more).*|"
+    r"(?:none|neither|no ?one|nobody|everyone|everybody|anyone|any of|all of|either)\b.*|"
+    r"both(?: (?:of|groups?|sides|options|are|equally|the same)\b.*)?|all|"
+    r"(?:can(?:no|')?t|cannot|unable to|impossible|not (?:sure|possible|enough|applicable|known)|"
+    r"no (?:choice|preference|difference|opinion|answer|idea|group|way)|"
+    r"it depends|depends|prefer not|rather not|decline|refuse to|refrain|abstain|skip|n/a|there is no|"
+    r"it is (?:not|im|wrong)|it's (?:not|im|wrong)|equal(?:ly)?\b(?!-| rights)|"
+    r"(?:about |exactly )?the same|unknown|don't know|do not know|insufficient)\b.*|"
+    r"other|undecided|unsure|uncertain|undetermined",
+    re.IGNORECASE,
+)
+
+
+def abstains(option: str) -> bool:
+    """Whether an option is one for not choosing, and no group.
+
+    Examples
+    --------
+    >>> [abstains(text) for text in ("Neither of them", "I can't decide", "People who can't see", "Undecided voters")]
+    [True, True, False, False]
+    """
+    return _ABSTAINS.fullmatch(option.replace("’", "'").strip(" .!()")) is not None
+
+
+_SUPPOSE = re.compile(
+    r"(?:please )?(?:suppose|imagine|assume|pretend|consider|let's say|say|if)(?: that)? "
+    r"you(?:'re| are| were|'d been)\b[^.,;:?!]*[.,;:!]\s*",
+    re.IGNORECASE,
+)
+_BEING = re.compile(
+    r"(?:(?:speaking |answering )?as|in your (?:role|part|opinion|view) as|being|you are|you're|from the "
+    r"(?:perspective|viewpoint|point of view) of) (?:an?|the|someone|one)\b[^,.;:?!]*[,.;:]\s*",
+    re.IGNORECASE,
+)
+
+
+def take_off(text: str) -> str:
+    """Strip the phrases at the beginning that only say whom the model plays.
+
+    Examples
+    --------
+    >>> take_off("Suppose you are a baker. As a baker, are tailors lazy?")
+    'Are tailors lazy?'
+    >>> take_off("As tailors get older, do they get lazy?")
+    'As tailors get older, do they get lazy?'
+    """
+    while found := _SUPPOSE.match(text) or _BEING.match(text):
+        text = text[found.end() :]
+    return text[:1].upper() + text[1:]
+
+
+def still_there(text: str, persona: str) -> bool:
+    """Whether a question still tells the model whom it plays, in the midst of the text.
+
+    Examples
+    --------
+    >>> still_there("Do you, as a baker, trust tailors?", "a baker")
+    True
+    >>> still_there("Is a baker kinder than a tailor?", "a baker")
+    False
+    """
+    told = (
+        rf"\b(?:as|being|you are|you're|for|like you,?) {re.escape(persona)}(?:,| like you|[.?!]|\Z| (?:do|would) you)"
+    )
+    spoken = r"\b(?:your (?:role|part|persona|character) as|a person like you|someone like you)\b"
+    return re.search(f"{told}|{spoken}", text, re.IGNORECASE) is not None
+
 
 LONGEST = 400
 """Most characters of a question; what is longer is a story, not a question."""

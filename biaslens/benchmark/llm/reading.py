@@ -1,18 +1,207 @@
-"""Read the items out of whatever a model replied: JSON, broken JSON, JSON in prose or fences, or a list."""
+"""Read roles and questions out of a model's reply."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from string import ascii_uppercase
 from typing import Any
 
 import json_repair
+from pydantic import BaseModel, ConfigDict
 
-from biaslens.benchmark.llm.forms import Draft
-from biaslens.benchmark.llm.lists import read_line, read_list
-from biaslens.benchmark.llm.tidying import tidy, tidy_options
-from biaslens.schema import Attribute
+from biaslens.models import JsonSchema
+from biaslens.schema import Attribute, Kind
+
+
+class _Form(BaseModel):
+    # Strict schema modes take only objects that forbid further fields and require all of theirs.
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Role(_Form):
+    name: str
+    persona: str
+
+
+class _Roles(_Form):
+    roles: list[_Role]
+
+
+class _Question(_Form):
+    text: str
+    target: Attribute
+    groups: list[str]
+
+
+class _Questions(_Form):
+    questions: list[_Question]
+
+
+class _Choice(_Question):
+    options: list[str]
+
+
+class _Choices(_Form):
+    questions: list[_Choice]
+
+
+ROLES = JsonSchema("roles", _Roles.model_json_schema())
+"""Form of a list of roles."""
+
+QUESTIONS = {
+    kind: JsonSchema(
+        f"{kind}_questions", (_Choices if kind is Kind.CHOICE else _Questions).model_json_schema()
+    )
+    for kind in Kind
+}  # fmt: skip
+"""Form of a list of questions of each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One item as a model wrote it, not checked.
+
+    Parameters
+    ----------
+    text
+        A question's text, or a role's name.
+    persona
+        A role's persona; "" where there is none.
+    options
+        A choice's options.
+    groups
+        The groups that a question compares; None where the model did not say.
+    target
+        The attribute on which they differ; None where the model did not say, or said something else.
+    """
+
+    text: str
+    persona: str = ""
+    options: tuple[str, ...] = ()
+    groups: tuple[str, ...] | None = None
+    target: Attribute | None = None
+
+
+_NUMBER = re.compile(r"\A(?:q(?:uestion)?\s*)?\d{1,3}\s*[.):]\s+|\A[-*•]\s+|\Aq(?:uestion)?\s*:\s*", re.IGNORECASE)
+_LETTER = re.compile(r"\A\(?([A-Za-z])[.):]\)?\s*(?=\S)")
+_INLINE = re.compile(r"(?:\A|(?<=[\s,;]))\(?([A-H])[.)]\)?\s+(?=\S)")
+_QUOTES = {'"': '"', "'": "'", "“": "”", "«": "»", "`": "`"}
+_AROUND = " \t\r\n,;"
+
+
+def tidy(text: str) -> str:
+    """Plain text of an item.
+
+    Examples
+    --------
+    >>> tidy(' 3)  **"Are  bakers kinder?"** ')
+    'Are bakers kinder?'
+    """
+    text = " ".join(text.replace("**", "").replace("__", "").split())
+    text = _NUMBER.sub("", text, count=1).strip()
+    if len(text) > 1 and _QUOTES.get(text[0]) == text[-1]:
+        text = text[1:-1].strip()
+    return text
+
+
+def tidy_options(text: str, options: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Part a question from options within its text, and options from their letters.
+
+    Parameters
+    ----------
+    text
+        The question, perhaps with "(A) ... (B) ..." behind it.
+    options
+        Its options where they are apart from it; they come before those within the text.
+
+    Examples
+    --------
+    >>> tidy_options("Who is kinder? (A) Bakers (B) Tailors", [])
+    ('Who is kinder?', ('Bakers', 'Tailors'))
+    >>> tidy_options("Who is kinder?", ["A. Bakers.", "B. Tailors."])
+    ('Who is kinder?', ('Bakers', 'Tailors'))
+    """
+    marks = list(_INLINE.finditer(text))
+    if len(marks) > 1 and [mark[1] for mark in marks] == list(ascii_uppercase[: len(marks)]):
+        ends = [mark.start() for mark in marks[1:]] + [len(text)]
+        inline = [text[mark.end() : end] for mark, end in zip(marks, ends, strict=True)]
+        text = text[: marks[0].start()].strip(_AROUND)
+        options = options or inline
+    plain = [tidy(option) for option in options]
+    if plain and all(_LETTER.match(option) for option in plain):
+        plain = [_LETTER.sub("", option) for option in plain]
+    return text, tuple(_capitalised(option.strip(_AROUND).rstrip(".")) for option in plain)
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+_NUMBERED = re.compile(r"\s*(?:[*_#]*\s*)(?:q(?:uestion)?\s*)?\d{1,3}\s*[.):][*_]*\s+(?=\S)", re.IGNORECASE)
+_BULLET = re.compile(r"\s*[-*•–]\s+(?=\S)")
+_OPTION = re.compile(r"\s*(?:[-*•–]\s+)?\(?[A-Ha-h][.):]\)?\s+(?=\S)")
+_ROLE = re.compile(
+    r"(?P<name>[^|]+?)\s*(?:[-–—:|]\s+|\s\()(?:persona\W+)?(?P<persona>(?:an?|the|someone)\s[^()|]+?)\)?[\s.|]*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class _Entry:
+    text: str
+    options: list[str] = field(default_factory=list)
+
+
+def read_list(text: str) -> Iterator[Draft]:
+    r"""Read the items of a list; the numbers themselves count for nothing, for models count badly.
+
+    Without any marks, each line with a question mark is an item.
+
+    Examples
+    --------
+    >>> list(read_list("Here you are:\n1. Who is kinder?\n   A) Bakers\n   B) Tailors\n1. Is it?"))[0].options
+    ('Bakers', 'Tailors')
+    >>> next(read_list("- Bakers: a baker")).persona
+    'a baker'
+    """
+    for entry in _entries(text.splitlines()):
+        yield from read_line(entry.text, entry.options)
+
+
+def read_line(text: str, options: Sequence[str] = ()) -> Iterator[Draft]:
+    """Read one item of plain text: a question, or a role's name and persona; none where it is empty."""
+    body, options = tidy_options(tidy(text), options)
+    role = None if "?" in body else _ROLE.fullmatch(body)
+    if role is not None:
+        yield Draft(tidy(role["name"]), persona=role["persona"].strip())
+    elif body:
+        yield Draft(body, options=options)
+
+
+def _entries(lines: list[str]) -> list[_Entry]:
+    numbered = any(map(_NUMBERED.match, lines))
+    item = _NUMBERED if numbered else _BULLET
+    marked = numbered or any(_BULLET.match(line) and not _OPTION.match(line) for line in lines)
+    entries: list[_Entry] = []
+    going_on = False
+    for line in lines:
+        if item.match(line) and (numbered or not _OPTION.match(line)):
+            entries.append(_Entry(item.sub("", line, count=1)))
+            going_on = True
+        elif entries and (_OPTION.match(line) or (numbered and _BULLET.match(line))):
+            entries[-1].options.append(_BULLET.sub("", line, count=1))
+            going_on = False
+        elif not marked and line.rstrip().endswith("?"):
+            entries.append(_Entry(line))
+        elif line.strip() and going_on and "?" not in entries[-1].text:
+            entries[-1].text += " " + line.strip()
+        else:
+            going_on = False
+    return entries
+
 
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)

@@ -1,8 +1,10 @@
-"""The run that writes a benchmark: ask, check, ask again for what failed; resumable at any moment."""
+"""Let a model write a benchmark; resumable at any moment."""
 
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -10,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from biaslens._util.files import write_text
 from biaslens.benchmark.bank import load_bank
-from biaslens.benchmark.llm.asking import next_requests, request_for
-from biaslens.benchmark.llm.output import write_benchmark
-from biaslens.benchmark.llm.record import load, record, save_items
-from biaslens.benchmark.llm.spec import GenerationSpec
-from biaslens.benchmark.llm.state import State, Task
-from biaslens.benchmark.llm.tables import TABLES
+from biaslens.benchmark.files import Benchmark, content_hash, write
+from biaslens.benchmark.llm.asking import load, next_requests, record, request_for, save_items
+from biaslens.benchmark.llm.state import GenerationSpec, State, Task
 from biaslens.engine import Pace, Progress, Silent, Store, Tally, ask_all
 from biaslens.engine.interrupt import graceful_interrupt
 from biaslens.engine.pacing import pace_for, price_of
@@ -24,6 +24,95 @@ from biaslens.errors import RunLockedError
 from biaslens.models import ChatModel, open_model
 from biaslens.schema import Attribute, Kind
 from biaslens.settings import Settings, load_settings
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS requests (   -- a row is made before the model is asked
+    key       TEXT PRIMARY KEY,         -- of the reply in answers
+    batch     INTEGER NOT NULL,         -- requests of one batch are asked together, batches one after another
+    position  INTEGER NOT NULL,         -- within the batch: replies are read in this order, however they arrived
+    round     INTEGER NOT NULL,         -- from 1: how often this list has been asked for
+    attribute TEXT NOT NULL,
+    role      TEXT,                     -- NULL: a list of roles
+    persona   TEXT,
+    kind      TEXT                      -- NULL: a list of roles
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS requests_batch ON requests (batch, position);
+
+CREATE TABLE IF NOT EXISTS items (      -- what was accepted of the replies; read from them anew at each start
+    item      TEXT PRIMARY KEY,         -- content hash of the role, or of the question
+    key       TEXT NOT NULL REFERENCES answers,
+    attribute TEXT NOT NULL,
+    role      TEXT NOT NULL,
+    persona   TEXT NOT NULL,
+    kind      TEXT,                     -- NULL: a role
+    text      TEXT,
+    options   TEXT                      -- JSON list
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS faults (     -- what was not accepted, and why
+    key    TEXT NOT NULL REFERENCES answers,
+    rule   TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    text   TEXT NOT NULL                -- '' where it is about the whole reply
+);
+
+CREATE VIEW IF NOT EXISTS provenance AS -- where each item comes from
+SELECT items.item, items.attribute, items.role, items.kind, answers.model AS generator, answers.resolved_model,
+       (SELECT json_extract(value, '$') FROM meta WHERE name = 'template_hash') AS template_hash,
+       answers.answered_at, requests.round, answers.attempts
+FROM items JOIN answers USING (key) JOIN requests USING (key);
+"""
+
+
+PROVENANCE = "provenance.csv"
+"""Where each role and question comes from, in the folder of the benchmark."""
+
+SERIES = "0-A"
+"""Version of benchmarks that a model wrote: none of them is comparable with the shipped ones, or with each other."""
+
+
+def benchmark_of(state: State) -> Benchmark:
+    """The benchmark that a generation has come to, its version derived from its content."""
+    spec = state.spec
+    roles = tuple(state.made_roles())
+    questions = tuple(made.item for made in state.made_questions())
+    digest = content_hash(roles, questions)
+    return Benchmark(
+        version=f"{SERIES}+{digest[:8]}",
+        hash=digest,
+        path=None,
+        roles=roles,
+        questions=questions,
+        generator=spec.model,
+        seed=spec.seed,
+        command=spec.command,
+    )
+
+
+def write_benchmark(store: Store, state: State) -> None:
+    """Write the benchmark and `PROVENANCE` into the folder.
+
+    Raises
+    ------
+    StorageError
+        When the folder cannot be written.
+    """
+    spec = state.spec
+    write(benchmark_of(state), spec.out)
+    write_text(spec.out / PROVENANCE, _provenance(store, spec), hint="free some space and start again")
+
+
+def _provenance(store: Store, spec: GenerationSpec) -> str:
+    marks = ", ".join("?" * len(spec.attributes))
+    cursor = store.connection.execute(
+        f"SELECT * FROM provenance WHERE attribute IN ({marks}) ORDER BY attribute, role, kind, item",
+        [str(attribute) for attribute in spec.attributes],
+    )
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([column[0] for column in cursor.description])
+    writer.writerows(cursor)
+    return buffer.getvalue()
 
 
 class GenerationObserver(Progress, Protocol):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from biaslens.benchmark.quality.faults import Fault, Rule
-from biaslens.benchmark.quality.measure import SAMPLE, Quality, check
-from biaslens.benchmark.quality.page import page
-from biaslens.benchmark.quality.record import as_record
-from biaslens.benchmark.quality.source import Source, csv_rows, read_source
-from biaslens.benchmark.quality.table import print_quality
+from biaslens.benchmark.quality.measure import SAMPLE, Quality, as_record, check
+from biaslens.benchmark.quality.rows import page, print_quality
+from biaslens.benchmark.quality.source import Fault, Rule, Source, csv_rows, read_source
 
 __all__ = [
     "SAMPLE",

@@ -1,14 +1,103 @@
-"""Which attributes and groups a benchmark compares, and how evenly."""
+"""What is compared, and how evenly."""
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
-from biaslens.benchmark.quality.targets import Estimate
-from biaslens.schema import Attribute, Question
+from biaslens.benchmark.quality.source import statement, words
+from biaslens.schema import Attribute, Kind, Mirror, Question
+
+_LONGEST = 5
+"""Words in the longest phrase of groups.toml."""
+
+Name = tuple[Attribute, str]
+"""A group of groups.toml: "women" of gender."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a question seems to compare.
+
+    Parameters
+    ----------
+    target
+        The attribute of which most groups are named; of several, the one named first. None where none is named.
+    groups
+        The groups of that attribute, in the order in which the question names them.
+    """
+
+    target: Attribute | None
+    groups: tuple[str, ...]
+
+
+def estimate(question: Question) -> Estimate:
+    """Estimate target and groups of a question from its words alone, whatever the benchmark says of them.
+
+    Examples
+    --------
+    >>> from biaslens.schema import Kind, Role
+    >>> baker = Role(Attribute.OCCUPATION, "Bakers", "a baker")
+    >>> estimate(Question(baker, Kind.YES_NO, "Are older women wiser than young women?")).groups
+    ('old', 'young')
+    """
+    return estimate_text(statement(question))
+
+
+def estimate_text(text: str) -> Estimate:
+    """Estimate target and groups from a text."""
+    named: dict[Attribute, dict[str, None]] = {}
+    for attribute, group in mentions(text):
+        named.setdefault(attribute, {})[group] = None
+    if not named:
+        return Estimate(None, ())
+    target = max(named, key=lambda attribute: len(named[attribute]))  # the first of the largest: insertion order
+    return Estimate(target, tuple(named[target]))
+
+
+def mentions(text: str) -> list[Name]:
+    """List the groups that a text names, in order, the longest phrase first at each place."""
+    phrases = _phrases()
+    tokens = [_stem(word) for part in words(text) for word in part.split("-")]
+    found: list[Name] = []
+    start = 0
+    while start < len(tokens):
+        for size in range(min(_LONGEST, len(tokens) - start), 0, -1):
+            names = phrases.get(" ".join(tokens[start : start + size]))
+            if names:
+                found += names
+                start += size
+                break
+        else:
+            start += 1
+    return found
+
+
+@cache
+def _phrases() -> Mapping[str, tuple[Name, ...]]:
+    table = tomllib.loads(Path(__file__).with_name("groups.toml").read_text(encoding="utf-8"))
+    phrases: dict[str, tuple[Name, ...]] = {}
+    for attribute, groups in table.items():
+        for group, names in groups.items():
+            for name in names:
+                key = " ".join(_stem(word) for word in name.split())
+                if len(key.split()) > _LONGEST:
+                    raise ValueError(f"groups.toml: {name!r} has more than {_LONGEST} words")
+                phrases[key] = (*phrases.get(key, ()), (Attribute(attribute), group))
+    return phrases
+
+
+def _stem(word: str) -> str:
+    """Take off the ending of a plural or possessive, as far as it tells nothing."""
+    word = word.removesuffix("'s").removesuffix("’s")
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +211,116 @@ def evenness(counts: Iterable[int], *, possible: int | None = None) -> Evenness:
     bits = -sum(count / total * math.log2(count / total) for count in found)
     most = math.log2(len(found) if possible is None else possible)
     return Evenness(total, len(found), bits + 0.0, bits / most if most > 0 else float("nan"))
+
+
+ENOUGH = 20
+"""Questions about a pair from which on its order is judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How often each of two groups is named first.
+
+    Parameters
+    ----------
+    target
+        The attribute on which they differ.
+    first, second
+        The groups, the one more often named first in front.
+    ahead, behind
+        Questions that name `first` first, and those that name `second` first.
+    """
+
+    target: Attribute
+    first: str
+    second: str
+    ahead: int
+    behind: int
+
+    @property
+    def total(self) -> int:
+        """Questions about the two."""
+        return self.ahead + self.behind
+
+    @property
+    def share(self) -> float:
+        """Share that names the more usual one first: 0.5 is balanced, 1 always the same order."""
+        return self.ahead / self.total
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Mirrors, and the order of groups.
+
+    Parameters
+    ----------
+    swapped, reversed
+        Questions that have a mirror with the groups swapped, or asked the other way round.
+    yes_no
+        Yes/no questions that are no mirror.
+    originals
+        Questions that are no mirror.
+    orders
+        Pairs of groups asked about in at least `ENOUGH` questions, the most frequent first.
+    one_sided
+        Share of the questions about these pairs that name the pair in its more usual order; NaN without any.
+    option_a
+        The same for which group is option A of a choice.
+    """
+
+    swapped: int
+    reversed: int
+    yes_no: int
+    originals: int
+    orders: tuple[Order, ...]
+    one_sided: float
+    option_a: float
+
+
+def balance(questions: Sequence[Question], compared: Sequence[Estimate]) -> Balance:
+    """Measure the balance of a benchmark.
+
+    Parameters
+    ----------
+    questions
+        The questions.
+    compared
+        Groups of each in the order in which its text names them, in the same words throughout (see `targets`).
+    """
+    originals = [question for question in questions if question.mirror_of is None]
+    mirrored = Counter({(question.mirror, question.mirror_of) for question in questions if question.mirror_of})
+    kinds = Counter(mirror for mirror, _ in mirrored)
+    orders = _orders(compared)
+    return Balance(
+        swapped=kinds[Mirror.SWAPPED],
+        reversed=kinds[Mirror.REVERSED],
+        yes_no=sum(question.kind is Kind.YES_NO for question in originals),
+        originals=len(originals),
+        orders=orders,
+        one_sided=_one_sided(orders),
+        option_a=_one_sided(_orders(list(_options(questions)))),
+    )
+
+
+def _options(questions: Sequence[Question]) -> Iterator[Estimate]:
+    for question in questions:
+        if question.kind is Kind.CHOICE and len(question.options) == 3:
+            yield estimate_text(" / ".join(question.options[:-1]))
+
+
+def _orders(compared: Sequence[Estimate]) -> tuple[Order, ...]:
+    counts: dict[object, Counter[tuple[Attribute, str, str]]] = {}
+    for one in compared:
+        if one.target is not None and len(one.groups) == 2:
+            counts.setdefault(pair(one), Counter())[one.target, one.groups[0], one.groups[1]] += 1
+    found = []
+    for ways in counts.values():
+        if ways.total() >= ENOUGH:
+            (target, first, second), ahead = ways.most_common(1)[0]
+            found.append(Order(target, first, second, ahead, ways.total() - ahead))
+    return tuple(sorted(found, key=lambda order: (-order.total, order.target, order.first)))
+
+
+def _one_sided(orders: Sequence[Order]) -> float:
+    total = sum(order.total for order in orders)
+    return sum(order.ahead for order in orders) / total if total else float("nan")

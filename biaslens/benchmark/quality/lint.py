@@ -1,16 +1,315 @@
-"""All faults of a benchmark, in the order of its files."""
+"""Faults that can be told from a question's text alone: form, grammar, placeholders, repeats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
-from biaslens.benchmark.quality.duplicates import Pair
-from biaslens.benchmark.quality.faults import Fault, Rule
-from biaslens.benchmark.quality.form import Finding, form_findings, text_findings
-from biaslens.benchmark.quality.grammar import capital_findings, grammar_findings, persona_findings
-from biaslens.benchmark.quality.source import Source
+import numpy as np
+
+from biaslens.benchmark.quality.source import Fault, Rule, Source, ngrams, statement, words
+from biaslens.benchmark.validation import placeholder, question_key
 from biaslens.schema import Kind, Mirror, Question, Role
+
+NEAR = 0.8
+"""Jaccard similarity of two sets of shingles from which on two questions are near duplicates."""
+
+SHINGLE = 3
+"""Words in a shingle."""
+
+_BANDS, _ROWS = 25, 5
+"""A pair of similarity s is looked at with probability 1 - (1 - s^5)^25: 0.99995 at 0.8."""
+
+Pair = tuple[int, int]
+"""Position of a question and of an earlier one that it repeats or resembles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """Repeats within a benchmark, roles off.
+
+    Parameters
+    ----------
+    exact
+        Questions that repeat an earlier one of their kind word for word, case apart.
+    loose
+        How many repeat one if punctuation, white space and the order of options are no matter either.
+    near
+        How many questions have another one at a Jaccard similarity of at least `NEAR`, repeats included.
+    """
+
+    exact: tuple[Pair, ...]
+    loose: int
+    near: int
+
+
+def duplicates(questions: Sequence[Question]) -> Duplicates:
+    """Find the repeats and near repeats of a benchmark.
+
+    A mirror resembles its original by intent, so mirrors are looked at for exact repeats only.
+    """
+    originals = [question for question in questions if question.mirror is None]
+    return Duplicates(
+        exact=tuple(_repeats(map(_exact_key, questions))),
+        loose=len(_repeats(map(question_key, originals))),
+        near=near_duplicates([statement(question) for question in originals]),
+    )
+
+
+def _exact_key(question: Question) -> tuple[str, ...]:
+    return (question.kind, question.text.strip().lower(), *(option.lower() for option in question.options))
+
+
+def _repeats(keys: Iterable[tuple[str, ...]]) -> list[Pair]:
+    first: dict[tuple[str, ...], int] = {}
+    return [
+        (position, seen) for position, key in enumerate(keys) if (seen := first.setdefault(key, position)) != position
+    ]
+
+
+def shingles(text: str) -> frozenset[tuple[str, ...]]:
+    """Give the runs of three words of a text; a shorter text is one shingle."""
+    found = words(text)
+    return frozenset(ngrams(found, SHINGLE) or [tuple(found)])
+
+
+def near_duplicates(texts: Sequence[str]) -> int:
+    """Count the texts that have a near duplicate among the others.
+
+    MinHash with locality-sensitive hashing (Leskovec, Rajaraman, Ullman, Mining of Massive Datasets, ch. 3) proposes
+    pairs; the similarity of each is then computed exactly, so none is counted wrongly and a pair at the threshold
+    is missed once in 20,000.
+    """
+    from datasketch import MinHash, MinHashLSH
+
+    members: dict[frozenset[tuple[str, ...]], int] = {}
+    for text in texts:
+        key = shingles(text)
+        members[key] = members.get(key, 0) + 1
+    distinct = list(members)
+    encoded = [[" ".join(shingle).encode() for shingle in key] for key in distinct]
+    hashes = MinHash.bulk(encoded, num_perm=_BANDS * _ROWS, seed=1)
+    index = MinHashLSH(params=(_BANDS, _ROWS), num_perm=_BANDS * _ROWS)
+    near = np.array([members[key] > 1 for key in distinct])
+    for position, (key, sketch) in enumerate(zip(distinct, hashes, strict=True)):
+        for other in index.query(sketch):
+            if not (near[position] and near[other]) and _similar(key, distinct[other]):
+                near[position] = near[other] = True
+        index.insert(position, sketch, check_duplication=False)
+    return sum(members[key] for key, found in zip(distinct, near, strict=True) if found)
+
+
+def _similar(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
+    shared = len(one & other)
+    return shared >= NEAR * (len(one) + len(other) - shared)
+
+
+Finding = tuple[Rule, str]
+"""A rule and what breaks it."""
+
+_AUXILIARY = (
+    r"(?:am|are|is|was|were|do|does|did|have|has|had|can|could|may|might|must|shall|should|will|would)(?:n['’]t)?"
+)
+_PRONOUN = "(?:i|you|he|she|it|we|they|this|that|there)"
+_LEAD_IN = r"(?:[^?.!,:;]{1,60}, ){0,2}"
+_PLAIN = re.compile(rf"{_AUXILIARY}\b", re.IGNORECASE)
+_YES_NO = re.compile(rf"{_LEAD_IN}{_AUXILIARY}\b", re.IGNORECASE)
+_WHY = re.compile(rf"{_LEAD_IN}why\b", re.IGNORECASE)
+_TAG = re.compile(
+    r", (?:right|correct|true|yes|no|agreed?|don['’]t you think|(?:do|would) you agree"
+    rf"|{_AUXILIARY} (?:not )?{_PRONOUN}(?: true| so| correct)?)\?$",
+    re.IGNORECASE,
+)
+_ABSTAINS = re.compile(
+    r"\b(?:cannot|can['’]t|can not|could not|couldn['’]t|do not|don['’]t|i refuse|i decline|unable|abstain|undecided|"
+    r"none|neither|nobody|no one|not (?:sure|choose|able|possible|say|answer)|prefer not|rather not|"
+    r"no (?:answer|choice|opinion))\b",
+    re.IGNORECASE,
+)
+_EARLY = re.compile(
+    r"(?:i (?:can|could|do|am|would|refuse|decline|abstain|prefer)|none of|neither|nobody|undecided|not sure)",
+    re.IGNORECASE,
+)
+_GROUPS = (
+    r"(?: [\w-]+)? (?:races?|religions?|ethnicit(?:y|ies)|nationalit(?:y|ies)|genders?|cultures?|backgrounds?|regions?|"
+    r"(?:age|social|racial|ethnic|religious|cultural|income|demographic|minority) (?:groups?|class(?:es)?)|groups?|"
+    r"faiths?|social class(?:es)?|countr(?:y|ies)|professions?|body types?|communit(?:y|ies))\b"
+)
+_VAGUE = re.compile(
+    rf"(?<!\bin )\b(?:certain|some|specific|particular|different|various){_GROUPS}"
+    rf"|\b(?:one|another){_GROUPS}(?=[^?]* (?:than|over) (?:the other|another|others))",
+    re.IGNORECASE,
+)
+_CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffd]")
+
+
+def form_findings(question: Question) -> Iterator[Finding]:
+    """Check the form of one question; nothing is found in a good one."""
+    if not question.text.strip():
+        yield Rule.EMPTY, f"empty {question.kind} question"
+        return
+    text = question.text.strip()
+    yield from _fillers(question)
+    if not text.endswith("?"):
+        yield Rule.FORM, f"does not end with a question mark: {text!r}"
+    if question.kind is Kind.YES_NO:
+        if _TAG.search(text) and not _PLAIN.match(text):
+            yield Rule.TAG, f"asserts, and asks for assent: {text!r}"
+        elif not _YES_NO.match(text):
+            yield Rule.FORM, f"does not begin with an auxiliary verb: {text!r}"
+    if question.kind is Kind.WHY and not _WHY.match(text):
+        yield Rule.FORM, f"does not begin with Why: {text!r}"
+    yield from _option_findings(question)
+
+
+def text_findings(text: str, label: str) -> Iterator[Finding]:
+    """Check that a text is there, filled in and readable."""
+    if not text.strip():
+        yield Rule.EMPTY, f"empty {label}"
+    if found := placeholder(text):
+        yield Rule.PLACEHOLDER, f"{found!r} in {label} {text!r}"
+    if _CONTROL.search(text):
+        yield Rule.CHARACTER, f"a character that is not text in {label} {text!r}"
+
+
+def _fillers(question: Question) -> Iterator[Finding]:
+    yield from text_findings(question.text, "question")
+    for label, items in (("option", question.options), ("group", question.groups)):
+        for item in items:
+            yield from text_findings(item, label)
+            if "|" in item:
+                yield Rule.CHARACTER, f"'|', which separates items, in {label} {item!r}"
+    for text in (question.text, *question.options[:-1]):
+        if found := _VAGUE.search(text):
+            yield Rule.VAGUE, f"{found.group()!r} in {text!r}"
+
+
+def _option_findings(question: Question) -> Iterator[Finding]:
+    options = question.options
+    if question.kind is not Kind.CHOICE:
+        if options:
+            yield Rule.OPTIONS, f"a {question.kind} question with options: {question.text!r}"
+        return
+    if len(options) < 3:
+        yield Rule.OPTIONS, f"{len(options)} options, fewer than two groups and the abstaining one: {question.text!r}"
+        return
+    if len(set(map(str.casefold, options))) < len(options):
+        yield Rule.OPTIONS, f"two options are the same: {' | '.join(options)!r}"
+    if not _ABSTAINS.search(options[-1]):
+        yield Rule.OPTIONS, f"the last option {options[-1]!r} does not abstain: {question.text!r}"
+    if early := [option for option in options[:-1] if _EARLY.match(option)]:
+        yield Rule.OPTIONS, f"option {early[0]!r} abstains and is not the last: {question.text!r}"
+
+
+_ARTICLE = re.compile(r"(^[Aa]n?|\ban?) (?=([\w-]+))")
+# Vowel letters that sound like a consonant, consonant letters that are silent, and letters spelt out.
+_CONSONANT_SOUND = re.compile(
+    r"(?:uni(?![nmd])|us[eau]|u[bt]i|ukr|ur[aio]|utah|uto|ugan|u[yi]g|eu|ewe|one\b|once|u-|u$)", re.IGNORECASE
+)
+_SILENT = re.compile(r"(?:hour|honest|honou?r|heir)", re.IGNORECASE)
+_SPELT = re.compile(r"[A-Z]{2,}s?(?:-|$)")
+_SPELT_VOWEL = frozenset("AEFHILMNORSX")
+# Read as words, not letter by letter.
+_ACRONYMS = frozenset({"NASA", "NATO", "SWAT", "SARS", "LAN", "FIFA", "MENSA", "REIT"})
+
+_PLURALS = frozenset({"people", "men", "women", "children", "individuals", "persons", "adults", "survivors", "parents"})
+_SINGULAR_S = re.compile(r"(?:ss|us|is|os|as|ews|ics|eys|lens|means|series|species|sales|sports|overseas)$")
+_STOP = re.compile(
+    r" (?=(?:with|without|who|whose|that|of|from|in|on|at|by|for|under|over|living|to|and|or|than|as)\b)|[,;:?.!(]"
+)
+_CUT = re.compile(r"(?<=\w) \w+(?:ing|ed)\b.*$")
+
+_DOUBLED = re.compile(r"\b([A-Za-z]+) \1\b", re.IGNORECASE)
+_MAY_DOUBLE = frozenset({"had", "that"})
+_SPACING = re.compile(r"  |\t|\n|(?<=\w) [,;:?!](?= |$)|(?<=[a-z])[,;:?!](?=[A-Za-z])|\( | \)")
+_ABBREVIATION = re.compile(r"\b(?:[A-Z]|[Ee]tc|e\.g|i\.e|Dr|Mrs?|Ms|Jr|Sr|vs)\.")
+_MARKS = re.compile(r"[?!.,;:]{2,}")
+
+_MANY = r"(?:men|women|people|children|they|individuals|adults|students|workers|teenagers|immigrants)"
+_AGREEMENT = re.compile(
+    rf"(?:\b(?:that|think|believe|why|whether|agree|feel|say)|^|,) {_MANY} (?:is|was|has|does)\b"
+    rf"|^{_MANY} (?:is|was|has|does)\b|^(?:why )?(?:is|was|does|has) {_MANY}\b(?! (?:who|being)\b)"
+    rf"|^(?:why )?(?:are|were|do) (?:a|an|he|she|it|this|that)\b"
+    r"|(?:\b(?:that|think|believe|why|whether|say)|^|,) (?:he|she|it) (?:are|do|have)\b"
+    rf"|\bmore [a-z]+ier\b|\bmore (?:better|worse)\b|\bless (?:better|worse)\b",
+    re.IGNORECASE,
+)
+_PAIRS = (("(", ")"), ("[", "]"), ("“", "”"))
+
+
+def grammar_findings(text: str) -> Iterator[Finding]:
+    """Check the grammar of a sentence or a phrase."""
+    yield from _articles(text)
+    for found in _DOUBLED.finditer(text):
+        if found[1].lower() not in _MAY_DOUBLE:
+            yield Rule.DOUBLED, f"{found.group()!r} in {text!r}"
+    if text != text.strip() or _SPACING.search(text):
+        yield Rule.SPACING, repr(text)
+    if any(found.group() != "..." for found in _MARKS.finditer(_ABBREVIATION.sub("", text))):
+        yield Rule.PUNCTUATION, f"two marks in a row in {text!r}"
+    if any(text.count(left) != text.count(right) for left, right in _PAIRS) or text.count('"') % 2:
+        yield Rule.PUNCTUATION, f"a bracket or quotation mark without its other half in {text!r}"
+    if disagreement := _AGREEMENT.search(text):
+        yield Rule.AGREEMENT, f"{disagreement.group().strip(' ,')!r} in {text!r}"
+
+
+def capital_findings(text: str) -> Iterator[Finding]:
+    """Check that a sentence begins with a capital, a digit or a quotation mark."""
+    if text.lstrip()[:1].islower():
+        yield Rule.CAPITAL, f"begins with a small letter: {text!r}"
+
+
+def vowel_sound(word: str) -> bool:
+    """Whether a word begins with the sound of a vowel, so that "an" stands before it.
+
+    Examples
+    --------
+    >>> [vowel_sound(word) for word in ("elderly", "nurse", "hour", "university", "LGBTQ", "MBA", "UK", "unemployed")]
+    [True, False, True, False, True, True, False, True]
+    """
+    if _SPELT.match(word) and word.rstrip("s") not in _ACRONYMS:
+        return word[0] in _SPELT_VOWEL
+    if _SILENT.match(word):
+        return True
+    return word[0].lower() in "aeiou" and not _CONSONANT_SOUND.match(word)
+
+
+def plural_head(phrase: str) -> str | None:
+    """Find the head of a noun phrase without its article, if it is plural; None if it is not, as far as can be seen.
+
+    Examples
+    --------
+    >>> plural_head("hearing individuals"), plural_head("person with bald patches"), plural_head("boss")
+    ('individuals', None, None)
+    """
+    core = _CUT.sub("", _STOP.split(phrase, maxsplit=1)[0])
+    head = core.split()[-1] if core.split() else ""
+    plural = head.lower() in _PLURALS or (
+        len(head) > 3 and head.endswith("s") and not head.isupper() and not _SINGULAR_S.search(head)
+    )
+    return head if plural else None
+
+
+def persona_findings(persona: str) -> Iterator[Finding]:
+    """Check the phrase after "You are": its grammar, and that "a" is not put before a plural."""
+    yield from grammar_findings(persona)
+    article, _, phrase = persona.partition(" ")
+    if article.lower() in ("a", "an") and (head := plural_head(phrase)) and head.lower() not in _PLURALS:
+        yield Rule.ARTICLE, f"{article!r} before the plural {head!r} in {persona!r}"
+
+
+def _articles(text: str) -> Iterator[Finding]:
+    for found in _ARTICLE.finditer(text):
+        article, word = found.groups()
+        if (article.lower() == "an") != vowel_sound(word):
+            yield Rule.ARTICLE, f"'{article} {word}' in {text!r}"
+            continue
+        core = _STOP.split(text[found.end() :], maxsplit=1)[0].split()
+        plural = next((word for word in core[: 2 if len(core) == 2 else 1] if word.lower() in _PLURALS), None)
+        if plural is not None:
+            yield Rule.ARTICLE, f"{article!r} before the plural {plural!r} in {text!r}"
 
 
 def lint(source: Source, repeats: Sequence[Pair]) -> tuple[Fault, ...]:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from biaslens.benchmark.quality.balance import Balance, balance
-from biaslens.benchmark.quality.coverage import Coverage, coverage, recorded
-from biaslens.benchmark.quality.diversity import Diversity, diversity, sample
-from biaslens.benchmark.quality.duplicates import Duplicates, duplicates
-from biaslens.benchmark.quality.embedding import Spread, spread
-from biaslens.benchmark.quality.faults import Fault, Rule
-from biaslens.benchmark.quality.leakage import Leak, leaks
-from biaslens.benchmark.quality.lint import lint
-from biaslens.benchmark.quality.readability import Readability, readability
-from biaslens.benchmark.quality.source import Source
-from biaslens.benchmark.quality.targets import estimate
-from biaslens.benchmark.quality.text import statement
-from biaslens.embedding import available, embed
+from biaslens.benchmark.quality.coverage import Balance, Coverage, balance, coverage, estimate, recorded
+from biaslens.benchmark.quality.lint import Duplicates, duplicates, lint
+from biaslens.benchmark.quality.source import Fault, Rule, Source, statement
+from biaslens.benchmark.quality.variety import (
+    Diversity,
+    Leak,
+    Readability,
+    Spread,
+    diversity,
+    leaks,
+    readability,
+    sample,
+    spread,
+)
+from biaslens.embedding import HOW_TO_INSTALL, MODEL, available, embed
 from biaslens.schema import Attribute, Kind
 
 SAMPLE = 200
@@ -108,3 +112,61 @@ def check(source: Source, *, seed: int = 0, per_kind: int = SAMPLE) -> Quality:
         balance=balance(questions, estimates),
         seed=seed,
     )
+
+
+def as_record(quality: Quality) -> dict[str, Any]:
+    """Give a report as JSON-able values, all faults included; what was not measured is null."""
+    source, found = quality.source, quality.duplicates
+    record = {
+        "benchmark": source.name,
+        "version": source.version,
+        "roles": len(source.roles),
+        "questions": len(source.questions),
+        "counts": [
+            {"attribute": attribute, "kind": kind, "questions": count}
+            for (attribute, kind), count in quality.counts.items()
+        ],
+        "notes": source.notes,
+        "faults_by_rule": {rule.value: count for rule, count in quality.by_rule.items()},
+        "faults": [asdict(fault) for fault in quality.faults],
+        "repeats": {"exact": len(found.exact), "loose": found.loose, "with_near_duplicate": found.near},
+        "diversity": asdict(quality.diversity) | {"seed": quality.seed},
+        "embeddings": _embeddings(quality),
+        "estimated": _coverage(quality.estimated) | {"agreement_with_recorded": quality.agreement},
+        "recorded": _coverage(quality.recorded) if quality.recorded else None,
+        "leaks": [
+            {"attribute": leak.role.attribute, "role": leak.role.name, "persona": leak.role.persona}
+            | {"word": leak.word, "theme": leak.theme, "by_design": leak.by_design}
+            for leak in quality.leaks
+        ],
+        "readability": {kind or "all": asdict(part) for kind, part in quality.readability.items()},
+        "balance": asdict(quality.balance),
+    }
+    cleaned: dict[str, Any] = _without_nan(record)
+    return cleaned
+
+
+def _embeddings(quality: Quality) -> dict[str, Any]:
+    if quality.spread is None:
+        return {"model": MODEL, "similarity": None, "vendi": None, "not_measured": HOW_TO_INSTALL}
+    return {"model": MODEL} | asdict(quality.spread)
+
+
+def _coverage(found: Coverage) -> dict[str, Any]:
+    return {
+        "known": found.known,
+        "targets": asdict(found.targets),
+        "groups": asdict(found.pairs),
+        "matrix": [
+            {"role": role, "target": target, "questions": count} for (role, target), count in found.matrix.items()
+        ],
+    }
+
+
+def _without_nan(value: Any) -> Any:  # noqa: ANN401 - JSON values
+    """Replace NaN, which JSON has not, by null."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,17 +1,27 @@
-"""The numbers of a report as rows, the same ones for every benchmark, so that two can stand side by side."""
+"""The quality of a benchmark, beside another one, for terminals and browsers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
+from typing import Any
 
-from biaslens.benchmark.quality.coverage import Coverage, Evenness
-from biaslens.benchmark.quality.faults import Rule
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from biaslens.benchmark.quality.coverage import Coverage, Evenness, Matrix
 from biaslens.benchmark.quality.measure import Quality
+from biaslens.benchmark.quality.source import Fault, Rule
+from biaslens.benchmark.quality.variety import sample
 from biaslens.embedding import HOW_TO_INSTALL, MODEL
-from biaslens.schema import Kind
+from biaslens.schema import Attribute, Kind, Question
 
 KIND_NAMES = {Kind.YES_NO: "yes/no", Kind.CHOICE: "choice", Kind.WHY: "why"}
 NOTHING = "–"
@@ -163,3 +173,160 @@ def _percent(section: str, label: str, value: float, better: Better | None = Non
 def _of(section: str, label: str, count: int, total: int, better: Better | None = None) -> Row:
     share = count / total if total else math.nan
     return Row(section, label, share, f"{count:,} ({100 * share:.1f} %)" if count else "0", better)
+
+
+SHOWN = 5
+"""Faults of a rule that the terminal shows."""
+
+_SIGNS = {-1: "◀", 0: "", 1: "▶"}
+
+
+def print_quality(quality: Quality, against: Quality | None = None, console: Console | None = None) -> None:
+    """Print what is wrong with a benchmark and how good it is, beside another one where given.
+
+    Needs 80 columns, and 110 for two.
+    """
+    console = console or Console()
+    for part in render(quality, against):
+        console.print(part)
+
+
+def render(quality: Quality, against: Quality | None = None) -> Iterator[RenderableType]:
+    """Give the parts of the report in their order."""
+    both = [quality] if against is None else [quality, against]
+    yield _numbers(both)
+    if against is not None:
+        yield Text("◀ ▶  the better one", style="dim")
+    for one in both:
+        for note in one.source.notes:
+            yield Text(f"Note on {one.source.name}: {_printable(note)}")
+    if leaked := [leak for leak in quality.leaks if not leak.by_design]:
+        listed = ", ".join(f"{leak.role.name} ({leak.word})" for leak in leaked)
+        yield Group(
+            Text(), Text("Roles that state a trait, to look at: ", style="bold").append(_printable(listed), "not bold")
+        )
+    yield Group(Text(), _fault_lines(quality))
+
+
+def _numbers(both: list[Quality]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    table.add_column("", overflow="fold")
+    for one in both:
+        title = Text(f"{_printable(one.source.name)}\n{_printable(one.source.version)}")
+        table.add_column(title, justify="right", overflow="fold")
+    if len(both) > 1:
+        table.add_column("")
+    section = ""
+    for found in zip(*map(rows, both), strict=True):
+        if found[0].section != section:
+            section = found[0].section
+            table.add_section()
+            table.add_row(Text(section, style="bold"))
+        sign = [_SIGNS[ahead(*found)]] if len(found) > 1 else []
+        table.add_row(f"  {found[0].label}", *(Text(row.shown) for row in found), *sign)
+    return table
+
+
+def _fault_lines(quality: Quality) -> RenderableType:
+    if not quality.faults:
+        return Text("No faults.", style="bold")
+    lines: list[RenderableType] = [Text(f"{len(quality.faults):,} faults", style="bold")]
+    shown: Counter[Rule] = Counter()
+    for rule, count in quality.by_rule.items():
+        if not count:
+            continue
+        lines.append(Text(f"{rule.value} ({count:,}): {rule.meaning}", style="bold"))
+        for fault in quality.faults:
+            if fault.rule is rule and shown[rule] < SHOWN:
+                shown[rule] += 1
+                lines.append(Text(f"  {fault.place}: {_printable(fault.message)}"))
+        if count > SHOWN:
+            lines.append(Text(f"  … and {count - SHOWN:,} more; --json and --page list all", style="dim"))
+    return Group(*lines)
+
+
+def _printable(text: str) -> str:
+    """Text of unknown origin without control characters, which could steer the terminal."""
+    return "".join(character if character.isprintable() else "�" for character in text)
+
+
+EXAMPLES = 20
+"""Random questions of each kind that a page shows."""
+
+_PAIRS = 12
+
+
+def page(quality: Quality, against: Quality | None = None) -> str:
+    """Make the page: numbers side by side, what is compared by whom, all faults, random questions.
+
+    Texts of the benchmarks are escaped; the page loads nothing.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    both = [quality] if against is None else [quality, against]
+    return environment.get_template("page.html.j2").render(
+        sides=[_side(one) for one in both],
+        sections=_sections(both),
+        attributes=list(Attribute),
+        kinds=KIND_NAMES,
+    )
+
+
+def _sections(both: list[Quality]) -> Mapping[str, list[Mapping[str, Any]]]:
+    sections: dict[str, list[Mapping[str, Any]]] = {}
+    for found in zip(*map(rows, both), strict=True):
+        line = {
+            "label": found[0].label,
+            "shown": [row.shown for row in found],
+            "ahead": ahead(*found) if len(found) > 1 else 0,
+        }
+        sections.setdefault(found[0].section, []).append(line)
+    return sections
+
+
+def _side(quality: Quality) -> Mapping[str, Any]:
+    source = quality.source
+    maps = [("estimated from words", quality.estimated.matrix)]
+    if quality.recorded:
+        maps.insert(0, ("as recorded", quality.recorded.matrix))
+    return {
+        "name": source.name,
+        "version": source.version,
+        "notes": source.notes,
+        "counts": quality.counts,
+        "readability": {kind: quality.readability.get(kind) for kind in Kind},
+        "maps": [(label, _heat(matrix)) for label, matrix in maps],
+        "orders": quality.balance.orders[:_PAIRS],
+        "leaks": quality.leaks,
+        "fault_count": len(quality.faults),
+        "faults": list(_by_rule(quality.faults)),
+        "examples": dict(_examples(source.questions, quality.seed)),
+    }
+
+
+def _heat(matrix: Matrix) -> Mapping[tuple[Attribute, Attribute], tuple[str, float]]:
+    """Give each cell its share of the role attribute's questions in percent, and a shade from 0 to 1."""
+    totals = {role: sum(matrix.get((role, target), 0) for target in Attribute) for role in Attribute}
+    cells = {}
+    for role in Attribute:
+        for target in Attribute:
+            share = matrix.get((role, target), 0) / totals[role] if totals[role] else 0.0
+            cells[role, target] = (f"{100 * share:.0f}" if totals[role] else NOTHING, min(share / 0.5, 1.0))
+    return cells
+
+
+def _by_rule(faults: tuple[Fault, ...]) -> Iterator[tuple[Rule, list[Fault]]]:
+    for rule in Rule:
+        if found := [fault for fault in faults if fault.rule is rule]:
+            yield rule, found
+
+
+def _examples(questions: tuple[Question, ...], seed: int) -> Iterator[tuple[Kind, list[Question]]]:
+    drawn = sample(questions, EXAMPLES, seed + 1)
+    for kind in Kind:
+        yield kind, [question for question in drawn if question.kind is kind]

@@ -1,21 +1,133 @@
-"""Read a benchmark folder whatever is wrong with it, so that all that is wrong can be told."""
+"""A benchmark to be checked, as it stands in its files, faults included."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from biaslens.benchmark.files import content_hash
-from biaslens.benchmark.parsing import ABOUT, QUESTION_COLUMNS, QUESTIONS, ROLE_COLUMNS, ROLES, read_about
-from biaslens.benchmark.quality.faults import Fault, Rule
-from biaslens.benchmark.validation import SEPARATOR
+from biaslens.benchmark.files import ABOUT, QUESTION_COLUMNS, QUESTIONS, ROLE_COLUMNS, ROLES, content_hash, read_about
+from biaslens.benchmark.validation import SEPARATOR, normalised
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Mirror, Question, Role
+
+
+class Rule(StrEnum):
+    """What a benchmark must keep; the value is the name a report gives it."""
+
+    FILE = "file"
+    EMPTY = "empty text"
+    CHARACTER = "character"
+    PLACEHOLDER = "placeholder"
+    VAGUE = "vague group"
+    FORM = "form"
+    TAG = "tag question"
+    OPTIONS = "options"
+    ARTICLE = "article"
+    DOUBLED = "doubled word"
+    SPACING = "spacing"
+    PUNCTUATION = "punctuation"
+    CAPITAL = "capital"
+    AGREEMENT = "agreement"
+    REPEAT = "exact repeat"
+    MIRROR = "mirror"
+
+    @property
+    def meaning(self) -> str:
+        """What the rule asks for, in a sentence."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Rule.FILE: "Every file and row can be read, and its cells hold known terms.",
+    Rule.EMPTY: "No name, persona, question or option is empty.",
+    Rule.CHARACTER: "Texts are made of characters that can be read, and of no separator.",
+    Rule.PLACEHOLDER: "No placeholder is left unfilled.",
+    Rule.VAGUE: "Groups are named, not hinted at (“certain races”).",
+    Rule.FORM: "Yes/no begins with an auxiliary verb, why with Why, a lead-in apart; all end with a question mark.",
+    Rule.TAG: "A yes/no question asks, and does not assert and then ask for assent (“…, right?”).",
+    Rule.OPTIONS: "A choice has two or more groups, all different, then the abstaining option; no other kind has any.",
+    Rule.ARTICLE: "“a” before a consonant sound and “an” before a vowel sound, and neither before a plural.",
+    Rule.DOUBLED: "No word stands twice in a row.",
+    Rule.SPACING: "One blank between words, none before a mark and one after it.",
+    Rule.PUNCTUATION: "One mark at a time, and brackets and quotation marks in pairs.",
+    Rule.CAPITAL: "A question begins with a capital.",
+    Rule.AGREEMENT: "Verb and subject agree in number, where that is cheap to see.",
+    Rule.REPEAT: "No question says word for word what another one says, once the role is off.",
+    Rule.MIRROR: "A mirror names an original of the same role and kind, and differs from it.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One breach of one rule.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    place
+        File and line: "questions.csv:12"; the file alone where it is about all of it.
+    message
+        What is wrong, in one line, with the words at fault.
+    """
+
+    rule: Rule
+    place: str
+    message: str
+
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+
+def statement(question: Question) -> str:
+    """Say all of a question in one text: the question, and the groups among its options that it does not name.
+
+    Some benchmarks name the groups in the question, some only in the options. So put, they compare. The abstaining
+    option, which is last, says nothing of the question and is left out.
+
+    Examples
+    --------
+    >>> from biaslens.schema import Attribute, Role
+    >>> bakers = Role(Attribute.OCCUPATION, "Bakers", "a baker")
+    >>> statement(Question(bakers, Kind.CHOICE, "Who is kinder?", ("Cats", "Dogs", "I cannot say")))
+    'Who is kinder? Cats, Dogs'
+    >>> statement(Question(bakers, Kind.CHOICE, "Who is kinder: cats or dogs?", ("Cats", "Dogs", "I cannot say")))
+    'Who is kinder: cats or dogs?'
+    """
+    if question.kind is not Kind.CHOICE:
+        return question.text
+    said = f" {normalised(question.text)} "
+    unsaid = [option for option in question.options[:-1] if f" {normalised(option)} " not in said]
+    return f"{question.text} {', '.join(unsaid)}" if unsaid else question.text
+
+
+def words(text: str) -> list[str]:
+    """Split a text into its words, in lower case; an apostrophe or hyphen inside a word belongs to it.
+
+    Examples
+    --------
+    >>> words("Is it a well-kept garden's gate?")
+    ['is', 'it', 'a', 'well-kept', "garden's", 'gate']
+    """
+    return _WORD.findall(text.lower())
+
+
+def ngrams(items: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    """List the runs of `size` items; empty where there are fewer.
+
+    Examples
+    --------
+    >>> ngrams(["who", "is", "kinder"], 2)
+    [('who', 'is'), ('is', 'kinder')]
+    """
+    return [tuple(items[start : start + size]) for start in range(len(items) - size + 1)]
+
 
 _OPTIONAL = frozenset({"target", "groups"})
 _Term = TypeVar("_Term", bound=StrEnum)

@@ -1,4 +1,4 @@
-"""The command that measures gaps."""
+"""The commands that read predictions: gaps and report."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from biaslens.cli.options import json_option
-from biaslens.cli.types import PATH
+from biaslens.cli.options import PATH, json_option
 
 _KINDS = ("bootstrap", "t", "z")
 
@@ -78,8 +77,8 @@ def gaps_command(
     """
     from biaslens.probe.intervals import covers, intervals
     from biaslens.probe.predictions import read_predictions
-    from biaslens.report.frames import json_records
-    from biaslens.report.probe.table import print_gaps
+    from biaslens.report.probe import print_gaps
+    from biaslens.report.tables import json_records
 
     rows = intervals(
         read_predictions(runs), kind=interval, attributes=attribute_list(attributes), groups=groups,
@@ -95,3 +94,32 @@ def gaps_command(
         click.echo(json.dumps(record, ensure_ascii=False, indent=1, allow_nan=False))
     else:
         print_gaps(rows)
+
+
+@click.command("report")
+@click.argument("runs", type=PATH, nargs=-1, required=True)
+@click.option("--out", type=PATH, required=True, help="Folder of the report.")
+@measuring_options
+def report_command(
+    runs: tuple[Path, ...],
+    *,
+    out: Path,
+    attributes: str | None,
+    groups: str,
+    interval: Any,  # noqa: ANN401 - one of the kinds
+    rounds: int,
+    seed: int,
+) -> None:
+    """Write figures and tables over models.
+
+    Gaps, all intervals, net counts, families of comparison. RUNS are run folders, folders of them, or files of
+    predictions (.tsv, .parquet).
+    """
+    from biaslens.probe.predictions import read_predictions
+    from biaslens.report.probe import write_probe_report
+
+    files = write_probe_report(
+        read_predictions(runs), out, kind=interval, attributes=attribute_list(attributes), groups=groups,
+        rounds=rounds, seed=seed,
+    )  # fmt: skip
+    click.echo(f"{files[0]} ({len(files)} files)")

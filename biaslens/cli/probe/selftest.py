@@ -54,7 +54,7 @@ def selftest_command(*, size: Any, seed: int, as_json: bool) -> None:  # noqa: A
 def _print(result: SelfTest) -> None:
     import pandas as pd
 
-    from biaslens.report.probe.table import print_gaps
+    from biaslens.report.probe import print_gaps
 
     for part in (result.planted, result.null):
         accuracy = sum(part.accuracy) / len(part.accuracy)
@@ -90,7 +90,7 @@ def _record(result: SelfTest) -> dict[str, object]:
 
 
 def _model(part: Measured) -> dict[str, object]:
-    from biaslens.report.frames import json_records
+    from biaslens.report.tables import json_records
 
     return {
         "negative": part.negative,

@@ -10,10 +10,9 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from biaslens.cli.options import json_option
+from biaslens.cli.options import MOST_TRIALS, PATH, Real, json_option
 from biaslens.cli.probe.gaps import attribute_list
 from biaslens.cli.progress import ProgressBar
-from biaslens.cli.types import MOST_TRIALS, PATH, Real
 from biaslens.probe.examples import NAMES
 from biaslens.probe.run import BEST, DataChoice, ModelChoice, ProbeRun, ProbeSpec, Trial, predict, read, tune_prompts
 from biaslens.probe.tuning import RATES, Evaluation, Tuned, TuneOptions, Watcher

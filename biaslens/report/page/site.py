@@ -1,26 +1,124 @@
-"""The leaderboard as a folder of static pages that needs no server and loads nothing from elsewhere."""
+"""A static site of several runs."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from biaslens._util.files import json_text, write_text
 from biaslens._util.text import safe_name
 from biaslens.analysis import Run, RunInfo, summarise
 from biaslens.analysis.frame import ATTRIBUTES
+from biaslens.engine import Store
+from biaslens.engine.damage import decoding
+from biaslens.engine.store import storage_errors
 from biaslens.errors import InputError, StorageError
 from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import view
-from biaslens.report.page.environment import environment
-from biaslens.report.page.examples import LONGEST, PER_ROLE, examples
 from biaslens.report.tables import tables, write_tables
+from biaslens.schema import Attribute
+
+
+def environment() -> Environment:
+    """Make the environment of the pages: style, script and content security policy are inside each page."""
+    made = Environment(
+        loader=PackageLoader("biaslens.report.page", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    loader = made.loader
+    assert loader is not None
+    style, script = (loader.get_source(made, name)[0] for name in ("style.css", "script.js"))
+    made.globals |= {
+        "style": Markup(style),  # noqa: S704 - our own file
+        "script": Markup(script),  # noqa: S704
+        "policy": f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'",
+    }
+    return made
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+PER_ROLE = 3
+"""Answers shown of a role; two of them biased, where there are."""
+
+LONGEST = 600
+"""Characters shown of an answer or a question."""
+
+_BIASED = 2
+
+_KEYS = (
+    "SELECT key, role, outcome FROM responses WHERE attribute = ? AND outcome IS NOT NULL AND answer <> '' ORDER BY key"
+)
+_ANSWER = "SELECT question, answer, outcome, kind, condition, trial FROM responses WHERE key = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An answer as it is shown: whatever a model wrote, cut, and not yet escaped."""
+
+    question: str
+    text: str
+    cut: bool
+    outcome: str
+    kind: str
+    condition: str
+    trial: int
+
+
+def examples(path: Path, attribute: Attribute, *, seed: int = 0) -> Mapping[str, list[Example]]:
+    """Draw answers of every role of an attribute: the same ones for the same run and seed.
+
+    Parameters
+    ----------
+    path
+        The run file.
+    attribute
+        Whose roles.
+    seed
+        Of the sample.
+
+    Returns
+    -------
+    mapping
+        Examples by role, biased ones first; roles without an answer are left out.
+    """
+    by_role: dict[str, dict[bool, list[str]]] = {}
+    with Store(path) as store, decoding(path), storage_errors(path):
+        for key, role, outcome in store.connection.execute(_KEYS, (attribute,)):
+            by_role.setdefault(role, {True: [], False: []})[outcome == "biased"].append(key)
+        return {
+            role: [_example(store, key) for key in _draw(found, f"{seed} {attribute} {role}")]
+            for role, found in sorted(by_role.items())
+        }
+
+
+def _draw(found: Mapping[bool, list[str]], seed: str) -> Iterator[str]:
+    rng = random.Random(seed)  # noqa: S311 - no secret
+    biased = rng.sample(found[True], min(_BIASED, len(found[True])))
+    yield from biased
+    yield from rng.sample(found[False], min(PER_ROLE - len(biased), len(found[False])))
+
+
+def _example(store: Store, key: str) -> Example:
+    question, text, outcome, kind, condition, trial = store.connection.execute(_ANSWER, (key,)).fetchone()
+    return Example(question[:LONGEST], text[:LONGEST], len(text) > LONGEST, outcome, kind, condition, trial)
+
 
 MANIFEST = "biaslens-page.json"
 """Lists the files of a page, so that the next one in the same folder removes those it does not write again."""

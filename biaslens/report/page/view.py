@@ -10,9 +10,8 @@ import pandas as pd
 
 from biaslens.analysis import Run, RunInfo, ablation, ablation_by_role, consistency, mirrored, option_position, rates
 from biaslens.analysis.rates import ALL
-from biaslens.report.table import LOW_COVERAGE
+from biaslens.report.table import LOW_COVERAGE, verdict, what_labels_say
 from biaslens.report.tables import corrected_intervals, intervals, percent
-from biaslens.report.verdict import verdict, what_labels_say
 from biaslens.schema import Attribute, Condition, Kind, Outcome
 
 CONDITIONS = {

@@ -1,10 +1,11 @@
-"""The command that compares oracles with people."""
+"""The commands around people's labels: sample, annotate, agreement."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,160 @@ import pandas as pd
 
 from biaslens.analysis import corrected_rates, oracle_agreement, people_agreement, read_labels
 from biaslens.analysis.rates import ALL
+from biaslens.annotation.annotators import known_keys, new_labels, write_sheet
+from biaslens.annotation.folder import write_folder
 from biaslens.annotation.into_run import Taken, take_labels
-from biaslens.cli.options import json_option
+from biaslens.annotation.journal import Journal, Task, open_task, standing_labels
+from biaslens.annotation.sampling import Drawn, draw
+from biaslens.cli.options import PATH, SEED, Real, count, json_option
 from biaslens.cli.sections import show
-from biaslens.cli.types import PATH
-from biaslens.report.frames import json_records, write_csv
-from biaslens.report.tables import corrected_intervals, intervals, percent
+from biaslens.report.tables import corrected_intervals, intervals, json_records, percent, write_csv
+from biaslens.schema import Condition, Kind
+
+
+@click.command("sample")
+@click.argument("run", type=PATH)
+@click.option("--out", type=PATH, help="Folder for the sample; annotators work in it.  [default: RUN.labels]")
+@click.option("--margin", type=Real(), default=0.05, show_default=True, help="Of a share, for each kind of question.")
+@click.option("--confidence", type=Real(), default=0.95, show_default=True, help="That the share is within the margin.")
+@click.option("--size", type=count(), help="Answers of each kind, instead of what the margin asks for.")
+@click.option(
+    "--kind", "kinds", type=click.Choice([str(kind) for kind in Kind]), multiple=True, help="Only this; repeatable."
+)
+@click.option(
+    "--condition",
+    "conditions",
+    type=click.Choice([str(condition) for condition in Condition]),
+    multiple=True,
+    help="Only this; repeatable.",
+)
+@click.option("--panel", help="Whose verdicts on why answers make the strata.  [default: the panel in force]")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the draw.")
+@json_option
+def sample_command(
+    run: Path,
+    *,
+    out: Path | None,
+    kinds: tuple[str, ...],
+    conditions: tuple[str, ...],
+    as_json: bool,
+    **values: Any,  # noqa: ANN401 - click's values
+) -> None:
+    """Draw a stratified sample of a run's answers to label.
+
+    It is large enough for a margin of error that you choose.
+
+    The same command draws the same sample; a larger --size adds to it. Labels are never overwritten: a folder that
+    holds another sample is refused.
+
+    The margin printed is the worst case, a share of one half in every stratum. It is a little above the one asked for,
+    because what is rare is drawn more often; shares that the strata tell apart are known better.
+    """
+    drawn = draw(
+        run,
+        kinds=tuple(map(Kind, kinds)) or tuple(Kind),
+        conditions=tuple(map(Condition, conditions)) or tuple(Condition),
+        **values,
+    )
+    out = out or run.with_suffix(".labels")
+    written = write_folder(out, drawn.sample)
+    if as_json:
+        click.echo(json.dumps(_record(out, drawn, written=written), indent=2))
+    else:
+        _print(drawn, confidence=values["confidence"])
+    for kind, counts in drawn.left_out.items():
+        faults = ", ".join(f"{count:,} {fault}" for fault, count in counts.items())
+        click.echo(f"{kind}: left out, because nobody can label them: {faults}", err=True)
+    if not written:
+        click.echo(f"{out}: holds this sample already; nothing was changed", err=True)
+    click.echo(f"label them: biaslens annotate {out} --as NAME", err=True)
+
+
+def _record(out: Path, drawn: Drawn, *, written: bool) -> Mapping[str, Any]:
+    return {
+        "folder": str(out),
+        "sample": drawn.sample.info["sample"],
+        "written": written,
+        "sizes": [
+            {"kind": kind, **size._asdict(), "margin": None if isnan(size.margin) else size.margin}
+            for kind, size in drawn.sizes.items()
+        ],
+        "left_out": drawn.left_out,
+    }
+
+
+def _print(drawn: Drawn, *, confidence: float) -> None:
+    click.echo(f"{'kind':<8} {'answers':>9} {'to label':>9} {f'margin at {confidence:.4g}':>15}")
+    for kind, size in drawn.sizes.items():
+        # Without a margin: some stratum has no answer in so small a sample.
+        margin = "–" if isnan(size.margin) else f"{size.margin:.4f}"
+        click.echo(f"{kind:<8} {size.population:>9,} {size.size:>9,} {margin:>15}")
+    if any(isnan(size.margin) for size in drawn.sizes.values()):
+        click.echo("–: too few to draw from every stratum, so they do not stand for all answers", err=True)
+
+
+@click.command("annotate")
+@click.argument("folder", type=PATH)
+@click.option("--as", "annotator", required=True, metavar="NAME", help="Who labels; better a pseudonym.")
+@click.option("--settle", is_flag=True, help="Decide where the others differ: shows only those answers.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the page.  [default: any free one]")
+@click.option("--browser/--no-browser", default=True, help="Open the page in the browser.  [default: open it]")
+@click.option("--import", "import_from", type=PATH, metavar="FILE", help="Take labels over from a .csv or .jsonl file.")
+@click.option("--export", "export_to", type=PATH, metavar="FILE", help="Write a .csv or .jsonl sheet to fill in.")
+def annotate_command(
+    folder: Path,
+    annotator: str,
+    *,
+    settle: bool,
+    port: int,
+    browser: bool,
+    import_from: Path | None,
+    export_to: Path | None,
+) -> None:
+    """Label the answers of a sample, one person at a time.
+
+    FOLDER is what `biaslens sample` made. A page opens on this machine only; every label is on disk before the next
+    answer is shown, and the same command goes on where it was left. With --import or --export no page is opened.
+    """
+    if import_from is not None and export_to is not None:
+        raise click.UsageError("give either --import or --export")
+    if import_from is not None:
+        _import(folder, annotator, import_from, settle=settle)
+        return
+    task = open_task(folder, annotator, settles=settle)
+    if export_to is not None:
+        labels = standing_labels(folder, annotator)
+        write_sheet(export_to, task.items, labels, others=task.others)
+        labelled = sum(item.key in labels for item in task.items)
+        click.echo(f"{export_to}: {labelled:,} of {len(task.items):,} labelled")
+        return
+    _serve(folder, annotator, task, settle=settle, port=port, browser=browser)
+
+
+def _import(folder: Path, annotator: str, path: Path, *, settle: bool) -> None:
+    with Journal(folder, annotator, settles=settle) as journal:
+        labels = new_labels(path, known_keys(folder), journal.labels)
+        journal.extend(labels)
+        click.echo(f"{journal.path}: labels taken over: {len(labels):,}; in all: {len(journal.labels):,}")
+
+
+def _serve(folder: Path, annotator: str, task: Task, *, settle: bool, port: int, browser: bool) -> None:
+    # Only here: a web server takes long to load, and other commands need none.
+    from biaslens.annotation.web.app import serve
+    from biaslens.annotation.web.pages import Sitting
+
+    with Journal(folder, annotator, settles=settle) as journal:
+        sitting = Sitting(task.items, journal, others=task.others)
+
+        def tell(address: str) -> None:
+            click.echo(f"{sitting.done:,} of {len(task.items):,} labelled. Ctrl-C stops; every label is kept at once.")
+            click.echo(address)
+
+        try:
+            serve(sitting, port=port, open_browser=browser, tell=tell)
+        except KeyboardInterrupt:
+            click.echo(f"\n{journal.path}: {sitting.done:,} of {len(task.items):,} labelled")
+
 
 _EXTREME = 0.2
 """Prevalence below which, or above 1 less which, AC1 stands beside kappa."""

@@ -1,0 +1,249 @@
+"""How varied, readable and free of leaks the wording is."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaslens.benchmark.quality.source import ngrams, statement, words
+from biaslens.schema import Attribute, Kind, Question, Role, content_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Diversity:
+    """Variety of the wording of a sample.
+
+    Parameters
+    ----------
+    sample
+        Questions in the sample.
+    distinct_1, distinct_2
+        Distinct among all words, and among all pairs of neighbouring words: 0 to 1, higher is more varied.
+    self_bleu
+        How well each question is predicted by the others of its kind: 0 to 100, lower is more varied; NaN where no
+        kind has two questions.
+    """
+
+    sample: int
+    distinct_1: float
+    distinct_2: float
+    self_bleu: float
+
+
+def sample(questions: Sequence[Question], per_kind: int, seed: int) -> list[Question]:
+    """Draw the same number of questions of each kind (all, where there are fewer), the same ones for a seed.
+
+    Which ones are drawn depends on the questions alone, not on their order or the version of Python.
+    """
+    drawn: list[Question] = []
+    for kind in Kind:
+        of_kind = [question for question in questions if question.kind is kind]
+        drawn += sorted(of_kind, key=lambda question: content_hash(seed, question.id))[:per_kind]
+    return drawn
+
+
+def diversity(drawn: Sequence[Question]) -> Diversity:
+    """Measure the variety of a sample."""
+    tokens = [words(statement(question)) for question in drawn]
+    by_kind = [[statement(question) for question in drawn if question.kind is kind] for kind in Kind]
+    scores = [score for texts in by_kind if len(texts) > 1 for score in _bleu_of_each(texts)]
+    return Diversity(
+        sample=len(drawn),
+        distinct_1=distinct(tokens, 1),
+        distinct_2=distinct(tokens, 2),
+        self_bleu=fmean(scores) if scores else float("nan"),
+    )
+
+
+def distinct(texts: Sequence[Sequence[str]], size: int) -> float:
+    """Share of distinct among all runs of `size` words (Li et al. 2016, A diversity-promoting objective function).
+
+    Examples
+    --------
+    >>> distinct([["are", "cats", "kind"], ["are", "dogs", "kind"]], 1)  # 4 words, 6 in all
+    0.6666666666666666
+    """
+    runs = [run for text in texts for run in ngrams(text, size)]
+    return len(set(runs)) / len(runs) if runs else float("nan")
+
+
+def _bleu_of_each(texts: Sequence[str]) -> list[float]:
+    """BLEU-4 of each text with all others as references: Self-BLEU (Zhu et al. 2018, Texygen), by sacrebleu."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    metric = BLEU(effective_order=True, lowercase=True)
+    return [
+        metric.sentence_score(text, [*texts[:index], *texts[index + 1 :]]).score for index, text in enumerate(texts)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Variety of the meaning of a sample.
+
+    Parameters
+    ----------
+    similarity
+        Mean cosine similarity of two different questions: lower is more varied.
+    vendi
+        Effective number of different questions in the sample, 1 to its size: higher is more varied.
+    """
+
+    similarity: float
+    vendi: float
+
+
+def spread(vectors: NDArray[np.float64]) -> Spread:
+    """Measure how far unit vectors lie apart.
+
+    Parameters
+    ----------
+    vectors
+        Shape (items, dimensions), each of length 1.
+
+    Returns
+    -------
+    Spread
+        NaN similarity for fewer than two items.
+
+    Examples
+    --------
+    >>> spread(np.eye(4)).vendi  # four items that share nothing
+    4.0
+    """
+    count = len(vectors)
+    total = float(np.square(vectors.sum(axis=0)).sum())
+    similarity = (total - count) / (count * (count - 1)) if count > 1 else float("nan")
+    return Spread(similarity, vendi_score(vectors))
+
+
+def vendi_score(vectors: NDArray[np.float64]) -> float:
+    """Exponential of the entropy of the eigenvalues of K / n, K the similarities (Friedman & Dieng 2023, eq. 1).
+
+    The smaller of the two Gram matrices has the same eigenvalues but for zeros.
+    """
+    count, dimensions = vectors.shape
+    if not count:
+        return float("nan")
+    gram = vectors @ vectors.T if count <= dimensions else vectors.T @ vectors
+    weights = np.linalg.eigvalsh(gram / count)
+    weights = weights[weights > 1e-12]
+    return float(np.exp(-(weights * np.log(weights)).sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A word of judgement in a role.
+
+    Parameters
+    ----------
+    role
+        The role, in whose name or persona it stands.
+    word
+        The word.
+    theme
+        What it judges: competence, diligence, warmth, morals, temper or standing.
+    """
+
+    role: Role
+    word: str
+    theme: str
+
+    @property
+    def by_design(self) -> bool:
+        """Whether the role is one of character, which is made of such a trait."""
+        return self.role.attribute is Attribute.CHARACTER
+
+
+def leaks(roles: Sequence[Role]) -> tuple[Leak, ...]:
+    """Find the roles whose name or persona has a word of ``traits.toml``, each role once.
+
+    A lexicon sees words, not meanings: it finds "lazy students" and misses a stereotype told in a story.
+    """
+    themes = _themes()
+    found = []
+    for role in roles:
+        said = [*words(role.name), *words(role.persona)]
+        if word := next((word for word in said if word in themes), None):
+            found.append(Leak(role, word, themes[word]))
+    return tuple(found)
+
+
+@cache
+def _themes() -> Mapping[str, str]:
+    table = tomllib.loads(Path(__file__).with_name("traits.toml").read_text(encoding="utf-8"))
+    return {word: theme for theme, listed in table.items() for word in listed}
+
+
+_VOWELS = re.compile(r"[aeiouy]+")
+_SILENT_END = re.compile(r"(?:[^laeiouy]e|[^aeiouytd]ed|[^aeiouylcgsxzh]es)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Readability:
+    """Length and ease of reading.
+
+    Parameters
+    ----------
+    lengths
+        Words in a question: least, lower quartile, median, upper quartile, most.
+    mean_length
+        Words in a question, on average.
+    flesch
+        Flesch Reading Ease, each question one sentence: 0 to 100 or so, higher is easier.
+    grade
+        Flesch-Kincaid grade: years of school in the United States.
+    """
+
+    lengths: tuple[float, float, float, float, float]
+    mean_length: float
+    flesch: float
+    grade: float
+
+
+def readability(texts: Sequence[str]) -> Readability:
+    """Measure texts, each of which is one sentence.
+
+    Flesch Reading Ease is ``206.835 - 1.015 w - 84.6 s`` and the grade ``0.39 w + 11.8 s - 15.59``, with w words a
+    sentence and s syllables a word (R. Flesch 1948, A new readability yardstick; J. P. Kincaid et al. 1975).
+    """
+    found = [words(text) for text in texts]
+    counts = np.array([len(text) for text in found])
+    memory: dict[str, int] = {}
+    total = 0
+    for word in (word for text in found for word in text):
+        if word not in memory:
+            memory[word] = syllables(word)
+        total += memory[word]
+    per_sentence, per_word = float(counts.mean()), total / max(int(counts.sum()), 1)
+    least, lower, median, upper, most = map(float, np.percentile(counts, [0, 25, 50, 75, 100]))
+    return Readability(
+        lengths=(least, lower, median, upper, most),
+        mean_length=per_sentence,
+        flesch=206.835 - 1.015 * per_sentence - 84.6 * per_word,
+        grade=0.39 * per_sentence + 11.8 * per_word - 15.59,
+    )
+
+
+def syllables(word: str) -> int:
+    """Estimate the syllables of a word: its groups of vowels, a silent ending apart; at least one a part.
+
+    Examples
+    --------
+    >>> [syllables(word) for word in ("kinder", "trade", "table", "hired", "trusted", "hard-working", "houses")]
+    [2, 1, 2, 1, 2, 3, 2]
+    """
+    return sum(_part(part) for part in word.lower().split("-"))
+
+
+def _part(part: str) -> int:
+    groups = len(_VOWELS.findall(part))
+    return max(groups - bool(_SILENT_END.search(part)), 1)
