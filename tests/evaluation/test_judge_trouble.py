@@ -176,7 +176,7 @@ def test_a_file_that_is_no_run_stays_as_it_is(tmp_path: Path):
 
 
 def votes(run: Path) -> list[str]:
-    """Keys of the replies that are stored: a vote is read from its reply after that, at the latest by the next start."""
+    """Keys of the replies that are stored; their votes are read after that, at the latest by the next start."""
     connection = sqlite3.connect(f"{run.as_uri()}?mode=ro", uri=True)
     try:
         return [key for (key,) in connection.execute("SELECT key FROM votes JOIN answers USING (key)")]
