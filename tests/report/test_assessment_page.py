@@ -178,13 +178,13 @@ def test_hostile_texts_stay_texts(tmp_path, text):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", ["generation", "lists", "predictions"])
-def test_no_page_is_wider_than_a_phone(folder, name):
+def test_no_page_is_wider_than_a_phone(folder):
     with browser(width=320, height=640) as opened:
-        opened.page.goto(address(folder / name / "index.html"))
-        for summary in opened.page.locator("summary").all():
-            summary.click()
-        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 320
+        for name in ("generation", "lists", "predictions"):
+            opened.page.goto(address(folder / name / "index.html"))
+            for summary in opened.page.locator("summary").all():
+                summary.click()
+            assert opened.page.evaluate("document.documentElement.scrollWidth") <= 320, name
 
 
 CONTRAST = """
