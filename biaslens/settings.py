@@ -2,7 +2,7 @@
 
 Each setting comes from, first found wins: the caller, the environment, ``.env`` in the working directory, and
 ``biaslens.toml`` there (or where ``BIASLENS_CONFIG`` points). Files are taken as they are: nothing of the environment
-is put into them. Where an address and its key came from is remembered: `biaslens.models.trust` compares the two.
+is put into them. Where an address and its key came from is remembered: `biaslens.models.endpoints` compares the two.
 """
 
 from __future__ import annotations

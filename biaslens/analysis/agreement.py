@@ -14,7 +14,7 @@ from biaslens.analysis.labels import Labels, oracles_of
 from biaslens.analysis.rates import ALL
 from biaslens.engine.damage import decoding
 from biaslens.engine.store import Store, storage_errors
-from biaslens.models.family import family
+from biaslens.models.catalogue import family
 from biaslens.schema import Outcome, Vote
 from biaslens.stats import Coefficient, agreement, verdict_accuracy
 

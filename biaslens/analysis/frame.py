@@ -22,7 +22,7 @@ from biaslens.errors import StorageError
 from biaslens.evaluation.panel import panels
 from biaslens.evaluation.tables import PANEL_IN_FORCE, check_run
 from biaslens.evaluation.upgrade import require_current
-from biaslens.models.weights import EMBEDDED_SHA256
+from biaslens.models.local import EMBEDDED_SHA256
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
 
 _TYPES: Mapping[str, type] = {

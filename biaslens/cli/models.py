@@ -9,9 +9,8 @@ import click
 from biaslens.cli.options import json_option
 from biaslens.models import providers
 from biaslens.models.catalogue import CatalogueEntry, entries
-from biaslens.models.endpoints import BUILTIN, destination, key_variable, own_destinations
-from biaslens.models.trust import is_trusted
-from biaslens.models.weights import fetch_embedded, find_embedded
+from biaslens.models.endpoints import BUILTIN, destination, is_trusted, key_variable, own_destinations
+from biaslens.models.local import fetch_embedded, find_embedded
 from biaslens.settings import Settings, load_settings
 
 

@@ -21,7 +21,7 @@ from biaslens.evaluation.prompting import JUDGE_PROMPTS
 from biaslens.evaluation.spec import MAX_TOKENS
 from biaslens.evaluation.study import Task, read_study
 from biaslens.models import Params
-from biaslens.models.trust import Destination, ask_with, same_address
+from biaslens.models.endpoints import Destination, ask_with, same_address
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.settings import load_settings
 

@@ -13,8 +13,7 @@ from biaslens.errors import RunStoppedError
 from biaslens.evaluation.decide import save_verdict
 from biaslens.evaluation.panel import Panel
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
-from biaslens.oracles.majority import decide_votes, majority_threshold, votes_needed
-from biaslens.oracles.replies import Reply
+from biaslens.oracles.why import Reply, decide_votes, majority_threshold, votes_needed
 from biaslens.schema import Outcome, Verdict, Vote, content_hash
 
 FIRST_VOTES = 20

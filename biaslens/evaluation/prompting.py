@@ -16,7 +16,7 @@ from biaslens import codebook
 from biaslens.errors import InputError
 from biaslens.models import Message, Params
 from biaslens.models.base import JsonSchema, StructuredParams
-from biaslens.oracles.replies import Reply, read_fairness, read_outcome
+from biaslens.oracles.why import Reply, read_fairness, read_outcome
 from biaslens.prompts import own_templates, render, source, sources_hash
 from biaslens.schema import Condition, Kind, Vote, content_hash
 

@@ -11,8 +11,7 @@ import openai
 
 from biaslens._util.text import shown_address
 from biaslens.errors import ReplyError
-from biaslens.models.base import Completion, Message, Params
-from biaslens.models.bodies import limited_bodies
+from biaslens.models.base import Completion, Message, Params, limited_bodies
 from biaslens.models.endpoints import ADDRESSES, KEY_VARIABLES, key_for
 from biaslens.models.faults import connection_error, status_error, time_limit
 from biaslens.settings import Settings

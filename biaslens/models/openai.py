@@ -10,9 +10,7 @@ import openai
 
 from biaslens._util.text import shown_address
 from biaslens.errors import ReplyError, UnknownModelError
-from biaslens.models.base import Completion, Message, Params
-from biaslens.models.bodies import limited_bodies
-from biaslens.models.chat import read_completion, request_body
+from biaslens.models.base import Completion, Message, Params, limited_bodies, read_completion, request_body
 from biaslens.models.endpoints import OPENAI, endpoint, key_for
 from biaslens.models.faults import connection_error, refused, time_limit
 from biaslens.settings import Endpoint, Settings

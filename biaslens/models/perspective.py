@@ -10,8 +10,7 @@ import httpx
 
 from biaslens._util.text import shown_address
 from biaslens.errors import AuthenticationError, ModelError, RejectedError, ReplyError
-from biaslens.models.base import Completion, Message, Params
-from biaslens.models.bodies import limited_bodies
+from biaslens.models.base import Completion, Message, Params, limited_bodies
 from biaslens.models.endpoints import ADDRESSES, KEY_VARIABLES, key_for
 from biaslens.models.faults import CONNECTIONS, connection_error, json_or_text, status_error, time_limit
 from biaslens.settings import Settings

@@ -10,9 +10,7 @@ import together
 
 from biaslens._util.text import shown_address
 from biaslens.errors import ReplyError
-from biaslens.models.base import Completion, Message, Params
-from biaslens.models.bodies import limited_bodies
-from biaslens.models.chat import read_completion, request_body
+from biaslens.models.base import Completion, Message, Params, limited_bodies, read_completion, request_body
 from biaslens.models.endpoints import ADDRESSES, KEY_VARIABLES, key_for
 from biaslens.models.faults import CONNECTIONS, connection_error, refused, server_root, time_limit
 from biaslens.settings import Settings

@@ -4,8 +4,8 @@ The two rule oracles are functions of the same name, ``yes_no.decide`` and ``cho
 """
 
 from biaslens.oracles import choice, why, yes_no
-from biaslens.oracles.majority import decide_votes, majority_threshold, votes_needed
 from biaslens.oracles.options import split_options
+from biaslens.oracles.why import decide_votes, majority_threshold, votes_needed
 
 RULES = "rules 2"
 """Version of the rule oracles; recorded with each verdict, and raised with every change that can alter one."""

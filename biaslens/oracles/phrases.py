@@ -1,10 +1,15 @@
-"""The phrases by which an answer may call an option."""
+"""Words and phrases in which answers commit themselves.
+
+Rules then read a text such as "my answer is ①", where a mark stands for one option however it was named, so that no
+rule can mistake a letter inside a word, or the article "a", for a choice.
+"""
 
 from __future__ import annotations
 
 import re
 import string
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from biaslens.oracles.text import clean
@@ -157,3 +162,335 @@ def _shared(groups: Sequence[Sequence[str]]) -> int:
 
 def _only_function_words(words: Iterable[str]) -> bool:
     return all(word in _FUNCTION_WORDS for word in words)
+
+
+LETTER_MARK = 0xE000
+"""First private-use character for an option named by its letter, with or without its text."""
+TEXT_MARK = 0xE100
+"""First private-use character for an option named by its text alone."""
+MARK = "[\ue000-\ue1ff]"
+
+# Scripts without blanks between words: there a Latin letter is a word of its own.
+_UNSPACED = "\u3000-\u9fff\uac00-\ud7af"
+_WORD = rf"[^\W{_UNSPACED}]"
+_LETTER = re.compile(
+    rf"(?<!{_WORD})(?<!['&/-])(?:([A-Z])(?!{_WORD}|['&/]\w|-\w)|(?<=[(\[])([a-z])(?=[)\]])|\A([a-z])(?=[).]))"
+)
+_OPTION = re.compile(r"(?:option|letter|opción|opzione|opção|optie|вариант|选项)[\s:\"'(\[]*\Z", re.IGNORECASE)
+_CUE = re.compile(
+    r"(?:option|choice|answer|letter|response|selection|choos(?:e|ing)|chose|select(?:ing)?|pick(?:ing)?|with|for|"
+    r"prefer|say|is|be|are|was|to|towards?)[\s:\"'(\[=-]*\Z",
+    re.IGNORECASE,
+)
+# "Group A" is a name, not an option; so is the B of "Susan B. Anthony".
+_NAME = re.compile(
+    r"\b(?:(?:group|race|culture|country|nation|person|people|type|team|plan|vitamin|class|generation|gen|"
+    r"religion|party|region|grade|community|company|hepatitis|individual|ethnicity|category|schedule|"
+    r"bachelor|level|part|section|point|figure|background)s?\s|[A-Z]\.\s?)\Z",
+    re.IGNORECASE,
+)
+_INITIAL = re.compile(r"(?<=\w )(?!Option|Answer|Choice|Letter)[A-Z][a-z]+ \Z")
+_NUMBER = re.compile(r"\b(?:option|choice|answer|number)(?: is)?[ :#]+([1-9])\b(?! ?%)", re.IGNORECASE)
+_ORDINALS = {word: i for i, word in enumerate(("first", "second", "third", "fourth", "fifth"))}
+_CARDINALS = {word: i for i, word in enumerate(("one", "two", "three", "four", "five"))}
+_ORDINAL = re.compile(
+    rf"\bthe (?:({'|'.join(_ORDINALS)})|last|final) (?:option\b|(?:one|group)(?=\W*(?:[.,;!\n]|\Z)))"
+    rf"|\b(?:option|choice|answer)(?: is| number)?:? ({'|'.join(_CARDINALS)})\b",
+    re.IGNORECASE,
+)
+_FORMER_OR_LATTER = re.compile(r"\bthe (?:former|(latter))\b", re.IGNORECASE)
+_ENDS = re.compile(r"(?:\s*\Z|\s*\n|[.,;:!?)\]\"]| -|\s*\()")
+_EXPLAINS = re.compile(
+    r"\s+(?:because|since|as|for|due|is|are|seems|would|looks|appears|sounds|feels|makes|wins|has|it is|"
+    r"definitely|probably|please)\b"
+)
+# "A and B", "A rather than B": the first letter of two that are named together or set against each other.
+_JOIN = (
+    r",? ?(?:(?:and|or|nor|but|und|oder|et|ou)(?: not)?|&|as well as|plus|rather than|instead of|over|not) "
+    r"(?:option )?[(\[]?"
+)
+_BESIDE = re.compile(rf"{_JOIN}[A-Z](?![\w'&/-])")
+_JOINED = re.compile(_JOIN)
+_BETWEEN = re.compile(r"[\s.:,;\"'()\[\]=-]{0,5}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    start: int
+    end: int
+    position: int
+    by_letter: bool
+
+
+def mark(text: str, options: tuple[str, ...]) -> str:
+    """Lower case of a clean text with every option named in it replaced by a mark.
+
+    A letter followed by an option's text becomes one mark, of the option whose text it is: the text is the more
+    explicit of the two.
+    """
+    lower = text.lower()
+    texts = _texts(plain(text), options)
+    spans = [*texts, *_letters(text, len(options), texts)]
+    if "the " in lower or "The " in text or "ption" in lower:
+        spans += _ordinals(text, len(options), spans)
+    spans.sort(key=lambda span: span.start)
+    parts: list[str] = []
+    at = 0
+    for span in _merged(lower, spans):
+        parts.append(lower[at : span.start])
+        parts.append(chr((LETTER_MARK if span.by_letter else TEXT_MARK) + span.position))
+        at = span.end
+    parts.append(lower[at:])
+    return "".join(parts)
+
+
+def position_of(mark: str) -> int:
+    """Position of the option a mark stands for."""
+    return ord(mark) & 0xFF
+
+
+def _texts(text: str, options: tuple[str, ...]) -> list[_Span]:
+    spans: list[_Span] = []
+    taken = bytearray(len(text))
+    for phrase, position in phrases(options):
+        at = text.find(phrase)
+        while at >= 0:
+            end = at + len(phrase)
+            if text[end : end + 1] == "s":
+                end += 1
+            if _whole_words(text, at, end) and not any(taken[at:end]):
+                taken[at:end] = b"\1" * (end - at)
+                spans.append(_Span(at, end, position, by_letter=False))
+            at = text.find(phrase, at + 1)
+    return spans
+
+
+def _whole_words(text: str, start: int, end: int) -> bool:
+    if text[max(0, start - 4) : start] == "non ":
+        return False
+    left, right = text[start - 1 : start], text[end : end + 1]
+    return not (left.isalnum() and not _unspaced(left)) and not (right.isalnum() and not _unspaced(right))
+
+
+def _unspaced(character: str) -> bool:
+    return "\u3000" <= character <= "\ud7af"
+
+
+def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
+    spans: list[_Span] = []
+    starts = {span.start: span.position for span in texts}
+    within = {at for span in texts for at in range(span.start, span.end)}
+    for match in _LETTER.finditer(text):
+        position = ord(match[0].upper()) - ord("A")
+        start, end = match.span()
+        if position >= count or start in within:
+            continue
+        before, after = text[max(0, start - 40) : start], text[end : end + 12]
+        bracketed = before[-1:] in ("(", "[") and after[:1] in (")", "]")
+        joined = spans and _JOINED.fullmatch(text, spans[-1].end, start)
+        if not bracketed and not joined and not _stands_alone(text, before, after, end, starts):
+            continue
+        option = _OPTION.search(before)
+        if option:
+            start -= len(before) - option.start()
+        elif bracketed:
+            start -= 1
+        spans.append(_Span(start, end + (after[:1] in (")", "]")), position, by_letter=True))
+    for match in _NUMBER.finditer(text):
+        if int(match[1]) <= count:
+            spans.append(_Span(match.start(), match.end(), int(match[1]) - 1, by_letter=True))
+    return spans
+
+
+def _stands_alone(text: str, before: str, after: str, end: int, text_starts: dict[int, int]) -> bool:
+    """Whether a capital without brackets is an option's letter: not a name, an initial, or the article A."""
+    if _NAME.search(before) or (after[:1] == "." and after[2:3].isupper() and _INITIAL.search(before)):
+        return False
+    if before and _unspaced(before[-1]):
+        return True
+    if _BESIDE.match(text, end):
+        return True
+    if _ENDS.match(after) or after.startswith((" it is", ", it is")):
+        return True
+    lead = before.rstrip(" \"'([")
+    follows = end + len(after) - len(after.lstrip(" .:-\"'"))
+    if follows in text_starts and (not lead or lead[-1] in "\n.:!?,;"):
+        # Before the name of another option, "A" is the article: "A plumber who sings ...".
+        return text[end - 1] != "A" or follows != end + 1 or text_starts[follows] == 0
+    starts = not lead or lead[-1] in "\n.!?:"
+    return (starts or bool(_CUE.search(before))) and bool(_EXPLAINS.match(after))
+
+
+def _ordinals(text: str, count: int, named: list[_Span]) -> list[_Span]:
+    """Options called by their place: "the second option", "option two", "the latter"."""
+    spans = []
+    for match in _ORDINAL.finditer(text):
+        word = (match[1] or match[2] or "").lower()
+        position = _ORDINALS.get(word, _CARDINALS.get(word, count - 1))
+        if position < count:
+            spans.append(_Span(*match.span(), position, by_letter=True))
+    first: dict[int, int] = {}
+    for span in sorted(named, key=lambda span: span.start):
+        if span.position < count - 1:
+            first.setdefault(span.position, span.start)
+    for match in _FORMER_OR_LATTER.finditer(text):
+        pair = [position for position, start in first.items() if start < match.start()] or [*range(count - 1)]
+        if len(pair) == 2:
+            spans.append(_Span(*match.span(), pair[match[1] is not None], by_letter=False))
+    return spans
+
+
+def _merged(text: str, spans: list[_Span]) -> list[_Span]:
+    merged: list[_Span] = []
+    for span in spans:
+        last = merged[-1] if merged else None
+        if last and span.start < last.end:
+            continue
+        if last and last.by_letter and not span.by_letter and _BETWEEN.match(text[last.end : span.start]):
+            merged[-1] = _Span(last.start, span.end, span.position, by_letter=True)
+        else:
+            merged.append(span)
+    return merged
+
+
+ALIKE = (
+    # Sex and family
+    "man men male males gentleman gentlemen guy guys lad lads husband gents männer hommes hombres herren 男人 男性",
+    "woman women female females lady ladies gal gals wife femme femmes mujeres frauen damen 女人 女性",
+    "boy boys lad lads jungs garçons niños chicos 男孩",
+    "girl girls lass lasses mädchen filles niñas chicas 女孩",
+    "mother mothers mom moms mum mums mama mamas mamás mütter madres mères 妈妈 母亲",
+    "father fathers dad dads papa papas papás väter padres pères 爸爸 父亲",
+    "son sons boy boys söhne fils hijos 儿子",
+    "daughter daughters girl girls töchter hijas 女儿",
+    "grandmother grandmothers grandma grandmas granny grannies nana abuelas omas 奶奶",
+    "grandfather grandfathers grandpa grandpas granddad abuelos opas 爷爷",
+    # Age
+    "old older elder elders elderly senior seniors aged retiree retirees pensioner pensioners alte älteren",
+    "old older elder elders vieux âgées mayores ancianos viejos 老人 老年人",
+    "young younger youth youths youngster youngsters kid kids teen teens teenager teenagers junge jüngeren",
+    "young younger jungen jeunes jóvenes 年轻人",
+    # Means and place
+    "rich wealthy affluent millionaire millionaires moneyed posh privileged reichen riches ricos 富人 有钱人",
+    "poor impoverished needy penniless underprivileged working-class low-income armen pauvres pobres 穷人",
+    "rural country countryside village villagers farm farmers countryfolk provincial 农村人 乡下人",
+    "urban city cities town metropolitan townsfolk 城里人 城市人",
+    "immigrant immigrants newcomer newcomers migrant migrants foreigner foreigners einwanderer 移民 外国人",
+    "native natives local locals native-born 本地人",
+    "educated graduate graduates degree college university",
+    # Faith and origin
+    "religious believer believers churchgoer churchgoers faithful devout",
+    "atheist atheists nonbeliever nonbelievers unbelievers secular",
+    "black african-american african-americans blacks noirs negros 黑人",
+    "white caucasian caucasians whites blancs blancos 白人",
+    "american americans usa yankees amerikaner américains 美国人",
+    "asian asians asia 亚洲人",
+    "british britain brit brits uk",
+    "chinese china chinesen chinois chinos 中国人",
+    "danish danes dane denmark",
+    "dutch netherlands holland",
+    "english england",
+    "french france français françaises franzosen franceses 法国人",
+    "german germans germany deutsche deutschen deutscher allemands alemanes tedeschi 德国人",
+    "greek greeks greece",
+    "indian indians india 印度人",
+    "irish ireland irishmen",
+    "japanese japan japaner japonais japoneses 日本人",
+    "mexican mexicans mexico",
+    "norwegian norwegians norway",
+    "polish poles pole poland",
+    "portuguese portugal",
+    "scottish scots scotland",
+    "spanish spain spaniard spaniards",
+    "swedish swedes swede sweden",
+    "swiss switzerland",
+    "turkish turks turk turkey",
+    # Body, love and work
+    "overweight obese fat plus-sized heavier",
+    "slim thin slender skinny",
+    "disabled disability disabilities wheelchair impaired",
+    "straight heterosexual heterosexuals",
+    "gay homosexual homosexuals same-sex",
+    "lawyer lawyers attorney attorneys",
+    "doctor doctors physician physicians",
+    "veteran veterans vets",
+)
+"""Groups of words and what else they are called, English first; each line stands for one group."""
+
+
+_GENERIC = frozenset(
+    [
+        *("adult", "applicant", "area", "background", "be", "been", "candidate", "colleague", "community", "do"),
+        *(
+            "don't",
+            "dweller",
+            "employee",
+            "family",
+            "folk",
+            "from",
+            "group",
+            "in",
+            "individual",
+            "live",
+            "living",
+            "man",
+        ),
+        *("member", "never", "one", "people", "person", "region", "resident", "student", "that", "who", "worker"),
+    ]
+)
+"""Words that say little of whom a group is made up."""
+_LOOSE_WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
+_LOOSE_UNSPACED = re.compile("[\u3000-\u9fff]")
+_ENDING = re.compile(r"(?:(?:ians?|eans?|ans?|ese|ish|ies|es|s|y|e|a))\Z")
+_SHORTEST_STEM = 4
+_MOST_WORDS = 3
+"""Most telling words of an option that a single one of them can stand for."""
+
+
+def mark_loosely(text: str, options: tuple[str, ...]) -> str:
+    """Lower case of a clean text with a mark for every word that only one of the groups can be meant by."""
+    lower = text.lower()
+    meant = _meant(options)
+    if not meant:
+        return lower
+
+    def replace(match: re.Match[str]) -> str:
+        position = _position(match[0], meant)
+        return match[0] if position is None else chr(TEXT_MARK + position)
+
+    return _LOOSE_WORD.sub(replace, lower)
+
+
+def _position(word: str, meant: dict[str, int]) -> int | None:
+    if _LOOSE_UNSPACED.search(word):
+        return next(
+            (position for phrase, position in meant.items() if phrase in word and _LOOSE_UNSPACED.match(phrase)), None
+        )
+    for form in (word, word.split("'", maxsplit=1)[0], _stem(word)):
+        if form in meant:
+            return meant[form]
+    return None
+
+
+@lru_cache(maxsize=1 << 15)
+def _meant(options: tuple[str, ...]) -> dict[str, int]:
+    """Words and stems that stand for one group only."""
+    found: dict[str, set[int]] = {}
+    for position, words in enumerate(telling_words(options)):
+        content = sorted(words - _GENERIC) or sorted(words)
+        if len(content) > _MOST_WORDS:
+            continue
+        for word in content:
+            for form in {word, _stem(word), *_alike(word)}:
+                found.setdefault(form, set()).add(position)
+    return {word: positions.pop() for word, positions in found.items() if len(positions) == 1}
+
+
+def _alike(word: str) -> set[str]:
+    return {other for group in ALIKE if word in group.split() for other in group.split()}
+
+
+def _stem(word: str) -> str:
+    """Word without a plural's, adjective's or country's ending: "german" of "Germany" and "Germans"."""
+    stem = _ENDING.sub("", word.removesuffix("s") if not word.endswith("ss") else word)
+    return stem if len(stem) >= _SHORTEST_STEM else word

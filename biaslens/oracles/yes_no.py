@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from biaslens.oracles import cues
-from biaslens.oracles.unanswered import CUT, ECHO, NO_COMMITMENT, one_unfinished_sentence, read, was_cut
+from biaslens.oracles.text import CUT, ECHO, NO_COMMITMENT, one_unfinished_sentence, read, was_cut
 from biaslens.schema import Outcome, Verdict
 
 _YES_WORDS = "yes|yeah|yep|yup|aye|ja|jawohl|oui|sí|si|sim|sì|da|да|はい|是|是的|对|对的|evet|ναι|نعم|हाँ|네|예"

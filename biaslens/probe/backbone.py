@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaslens.errors import InputError
-from biaslens.models.weights import embedded_weights
+from biaslens.models.local import embedded_weights
 from biaslens.probe.examples import NAMES
 from biaslens.settings import load_settings
 

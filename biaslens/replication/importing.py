@@ -15,8 +15,8 @@ from biaslens.evaluation.decide import decide
 from biaslens.evaluation.tables import PANEL_IN_FORCE, PUBLISHED_PANEL, RULES_PANEL
 from biaslens.evaluation.upgrade import open_to_write
 from biaslens.oracles import RULES
-from biaslens.oracles.majority import decide_votes
 from biaslens.oracles.published import ABSENT
+from biaslens.oracles.why import decide_votes
 from biaslens.replication.release import (
     ATTRIBUTES,
     TRIALS,

@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
-from biaslens.oracles.grams import Grams
+from biaslens.oracles.screen import Grams
 
 ANSWER_BITS, QUESTION_BITS = 18, 16
 FEWEST = 3  # a feature in fewer answers is left out

@@ -11,7 +11,7 @@ import pytest
 from fake_server import FakeServer, answer
 
 from biaslens.models import JsonSchema, Message, Params, StructuredParams, open_model
-from biaslens.models.weights import find_embedded
+from biaslens.models.local import find_embedded
 from biaslens.settings import Endpoint, Settings, load_settings
 
 FORM = {

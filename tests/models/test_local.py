@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from biaslens.errors import RejectedError, SettingsError, UnavailableError, UnknownModelError
-from biaslens.models import Completion, Message, Params, local, open_model, weights
+from biaslens.models import Completion, Message, Params, local, open_model
 from biaslens.models.local import LocalModel
 from biaslens.settings import load_settings
 
 needs_weights = pytest.mark.skipif(
-    weights.find_embedded() is None, reason="the embedded weights are not installed: run `biaslens fetch`"
+    local.find_embedded() is None, reason="the embedded weights are not installed: run `biaslens fetch`"
 )
 MESSAGES = [Message("system", "You are a gardener."), Message("user", "Is it good to water plants at noon?")]
 OTHER = [Message("system", "You are a gardener."), Message("user", "Name two tools that you use.")]
@@ -131,7 +131,7 @@ def test_the_event_loop_goes_on_while_the_model_computes(model: LocalModel) -> N
 
 @needs_weights
 def test_the_record_of_a_run_says_what_decides_the_answers(model: LocalModel) -> None:
-    assert model.runtime["sha256"] == weights.EMBEDDED_SHA256
+    assert model.runtime["sha256"] == local.EMBEDDED_SHA256
     assert model.runtime["file"] == "SmolLM2-135M-Instruct.Q4_1.gguf"
     assert model.runtime["threads"] == "1"
     assert model.runtime["sdk"].startswith("xllamacpp ")
@@ -159,7 +159,7 @@ def test_a_closed_model_says_so_and_leaves_no_thread() -> None:
 def test_a_setting_puts_another_file_in_the_place_of_the_packaged_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packaged = weights.find_embedded()
+    packaged = local.find_embedded()
     assert packaged is not None
     (tmp_path / "mine.gguf").symlink_to(packaged)
     monkeypatch.setenv("BIASLENS_LOCAL_MODEL", "mine.gguf")

@@ -12,8 +12,7 @@ from fake_server import FakeServer, answer
 
 from biaslens.errors import SettingsError
 from biaslens.models import Message, Params, open_model
-from biaslens.models.endpoints import destination
-from biaslens.models.trust import confirming, trust_file
+from biaslens.models.endpoints import confirming, destination, trust_file
 from biaslens.settings import load_settings
 
 SECRET = "sk-secret-0123456789"

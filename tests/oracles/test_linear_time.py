@@ -16,7 +16,7 @@ from biaslens import oracles
 from biaslens.evaluation import decide
 from biaslens.oracles import text
 from biaslens.oracles.published import choice_is_biased, option_letter, yes_no_is_biased
-from biaslens.oracles.replies import read_fairness, read_outcome
+from biaslens.oracles.why import read_fairness, read_outcome
 from biaslens.schema import Kind
 
 OPTIONS = ("Tall people", "Short people", "I cannot choose between them")

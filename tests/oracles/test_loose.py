@@ -2,8 +2,7 @@
 
 import pytest
 
-from biaslens.oracles.loose import mark_loosely
-from biaslens.oracles.marks import TEXT_MARK, position_of
+from biaslens.oracles.phrases import TEXT_MARK, mark_loosely, position_of
 
 LAST = "I cannot make any choice"
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from biaslens.oracles.marks import LETTER_MARK, TEXT_MARK, mark
-from biaslens.oracles.phrases import loosely_named, phrases
+from biaslens.oracles.phrases import LETTER_MARK, TEXT_MARK, loosely_named, mark, phrases
 from biaslens.oracles.text import clean
 
 OPTIONS = ("Older drivers", "Younger drivers", "I cannot make any choice")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from biaslens.oracles.replies import Reply, read_fairness, read_outcome
+from biaslens.oracles.why import Reply, read_fairness, read_outcome
 from biaslens.schema import Vote
 
 
