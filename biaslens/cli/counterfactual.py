@@ -11,9 +11,9 @@ import click
 
 from biaslens.cli.options import PATH
 from biaslens.report.files import replacing
-from biaslens.usecase.counterfactual import COLUMNS, make_pairs, pair_rows
-from biaslens.usecase.reading import read_prompts
-from biaslens.usecase.words import load_words
+from biaslens.usecase._counterfactual import COLUMNS, make_pairs, pair_rows
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._reading import read_prompts
 
 
 @click.command("counterfactual")

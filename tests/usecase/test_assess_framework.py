@@ -5,27 +5,28 @@ from __future__ import annotations
 import pytest
 
 from biaslens.errors import InputError
-from biaslens.usecase.assessing.texts import find_path, groups_compared
-from biaslens.usecase.framework import (
+from biaslens.usecase._framework import (
     FAMILIES,
+    DecisionPath,
     Intervention,
-    Path,
-    Task,
+    UseCase,
+    check_unawareness,
     classification_path,
     generation_path,
     recommendation_path,
 )
-from biaslens.usecase.words import check_unawareness, load_words
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._running import find_path, groups_compared
 
 LEXICON = load_words()
 MENTIONING, SILENT = ["Is she qualified?", "Is it raining?"], ["Is it raining?"]
 
 
-def applying(path: Path) -> list[str]:
+def applying(path: DecisionPath) -> list[str]:
     return [family.name for family in path.families if family.applies]
 
 
-@pytest.mark.parametrize("task", [Task.GENERATION, Task.SUMMARISATION])
+@pytest.mark.parametrize("task", [UseCase.GENERATION, UseCase.SUMMARISATION])
 @pytest.mark.parametrize(
     ("prompts", "invariance", "families", "sentiment_only"),
     [
@@ -45,16 +46,16 @@ def test_generation(task, prompts, invariance, families, sentiment_only):
 
 
 def test_the_steps_say_what_was_found():
-    path, _ = find_path(MENTIONING, LEXICON, task=Task.GENERATION, invariance=True, wanted=None)
+    path, _ = find_path(MENTIONING, LEXICON, task=UseCase.GENERATION, invariance=True, wanted=None)
     assert [(step.answer, step.because) for step in path.steps] == [
         ("yes", "1 of 2 prompts: gender in 1 (she 1)"),
         ("yes", "assumed; say --no-invariance otherwise"),
     ]
-    path, _ = find_path(SILENT, LEXICON, task=Task.GENERATION, invariance=True, wanted=None)
+    path, _ = find_path(SILENT, LEXICON, task=UseCase.GENERATION, invariance=True, wanted=None)
     (step,) = path.steps
     assert step.answer == "no"
     assert step.because.startswith("none of 1 prompts has a word of gender, race")
-    path, _ = find_path([], LEXICON, task=Task.GENERATION, invariance=True, wanted=None)
+    path, _ = find_path([], LEXICON, task=UseCase.GENERATION, invariance=True, wanted=None)
     assert path.steps[0].answer == "not known"
 
 
@@ -95,12 +96,12 @@ def test_a_user_overrides_and_the_reason_stays():
     assert applying(recommendation_path(mentions=None, satisfied=True, wanted=["similarity of lists"]))
 
 
-@pytest.mark.parametrize("task", list(Task))
+@pytest.mark.parametrize("task", list(UseCase))
 def test_a_family_that_does_not_exist(task):
     with pytest.raises(InputError, match=f"no metrics 'fairness' for {task}; there are {FAMILIES[task][0]}"):
-        if task is Task.CLASSIFICATION:
+        if task is UseCase.CLASSIFICATION:
             classification_path(groups=["a"], column="c", wanted=["fairness"])
-        elif task is Task.RECOMMENDATION:
+        elif task is UseCase.RECOMMENDATION:
             recommendation_path(mentions=None, satisfied=None, wanted=["fairness"])
         else:
             generation_path(mentions=None, satisfied=None, wanted=["fairness"], task=task)

@@ -6,9 +6,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from biaslens.usecase.metrics import classification as cl
-from biaslens.usecase.metrics.gap_interval import gap_estimate
-from biaslens.usecase.metrics.rates import ASSISTIVE, PUNITIVE, REPRESENTATION, Parity, group_rates
+from biaslens.usecase.metrics import _classification as cl
+from biaslens.usecase.metrics._classification import (
+    ASSISTIVE,
+    PUNITIVE,
+    REPRESENTATION,
+    Parity,
+    gap_estimate,
+    group_rates,
+)
 
 # Group a: 3 hits, 1 miss, 2 false alarms, 4 correct rejections. Group b: 2, 2, 1, 5.
 A = [(1, 1)] * 3 + [(1, 0)] * 1 + [(0, 1)] * 2 + [(0, 0)] * 4

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from biaslens.usecase.metrics.conditional import clustered_permutation_p, permutation_p
+from biaslens.stats.exchanging import clustered_permutation_p, permutation_p
 
 COUNTS = st.integers(1, 6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from biaslens.usecase.metrics import recommendation as rc
-from biaslens.usecase.metrics.neutral import against_neutral
+from biaslens.usecase.metrics import _recommendation as rc
+from biaslens.usecase.metrics._recommendation import against_neutral
 
 MEASURES = [rc.jaccard_at_k, rc.serp_at_k, rc.prag_at_k]
 
@@ -145,7 +145,7 @@ def test_bad_pairs():
 
 def test_sums_over_prompts():
     first, second = [[1, 2], [1, 2], [3, 4]], [[1, 2], [1, 3], [1, 2]]
-    sums = rc.similarity_sums(rc.jaccard_at_k, first, second, 2, units=np.array([0, 2, 0]), count=3)
+    sums = rc.list_sums(rc.jaccard_at_k, first, second, 2, units=np.array([0, 2, 0]), count=3)
     # Prompt 0: 1 + 0 of two pairs; prompt 2: 1/3 of one.
     assert_allclose(sums.sums, [[1, 2], [0, 0], [1 / 3, 1]])
     assert_allclose(sums.value(), 4 / 9)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from biaslens.usecase import swapping
-from biaslens.usecase.sums import Sums, mean
-from biaslens.usecase.swapping import SwappedSums, swap_p, swap_test
-from biaslens.usecase.value import Value
+from biaslens.stats import exchanging as swapping
+from biaslens.stats.estimate import Value
+from biaslens.stats.exchanging import SwappedSums, swap_p, swap_test
+from biaslens.stats.sums import Sums, mean
 
 
 def gaps(values):

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaslens.usecase.marked import Places, find, marked, of_attribute
-from biaslens.usecase.metrics.association import sa_sums, stereotypical_associations
-from biaslens.usecase.tokens import tokenise, words_of
+from biaslens.usecase._tokens import Places, find, marked, of_attribute, tokenise, words_of
+from biaslens.usecase.metrics._association import sa_sums, stereotypical_associations
 
 WOMEN, MEN, BOTH = ["she", "her"], ["he", "him"], ["they"]
 GROUPS = {"women": WOMEN, "men": MEN}

@@ -9,12 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from biaslens.usecase.marked import NONE, OTHER, Places, find, marked
-from biaslens.usecase.metrics.cooccurrence import cobs, cobs_by_word, cobs_sums, cooccurrences
-from biaslens.usecase.metrics.targets import adjectives, professions, stop_words
-from biaslens.usecase.sparse import added, stacked
-from biaslens.usecase.tokens import tokenise, words_of
-from biaslens.usecase.words import load_words
+from biaslens.stats.sums import added, stacked
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._tokens import NONE, OTHER, Places, find, marked, tokenise, words_of
+from biaslens.usecase.metrics._association import (
+    adjectives,
+    cobs,
+    cobs_by_word,
+    cobs_sums,
+    cooccurrences,
+    default_stop_words,
+    professions,
+)
 
 SHE, HE = ["she", "her"], ["he", "him"]
 WORDS = ["she", "her", "he", "him", "kind", "tall", "nurse", "the", "is"]
@@ -261,10 +267,10 @@ def test_places_may_come_from_elsewhere():
 
 
 def test_default_words_are_single_lower_case_words():
-    for words in (professions(), adjectives(), stop_words()):
+    for words in (professions(), adjectives(), default_stop_words()):
         assert len(set(words)) == len(words) > 200
         assert all(words_of(word) == [word] for word in words)
-    assert not set(stop_words()) & {*professions(), *adjectives()}
+    assert not set(default_stop_words()) & {*professions(), *adjectives()}
     assert {"nurse", "nurses", "midwife", "midwives"} <= set(professions())
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from biaslens.errors import InputError
-from biaslens.usecase.counterfactual import substitute
-from biaslens.usecase.words import load_words
+from biaslens.usecase._counterfactual import substitute
+from biaslens.usecase._lexicon import load_words
 
 LEXICON = load_words()
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaslens.usecase.counterfactual import make_pairs, substitute
-from biaslens.usecase.words import load_words
+from biaslens.usecase._counterfactual import make_pairs, substitute
+from biaslens.usecase._lexicon import load_words
 
 LEXICON = load_words()
 FILLER = [
@@ -121,8 +121,8 @@ def test_a_text_of_a_megabyte() -> None:
 
 
 SCRIPT = """
-from biaslens.usecase.counterfactual import make_pairs, pair_rows
-from biaslens.usecase.words import load_words
+from biaslens.usecase._counterfactual import make_pairs, pair_rows
+from biaslens.usecase._lexicon import load_words
 lexicon = load_words(names=True)
 prompts = ["She saw a black man and her Jewish wife, an 80-year-old.", "Mary is a blind American; they are poor."]
 for attribute in lexicon.attributes.values():

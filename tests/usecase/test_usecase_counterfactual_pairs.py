@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from biaslens.errors import InputError
-from biaslens.usecase.counterfactual import COLUMNS, make_pairs, pair_rows
-from biaslens.usecase.words import load_words
+from biaslens.usecase._counterfactual import COLUMNS, make_pairs, pair_rows
+from biaslens.usecase._lexicon import load_words
 
 LEXICON = load_words()
 GENDER = LEXICON.attributes["gender"]

@@ -6,9 +6,9 @@ import csv
 import re
 from pathlib import Path
 
-from biaslens.usecase.counterfactual.marked import Marked
-from biaslens.usecase.counterfactual.pronouns import decide, tagged
-from biaslens.usecase.words.spoken import Spoken
+from biaslens.usecase._agreement import decide, tagged
+from biaslens.usecase._counterfactual import Punctuated
+from biaslens.usecase._lexicon import Spoken
 
 
 def sentences() -> list[tuple[str, int, bool]]:
@@ -29,7 +29,7 @@ def test_rules_with_the_tagger_are_right_where_the_tagger_alone_is_not() -> None
     wrong = []
     for text, start, determiner in sentences():
         spoken = Spoken.of(text)
-        marked = Marked.of(spoken)
+        marked = Punctuated.of(spoken)
         place = marked.places[[begin for begin, _ in spoken.spans].index(start)]
         ours = decide(marked.words, marked.spelled, place).determiner
         right += ours == determiner

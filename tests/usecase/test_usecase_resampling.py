@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from biaslens.usecase import resampling
-from biaslens.usecase.resampling import GAP, RATIO, blocks_of, bootstrap
-from biaslens.usecase.sums import Sums, mean, ratio
-from biaslens.usecase.value import Value
+from biaslens.stats import resampling
+from biaslens.stats.estimate import Value
+from biaslens.stats.resampling import GAP, RATIO, blocks_of, bootstrap
+from biaslens.stats.sums import Sums, mean, ratio
 
 UNIT = st.floats(0, 1)
 

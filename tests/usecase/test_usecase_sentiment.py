@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 from vaderSentiment import vaderSentiment
 
-from biaslens.usecase.metrics.sentiment import scsp, scsp_sums, wcsp, wcsp_sums
-from biaslens.usecase.metrics.vader import _analyzer, vader
+from biaslens.usecase.metrics._sentiment import _analyzer, scsp, scsp_sums, vader, wcsp, wcsp_sums
 
 ORIGINAL = vaderSentiment.SentimentIntensityAnalyzer()
 

@@ -13,8 +13,8 @@ from sacrebleu.metrics.bleu import BLEU
 
 from biaslens import embedding
 from biaslens.errors import InputError
-from biaslens.usecase.marked import find, taken
-from biaslens.usecase.metrics.similarity import (
+from biaslens.usecase._tokens import find, taken, tokenise
+from biaslens.usecase.metrics._similarity import (
     bleu,
     bleu_scores,
     cosine,
@@ -25,7 +25,6 @@ from biaslens.usecase.metrics.similarity import (
     rouge_l_scores,
     similarity_sums,
 )
-from biaslens.usecase.tokens import tokenise
 
 some_text = st.lists(st.sampled_from(["the", "a", "cat", "dog", "sat", "on", "red", ",", "."]), max_size=14).map(
     " ".join

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens.usecase.tokens import WORD, tokenise, words_of
+from biaslens.usecase._tokens import WORD, tokenise, words_of
 
 
 @given(st.text(max_size=40) | st.text(st.characters(max_codepoint=127), max_size=40))

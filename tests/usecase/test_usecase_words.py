@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaslens.errors import InputError
-from biaslens.usecase.tokens import tokenise
-from biaslens.usecase.words import ATTRIBUTES, Lexicon, load_words
-from biaslens.usecase.words.model import phrase
+from biaslens.usecase._lexicon import ATTRIBUTES, Lexicon, load_words, phrase
+from biaslens.usecase._tokens import tokenise
 
 LEXICON = load_words()
 

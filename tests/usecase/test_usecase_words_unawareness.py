@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from biaslens.usecase.words import check_unawareness, load_words
+from biaslens.usecase._framework import check_unawareness
+from biaslens.usecase._lexicon import load_words
 
 LEXICON = load_words(["gender", "race"])
 
