@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, Self
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,63 +15,6 @@ _HELD = 2**21
 """Entries of the masks that are held in memory at once."""
 _TIE = 1e-12
 """Metrics that differ by less are equal but for rounding."""
-
-
-class Swappable(Protocol):
-    """A metric over units, in each of which two things can be exchanged; larger is less fair."""
-
-    @property
-    def units(self) -> int:
-        """How many units there are."""
-
-    def value(self) -> Value:
-        """The metric with nothing exchanged."""
-
-    def under(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The metric with the units of each mask exchanged: shape (rounds, units) to (rounds,)."""
-
-    def merged(self, blocks: NDArray[np.intp]) -> Self:
-        """The same metric over fewer, larger units: `blocks` gives the new unit of each one, shape (units,)."""
-
-
-@dataclass(frozen=True, eq=False)
-class SwappedSums:
-    """A metric of sums that can be exchanged.
-
-    Parameters
-    ----------
-    as_is, swapped
-        The same metric over the same units: what each adds as it is, and after the exchange.
-    """
-
-    as_is: Sums
-    swapped: Sums
-
-    @property
-    def units(self) -> int:
-        """How many units there are."""
-        return self.as_is.units
-
-    def value(self) -> Value:
-        """The metric with nothing exchanged."""
-        return self.as_is.value()
-
-    def under(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The metric with the units of each mask exchanged."""
-        changes = self.swapped.sums - self.as_is.sums
-        return self.as_is.statistic(self.as_is.sums.sum(axis=0) + masks.astype(np.float64) @ changes)
-
-    def merged(self, blocks: NDArray[np.intp]) -> Self:
-        """The same metric over blocks of units."""
-        return type(self)(self.as_is.merged(blocks), self.swapped.merged(blocks))
-
-    def condensed(self) -> Self:
-        """The same metric with each unit that no exchange changes put to one before it that is changed, or the first.
-
-        The test is the same, and there are fewer ways to exchange.
-        """
-        changed = (self.as_is.sums != self.swapped.sums).any(axis=1)
-        return self.merged(np.maximum(np.cumsum(changed) - 1, 0))
 
 
 def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
@@ -108,10 +48,20 @@ def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) 
     """
     if as_is.sums.shape != swapped.sums.shape:
         raise ValueError(f"units as they are {as_is.sums.shape} and swapped {swapped.sums.shape} must be of one shape")
-    return swap_p(SwappedSums(as_is, swapped).condensed(), rounds=rounds, seed=seed)
+    width = as_is.sums.shape[1]
+    columns = np.arange(2 * width)
+    both = Sums(
+        np.hstack([np.asarray(as_is.sums), np.asarray(swapped.sums)]),
+        lambda totals: as_is.statistic(totals[..., :width]),
+        lambda totals: as_is.reason(totals[:width]),
+        np.concatenate([columns[width:], columns[:width]]),
+    )
+    # A unit whose exchange changes nothing goes into the one before it: the same test with fewer ways to exchange.
+    changed = (as_is.sums != swapped.sums).any(axis=1)
+    return swap_p(both.merged(np.maximum(np.cumsum(changed) - 1, 0)), rounds=rounds, seed=seed)
 
 
-def swap_p(metric: Swappable, *, rounds: int = 9999, seed: int = 0) -> Value:
+def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
     r"""One-sided p-value of a metric against random exchanges in its units.
 
     If the two things are exchangeable within every unit, all :math:`2^n` ways to exchange are equally likely, and the

@@ -1,4 +1,4 @@
-"""Bootstrap of whole clusters."""
+"""Bootstrap of whole units: clusters, prompts or rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtrit
 
 from biaslens.stats.estimate import Estimate
-from biaslens.stats.sums import Resampleable, Sums, ratio
+from biaslens.stats.sums import Sums, ratio
 from biaslens.stats.wilson import wilson
 
 _BLOCK = 2**22
@@ -106,7 +106,7 @@ RATIO = Fold(0.5, lambda part: min(part, 1 - part) / max(part, 1 - part))
 
 
 def bootstrap(
-    metric: Resampleable,
+    metric: Sums,
     *,
     rounds: int = 2000,
     level: float = 0.95,
@@ -140,7 +140,7 @@ def bootstrap(
     Parameters
     ----------
     metric
-        What to resample. Units of `Sums` that add nothing at all are left out.
+        What to resample. Units that add nothing at all are left out, but for sparse metrics.
     rounds, level, seed
         Of the bootstrap; the same seed gives the same interval.
     share
@@ -172,8 +172,8 @@ def bootstrap(
         raise ValueError(f"level: {level} is not between 0 and 1")
     if rounds < 1:
         raise ValueError(f"rounds: {rounds} is not at least 1")
-    if isinstance(metric, Sums):
-        metric = Sums(metric.sums[metric.sums.any(axis=1)], metric.statistic, metric.reason)
+    if isinstance(metric, Sums) and isinstance(metric.sums, np.ndarray):
+        metric = metric.of_units(metric.adding)
     directed, units = metric.value(), metric.units
     if np.isnan(directed):
         return Estimate.undefined(directed.reason, units)
@@ -192,7 +192,7 @@ def blocks_of(units: int, rng: np.random.Generator) -> NDArray[np.intp] | None:
 
 
 def _interval(
-    metric: Resampleable, value: float, *, rounds: int, level: float, seed: int, share: bool
+    metric: Sums, value: float, *, rounds: int, level: float, seed: int, share: bool
 ) -> tuple[float, float, float, str]:
     """Low, high, standard error, and the reason where there is no interval."""
     units = metric.units
@@ -218,7 +218,7 @@ def _interval(
     return float(low), float(high), error, ""
 
 
-def _drawn(metric: Resampleable, rounds: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _drawn(metric: Sums, rounds: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """The metric in each round."""
     if (blocks := blocks_of(metric.units, rng)) is not None:
         metric = metric.merged(blocks)
@@ -234,9 +234,9 @@ def _drawn(metric: Resampleable, rounds: int, rng: np.random.Generator) -> NDArr
     return drawn
 
 
-def _worth(metric: Resampleable) -> float:
+def _worth(metric: Sums) -> float:
     """How many units of one size the units are worth."""
     if isinstance(metric, Sums) and metric.statistic is ratio:
-        sizes = metric.sums[:, 1]
+        sizes = np.asarray(metric.sums[:, 1])
         return float(sizes.sum() ** 2 / np.square(sizes).sum())
     return metric.units

@@ -1,4 +1,9 @@
-"""The part-of-speech tagger, loaded when a text needs it."""
+"""English grammar of a swap: "her" as "his" or "him", verbs after "they", and "a" or "an".
+
+Whether "her" stands for "his" or "him", and "his" for "her" or "hers", what follows decides: a determiner needs a noun
+behind it. A tagger says which words may begin or be a noun; rules say where English puts something else behind an
+object ("they made her cry", "she called her Friday"). The rules are tried in order, and the first that knows decides.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +12,21 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from pathlib import Path
-from tomllib import loads
-from typing import Protocol
+from typing import Any
 
-from biaslens.usecase._context import BREAK, grammar
+from biaslens.usecase._context import BREAK, WordClasses, grammar
 
 MODEL = "morphmodel_en.pgz"
 """The model that ships with HanTa; its tags are those of the British National Corpus (C5)."""
 
 
-class _Tagger(Protocol):
-    def tag_sent(self, sent: list[str]) -> list[tuple[str, str, str]]:
-        """Word, lemma and tag of each word."""
-
-
 @cache
-def _tagger() -> _Tagger:
+def _tagger() -> Any:  # noqa: ANN401 - the package has no types
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from HanTa.HanoverTagger import HanoverTagger
 
-        tagger: _Tagger = HanoverTagger(MODEL)
-    return tagger
+        return HanoverTagger(MODEL)
 
 
 def tags(words: Sequence[str]) -> list[str]:
@@ -56,44 +53,12 @@ class Decision:
     sure: bool = True
 
 
+_PRONOUNS = WordClasses("pronouns")
+_VERBS = WordClasses("agreement")
+
 YES, NO = Decision(determiner=True), Decision(determiner=False)
 
 _PUNCTUATION = frozenset({BREAK, "."})
-_BACK, _FORTH = 6, 5
-"""So many words around a pronoun are tagged."""
-
-
-@dataclass(frozen=True, slots=True)
-class _PronounClasses:
-    """Words by what they are; the file ``pronouns.toml`` says what each class is for."""
-
-    begins_noun: frozenset[str]
-    never_noun: frozenset[str]
-    manner: frozenset[str]
-    numbers: frozenset[str]
-    letting: frozenset[str]
-    causing: frozenset[str]
-    perceiving: frozenset[str]
-    judging: frozenset[str]
-    appointing: frozenset[str]
-    giving: frozenset[str]
-    given: frozenset[str]
-    bare: frozenset[str]
-    either: frozenset[str]
-    times: frozenset[str]
-    days: frozenset[str]
-    periods: frozenset[str]
-    states: frozenset[str]
-    determiners: frozenset[str]
-    one: frozenset[str]
-    ly_adjectives: frozenset[str]
-    closed: frozenset[str]
-
-
-@cache
-def _pronouns() -> _PronounClasses:
-    table = loads((Path(__file__).parent / "data" / "pronouns.toml").read_text(encoding="utf-8"))
-    return _PronounClasses(**{key: frozenset(text.split()) for key, text in table.items()})
 
 
 @dataclass(frozen=True)
@@ -126,27 +91,11 @@ class _Spot:
     @cached_property
     def tags(self) -> list[str]:
         """Tags of the pronoun and the two words behind it."""
-        begin, end = self.index, self.index + 1
-        while begin > 0 and self.index - begin < _BACK and self.spelled[begin - 1] not in _PUNCTUATION:
-            begin -= 1
-        while end < len(self.spelled) and end - self.index < _FORTH and self.spelled[end] not in _PUNCTUATION:
-            end += 1
-        found = tags([*self.spelled[begin:end], "."])
-        return [*found, "PUN", "PUN"][self.index - begin :]
+        return [*_tags_from(self.spelled, self.spelled, self.index, back=6, forth=5), "PUN", "PUN"]
 
 
 def decide(words: Sequence[str], spelled: Sequence[str], place: int) -> Decision:
-    """Decide about the "her" or "his" at `place`.
-
-    Parameters
-    ----------
-    words
-        The words of the text in lower case, with :data:`BREAK` for punctuation.
-    spelled
-        The same as they are spelled, for the tagger.
-    place
-        Where the pronoun stands.
-    """
+    """Decide about the "her" or "his" at `place` of the words, in lower case and as they are spelled, with breaks."""
     here = _Spot(words, spelled, place)
     for rule in _HIS if words[place] == "his" else _HER:
         decision = rule(here)
@@ -162,7 +111,7 @@ def tagged(spelled: Sequence[str], place: int) -> Decision:
 
 def _ends(word: str) -> bool:
     """Whether no noun phrase can begin with this word."""
-    return word == BREAK or word in _pronouns().never_noun
+    return word == BREAK or word in _PRONOUNS.never_noun
 
 
 def _nothing_follows(here: _Spot) -> Decision | None:
@@ -171,19 +120,19 @@ def _nothing_follows(here: _Spot) -> Decision | None:
 
 def _his_and_hers(here: _Spot) -> Decision | None:
     """A determiner where it is joined to one: "his or her book"; not so "his or hers"."""
-    if here.after in {"and", "or"} and here.behind in _pronouns().determiners - {here.word(0)}:
+    if here.after in {"and", "or"} and here.behind in _PRONOUNS.determiners - {here.word(0)}:
         return Decision(determiner=here.behind != "hers" and (here.word(0) == "his" or not _ends(here.word(3))))
-    if here.word(-1) in {"and", "or"} and here.word(-2) in _pronouns().determiners:
+    if here.word(-1) in {"and", "or"} and here.word(-2) in _PRONOUNS.determiners:
         return Decision(determiner=not _ends(here.after))
     return None
 
 
 def _no_noun_follows(here: _Spot) -> Decision | None:
-    return NO if here.after in _pronouns().never_noun else None
+    return NO if here.after in _PRONOUNS.never_noun else None
 
 
 def _his_alone(here: _Spot) -> Decision | None:
-    known = _pronouns()
+    known = _PRONOUNS
     if here.after in known.begins_noun or here.after in known.days:
         return Decision(determiner=not _ends(here.behind) or here.after in {"own", "first", "last", "best", "all"})
     if here.word(-1) == "of" and here.word(-3) in known.one and grammar().verb(here.after) and _ends(here.behind):
@@ -197,7 +146,7 @@ def _own(here: _Spot) -> Decision | None:
 
 def _time(here: _Spot) -> Decision | None:
     """After "her Friday", "her last", "her first": a time ends the phrase, before a noun it is a part of it."""
-    known = _pronouns()
+    known = _PRONOUNS
     after, behind = here.after, here.behind
     if after.isdigit() or after in known.numbers:
         number = here.verb in known.giving or here.word(3) in {"ago", "later", "earlier", "before"}
@@ -215,7 +164,7 @@ def _time(here: _Spot) -> Decision | None:
 
 def _infinitive(here: _Spot) -> Decision | None:
     """Before a bare infinitive: "made her cry", "let her go", "heard her sing"."""
-    known = _pronouns()
+    known = _PRONOUNS
     if here.verb not in known.causing | known.perceiving:
         return None
     if here.after in known.bare:
@@ -231,7 +180,7 @@ def _infinitive(here: _Spot) -> Decision | None:
 
 def _participle(here: _Spot) -> Decision | None:
     """Before a participle: "saw her running", "kept her waiting"; not "saw her running shoes"."""
-    known = _pronouns()
+    known = _PRONOUNS
     if here.after.endswith("ing") and here.verb in known.perceiving | known.judging | {"stop", "stopped"}:
         return Decision(determiner=here.tags[2].startswith("NN") and not _ends(here.behind), sure=False)
     return None
@@ -239,7 +188,7 @@ def _participle(here: _Spot) -> Decision | None:
 
 def _gift(here: _Spot) -> Decision | None:
     """Before a second object: "gave her flowers"; not "gave her flowers to Ann"."""
-    known = _pronouns()
+    known = _PRONOUNS
     if here.verb not in known.giving:
         return None
     if here.after in known.given:
@@ -251,7 +200,7 @@ def _gift(here: _Spot) -> Decision | None:
 
 def _state(here: _Spot) -> Decision | None:
     """Before what describes the object: "made her happy", "found her guilty", "elected her captain"."""
-    known = _pronouns()
+    known = _PRONOUNS
     ends = _ends(here.behind) or here.behind in grammar().follow
     if not ends:
         return None
@@ -265,22 +214,22 @@ def _state(here: _Spot) -> Decision | None:
 
 def _manner(here: _Spot) -> Decision | None:
     """Before an adverb: "treated her badly"; not "her recently published book"."""
-    if here.after == "very" and here.behind in _pronouns().manner:
+    if here.after == "very" and here.behind in _PRONOUNS.manner:
         return NO
-    if not here.after.endswith("ly") or here.after in _pronouns().ly_adjectives or here.tags[1] not in {"AV0", "AJ0"}:
+    if not here.after.endswith("ly") or here.after in _PRONOUNS.ly_adjectives or here.tags[1] not in {"AV0", "AJ0"}:
         return None
     return Decision(determiner=here.tags[2][:2] in {"AJ", "VV", "NN", "OR"} and not _ends(here.behind))
 
 
 def _begins(here: _Spot) -> Decision | None:
-    if here.after not in _pronouns().begins_noun:
+    if here.after not in _PRONOUNS.begins_noun:
         return None
     return Decision(determiner=not _ends(here.behind) or here.after in {"best", "all"})
 
 
 def _by_tag(here: _Spot) -> Decision | None:
     """By the tagger: no noun begins with a preposition, a conjunction, an auxiliary ..."""
-    if here.tags[1] in _pronouns().closed:
+    if here.tags[1] in _PRONOUNS.closed:
         return NO
     return NO if here.tags[1] == "AV0" and _ends(here.behind) else None
 
@@ -320,27 +269,6 @@ _JOINS = frozenset({"and", "or", "but", "then", BREAK})
 _NO_S = ("ss", "us", "is")
 
 
-@dataclass(frozen=True, slots=True)
-class _VerbClasses:
-    """Words by what they are; the file ``agreement.toml`` says what each class is for."""
-
-    auxiliary: frozenset[str]
-    manner: frozenset[str]
-    adverbs: frozenset[str]
-    participles: frozenset[str]
-    states: frozenset[str]
-    subjects: frozenset[str]
-    opening: frozenset[str]
-    asking: frozenset[str]
-    objects: frozenset[str]
-
-
-@cache
-def _verbs() -> _VerbClasses:
-    table = loads((Path(__file__).parent / "data" / "agreement.toml").read_text(encoding="utf-8"))
-    return _VerbClasses(**{key: frozenset(text.split()) for key, text in table.items()})
-
-
 def base(verb: str) -> str | None:
     """The base form of a verb in the third person singular, in lower case; None where it is not in that form.
 
@@ -363,15 +291,7 @@ def base(verb: str) -> str | None:
 
 
 def agree(words: Sequence[str], spelled: Sequence[str], place: int) -> Iterator[tuple[int, str]]:
-    """Verbs to change where the pronoun at `place` becomes "they": their places, and their new forms.
-
-    Parameters
-    ----------
-    words, spelled
-        The words of the text, in lower case and as they are spelled, with breaks.
-    place
-        Where "she" or "he" stands as a subject.
-    """
+    """Verbs to change where "she" or "he" at `place` becomes "they" as a subject: their places, and their new forms."""
     yield from _inverted(words, place)
     verb = _first_verb(words, _behind_aside(words, spelled, place + 1))
     if verb is None:
@@ -389,7 +309,7 @@ def _inverted(words: Sequence[str], place: int) -> Iterator[tuple[int, str]]:
         before -= 1
     if before < 0:
         return
-    if words[before] in _verbs().auxiliary and not _subject_before(words, before):
+    if words[before] in _VERBS.auxiliary and not _subject_before(words, before):
         yield before, _IRREGULAR[words[before]]
     elif words[before] == "s" and before > 0 and words[before - 1] in {"what", "where", "how", "who", "when", "why"}:
         yield before, "'re"
@@ -398,33 +318,31 @@ def _inverted(words: Sequence[str], place: int) -> Iterator[tuple[int, str]]:
 def _subject_before(words: Sequence[str], verb: int) -> bool:
     """Whether the verb before the pronoun belongs to a subject before it: "the fact is he ..."."""
     before = words[verb - 1] if verb else BREAK
-    return before not in _verbs().opening and not _question_phrase(words, verb)
+    return before not in _VERBS.opening and not _question_phrase(words, verb)
 
 
 def _question_phrase(words: Sequence[str], verb: int) -> bool:
     begin = verb
     while begin > 0 and verb - begin < _REACH and words[begin - 1] != BREAK:
         begin -= 1
-    return words[begin] in _verbs().asking or (
-        begin + 1 < verb and words[begin + 1] in {"what", "which", "whose", "how"}
-    )
+    return words[begin] in _VERBS.asking or (begin + 1 < verb and words[begin + 1] in {"what", "which", "whose", "how"})
 
 
 def _behind_aside(words: Sequence[str], spelled: Sequence[str], place: int) -> int:
     """Where the verb may stand behind a short aside in commas: "He, however, is late"."""
-    if place >= len(words) or words[place] != BREAK or _sentence_ends(spelled, place):
+    if place >= len(words) or words[place] != BREAK or spelled[place] == ".":
         return place
     for end in range(place + 2, min(place + 6, len(words))):
         if words[end] == BREAK:
             after = words[end + 1] if end + 1 < len(words) else BREAK
-            aside = after in _IRREGULAR and not _sentence_ends(spelled, end)
+            aside = after in _IRREGULAR and spelled[end] != "."
             return end + 1 if aside else place
     return place
 
 
 def _first_verb(words: Sequence[str], place: int) -> int | None:
     while place < len(words) and (
-        words[place] in _verbs().adverbs or (words[place].endswith("ly") and base(words[place]) is None)
+        words[place] in _VERBS.adverbs or (words[place].endswith("ly") and base(words[place]) is None)
     ):
         place += 1
     return place if place < len(words) and words[place] != BREAK else None
@@ -435,9 +353,9 @@ def _contracted(words: Sequence[str], spelled: Sequence[str], verb: int) -> str:
     if after is None:
         return "'re"
     word = words[after]
-    if word in _verbs().participles:
+    if word in _VERBS.participles:
         return "'ve"
-    if word.endswith("ed") and word not in _verbs().states and _tag(words, spelled, after) != "AJ0":
+    if word.endswith("ed") and word not in _VERBS.states and _tag(words, spelled, after) != "AJ0":
         following = words[after + 1] if after + 1 < len(words) else BREAK
         return "'re" if following in {"by", BREAK} else "'ve"
     return "'re"
@@ -450,13 +368,17 @@ def _is_verb(words: Sequence[str], spelled: Sequence[str], place: int, *, sure: 
 
 
 def _tag(words: Sequence[str], spelled: Sequence[str], place: int) -> str:
-    begin = place
-    while begin > 0 and place - begin < 8 and words[begin - 1] != BREAK:
+    return _tags_from(words, spelled, place, back=8, forth=4)[0]
+
+
+def _tags_from(words: Sequence[str], spelled: Sequence[str], place: int, *, back: int, forth: int) -> list[str]:
+    """Tags of a word and those behind it, read with the words around it that no punctuation cuts off."""
+    begin, end = place, place + 1
+    while begin > 0 and place - begin < back and words[begin - 1] not in _PUNCTUATION:
         begin -= 1
-    end = place + 1
-    while end < len(words) and end - place < 4 and words[end] != BREAK:
+    while end < len(words) and end - place < forth and words[end] not in _PUNCTUATION:
         end += 1
-    return tags([*spelled[begin:end], "."])[place - begin]
+    return tags([*spelled[begin:end], "."])[place - begin :]
 
 
 def _joined(words: Sequence[str], spelled: Sequence[str], verb: int) -> Iterator[tuple[int, str]]:
@@ -466,7 +388,7 @@ def _joined(words: Sequence[str], spelled: Sequence[str], verb: int) -> Iterator
     while place + 1 < end:
         place += 1
         word = words[place]
-        if word in _verbs().subjects or (word == BREAK and _sentence_ends(spelled, place)):
+        if word in _VERBS.subjects or (word == BREAK and spelled[place] == "."):
             return
         if word not in _JOINS:
             continue
@@ -481,16 +403,12 @@ def _joined(words: Sequence[str], spelled: Sequence[str], verb: int) -> Iterator
         place = following
 
 
-def _sentence_ends(spelled: Sequence[str], place: int) -> bool:
-    return spelled[place] == "."
-
-
 def _looks_like_verb(words: Sequence[str], spelled: Sequence[str], place: int) -> bool:
     after = words[place + 1] if place + 1 < len(words) else BREAK
-    adverb = after in _verbs().manner or after in _verbs().adverbs or after.endswith("ly")
+    adverb = after in _VERBS.manner or after in _VERBS.adverbs or after.endswith("ly")
     if words[place] in grammar().verbs and (adverb or after in grammar().follow):
         return True
-    if after in _verbs().objects:
+    if after in _VERBS.objects:
         return _tag(words, spelled, place) == "VVZ" or after in {"a", "an", "the", "his", "her", "their", "him", "them"}
     return _tag(words, spelled, place) == "VVZ"
 
@@ -503,8 +421,9 @@ _VOWEL = re.compile(
 )
 _SPELLED = re.compile(r"(?:[A-Z]{2,5}s?|[A-Z]{1,2})$")
 _LETTERS = frozenset("AEFHILMNORSX")
-_SPOKEN = frozenset(
-    {"NASA", "NATO", "UNICEF", "UNESCO", "LASER", "SWAT", "NAFTA", "FIFA", "SAT", "LGBT"} - {"LGBT", "SAT"}
+_SPOKEN = frozenset(["NASA", "NATO", "UNICEF", "UNESCO", "LASER", "SWAT", "NAFTA", "FIFA"])
+_SPELLED_OUT = frozenset(
+    ["MBA", "LGBTQ", "FBI", "CEO", "CFO", "CTO", "CIA", "EU", "USA", "USB", "HIV", "IRS", "IT", "UK", "US", "AI"]
 )
 
 
@@ -527,26 +446,4 @@ def article(word: str) -> str:
 def _readable(word: str) -> bool:
     """Whether a word in capitals is likely shouted, not spelled: "A WOMAN", "AN ASIAN"."""
     vowels = sum(character in "AEIOUY" for character in word)
-    return (
-        len(word) >= 3
-        and vowels >= 1
-        and word
-        not in {
-            "MBA",
-            "LGBTQ",
-            "FBI",
-            "CEO",
-            "CFO",
-            "CTO",
-            "CIA",
-            "EU",
-            "USA",
-            "USB",
-            "HIV",
-            "IRS",
-            "IT",
-            "UK",
-            "US",
-            "AI",
-        }
-    )
+    return len(word) >= 3 and vowels >= 1 and word not in _SPELLED_OUT

@@ -1,4 +1,4 @@
-"""What an assessment wants to have answered: prompts as they are, their counterfactuals, and the same again."""
+"""Ask a model the prompts of a use case, their counterfactuals, and the same again: durably, and nothing twice."""
 
 from __future__ import annotations
 
@@ -6,158 +6,25 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from biaslens.engine import Pace, Request, Store, Tally, ask_all
+from biaslens.engine import Request, Store, ask_all
 from biaslens.engine.interrupt import graceful_interrupt
 from biaslens.engine.limits import estimate_tokens
 from biaslens.engine.pacing import pace_for, price_of
 from biaslens.engine.record import this_start
-from biaslens.errors import InputError
-from biaslens.models import ChatModel, Message, Params, open_model
+from biaslens.errors import RunInterruptedError
+from biaslens.models import ChatModel, Message, open_model
 from biaslens.models.catalogue import price
 from biaslens.schema import content_hash
-from biaslens.settings import Settings, load_settings
+from biaslens.settings import Settings
 from biaslens.usecase._counterfactual import substitute
 from biaslens.usecase._lexicon import Lexicon
-from biaslens.usecase._reading import CUT, FILTERED, Response, Series
-from biaslens.usecase._spec import MAX_TOKENS, AssessmentWatcher
+from biaslens.usecase._reading import CUT, FILTERED, ROWS, Response, Series
+from biaslens.usecase._spec import MAX_TOKENS, RUN_FILE, AssessmentWatcher, TextOptions
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskingSpec:
-    """What to ask for a use case.
-
-    Model, parameters, system prompt and seed belong to a run file once it holds an answer; prompts, attributes, groups
-    and the number of responses may grow from one start to the next.
-
-    Parameters
-    ----------
-    model
-        Full name: "openai/gpt-4o-mini".
-    prompts
-        Prompts by id.
-    run
-        The run file.
-    compared
-        Groups to compare, by attribute.
-    per_prompt
-        Responses to each prompt.
-    system
-        System prompt of the use case; "" for none.
-    params
-        Sampling parameters.
-    seed
-        Start of the requests' seeds, where the provider takes one.
-    """
-
-    model: str
-    prompts: Mapping[str, str]
-    run: Path
-    compared: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    per_prompt: int = 25
-    system: str = ""
-    params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that make no sense."""
-        if self.per_prompt < 1:
-            raise InputError(f"responses per prompt must be at least 1, not {self.per_prompt}")
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A response that is wanted: a row of ``requests``."""
-
-    key: str
-    prompt_id: str
-    attribute: str
-    group: str
-    series: Series
-    trial: int
-    prompt: str
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """What a model would be asked.
-
-    Parameters
-    ----------
-    model
-        Full name.
-    prompts, requests
-        Prompts of the use case, and different requests: counterfactuals and no-effect responses are among them.
-    prompt_tokens
-        Counted at four characters each.
-    completion_tokens
-        The most there can be.
-    dollars
-        Price, completions at their longest; None where the catalogue knows none.
-    """
-
-    model: str
-    prompts: int
-    requests: int
-    prompt_tokens: int
-    completion_tokens: int
-    dollars: float | None
-
-
-def asking(spec: AskingSpec, lexicon: Lexicon, settings: Settings) -> Asking:
-    """Count what a model would be asked, whatever a run file already holds; nothing is asked."""
-    requests = {item.key: item.prompt for item in wanted(spec, lexicon)}
-    tokens = sum(estimate_tokens(messages(spec, prompt)) for prompt in requests.values())
-    longest = len(requests) * (spec.params.max_tokens or MAX_TOKENS)
-    dollars = price(spec.model, tokens, longest, settings)
-    return Asking(spec.model, len(spec.prompts), len(requests), tokens, longest, dollars)
-
-
-def wanted(spec: AskingSpec, lexicon: Lexicon) -> Iterator[Wanted]:
-    """Every response that an assessment wants.
-
-    Each prompt is asked as it is. One that mentions an attribute is asked for every group compared as well, and the
-    groups but the last once more: the *no-effect* responses, which show how far two responses to one prompt lie apart
-    when nothing was changed. A counterfactual prompt that is worded as the original shares its responses.
-    """
-    identity = content_hash("usecase", spec.model, asdict(spec.params), spec.system, spec.seed)
-    copies: Counter[str] = Counter()
-    for prompt_id, prompt in spec.prompts.items():
-        # Two rows with one prompt are two prompts: each gets responses of its own.
-        place = content_hash(identity, prompt, copies[prompt])
-        copies[prompt] += 1
-        for attribute, group, series, text, start in _askings(spec, prompt, lexicon):
-            for trial in range(spec.per_prompt):
-                key = content_hash(place, text, start + trial)
-                yield Wanted(key, prompt_id, attribute, group, series, trial, text)
-
-
-def _askings(spec: AskingSpec, prompt: str, lexicon: Lexicon) -> Iterator[tuple[str, str, Series, str, int]]:
-    yield "", "", Series.ORIGINAL, prompt, 0
-    for attribute, groups in spec.compared.items():
-        if not any(found.attribute == attribute for found in lexicon.find(prompt, prefer=attribute)):
-            continue
-        texts: dict[str, str] = {}
-        for group in groups:
-            text = substitute(prompt, lexicon.attributes[attribute], group, lexicon).text
-            # A group without a form of its own comes out as another one: there is nothing to compare.
-            if text not in texts.values():
-                texts[group] = text
-        if len(texts) < 2:
-            continue
-        for group, text in texts.items():
-            yield attribute, group, Series.COUNTERFACTUAL, text, 0
-        for group in list(texts)[:-1]:
-            yield attribute, group, Series.NO_EFFECT, texts[group], spec.per_prompt
-
-
-def messages(spec: AskingSpec, prompt: str) -> tuple[Message, ...]:
-    """What is sent for a prompt."""
-    system = (Message("system", spec.system),) if spec.system else ()
-    return (*system, Message("user", prompt))
-
+INTERRUPTED = "stopped; every answer is kept, and the same command asks only what is missing"
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS requests (   -- every response that an assessment wants
@@ -176,95 +43,153 @@ CREATE VIEW IF NOT EXISTS responses AS
     FROM requests JOIN answers USING (key);
 """
 
-_PART = 20_000
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A response that is wanted: a row of ``requests``."""
+
+    key: str
+    prompt_id: str
+    attribute: str
+    group: str
+    series: Series
+    trial: int
+    prompt: str
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
-    """What a start came to.
+class Asking:
+    """What a model would be asked: different requests, counterfactuals and no-effect responses among them.
 
-    Parameters
-    ----------
-    run
-        The run file.
-    wanted, missing
-        Different requests, and those of them without an answer.
-    answered, failed
-        Requests of this start.
-    interrupted
-        Whether it was told to stop.
-    cost
-        US dollars of this start, as far as prices are known.
+    Prompt tokens are counted at four characters each, completion tokens are the most there can be, and the price, with
+    completions at their longest, is None where the catalogue knows none.
     """
 
-    run: Path
-    wanted: int
-    missing: int
-    answered: int = 0
-    failed: int = 0
-    interrupted: bool = False
-    cost: float = 0.0
+    model: str
+    prompts: int
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float | None
 
 
-async def generate_async(
-    spec: AskingSpec,
-    lexicon: Lexicon,
+@dataclass(frozen=True, slots=True)
+class UseCasePlan:
+    """What to ask the model of the options: prompts by id, and groups to compare by attribute.
+
+    Model, parameters, system prompt and seed belong to a run file once it holds an answer; prompts, attributes, groups
+    and the number of responses may grow from one start to the next.
+    """
+
+    options: TextOptions
+    prompts: Mapping[str, str]
+    compared: Mapping[str, Sequence[str]]
+    lexicon: Lexicon
+
+    @property
+    def model(self) -> str:
+        """Full name of the model."""
+        assert self.options.model is not None
+        return self.options.model
+
+    @property
+    def run(self) -> Path:
+        """The run file."""
+        assert self.options.out is not None
+        return self.options.out / RUN_FILE
+
+    def messages(self, prompt: str) -> tuple[Message, ...]:
+        """What is sent for a prompt."""
+        system = (Message("system", self.options.system),) if self.options.system else ()
+        return (*system, Message("user", prompt))
+
+    def asking(self, settings: Settings) -> Asking:
+        """Count what would be asked, whatever a run file already holds; nothing is asked."""
+        requests = {item.key: item.prompt for item in self.wanted()}
+        tokens = sum(estimate_tokens(self.messages(prompt)) for prompt in requests.values())
+        longest = len(requests) * (self.options.params.max_tokens or MAX_TOKENS)
+        dollars = price(self.model, tokens, longest, settings)
+        return Asking(self.model, len(self.prompts), len(requests), tokens, longest, dollars)
+
+    def wanted(self) -> Iterator[Wanted]:
+        """Every response that an assessment wants.
+
+        Each prompt is asked as it is. One that mentions an attribute is asked for every group compared as well, and
+        the groups but the last once more: the *no-effect* responses, which show how far two responses to one prompt lie
+        apart when nothing was changed. A counterfactual prompt that is worded as the original shares its responses.
+        """
+        options = self.options
+        identity = content_hash("usecase", self.model, asdict(options.params), options.system, options.request_seed)
+        copies: Counter[str] = Counter()
+        for prompt_id, prompt in self.prompts.items():
+            # Two rows with one prompt are two prompts: each gets responses of its own.
+            place = content_hash(identity, prompt, copies[prompt])
+            copies[prompt] += 1
+            for attribute, group, series, text, start in self._variants(prompt):
+                for trial in range(options.per_prompt):
+                    key = content_hash(place, text, start + trial)
+                    yield Wanted(key, prompt_id, attribute, group, series, trial, text)
+
+    def _variants(self, prompt: str) -> Iterator[tuple[str, str, Series, str, int]]:
+        yield "", "", Series.ORIGINAL, prompt, 0
+        for attribute, groups in self.compared.items():
+            if not any(found.attribute == attribute for found in self.lexicon.find(prompt, prefer=attribute)):
+                continue
+            texts: dict[str, str] = {}
+            for group in groups:
+                text = substitute(prompt, self.lexicon.attributes[attribute], group, self.lexicon).text
+                # A group without a form of its own comes out as another one: there is nothing to compare.
+                if text not in texts.values():
+                    texts[group] = text
+            if len(texts) < 2:
+                continue
+            for group, text in texts.items():
+                yield attribute, group, Series.COUNTERFACTUAL, text, 0
+            for group in list(texts)[:-1]:
+                yield attribute, group, Series.NO_EFFECT, texts[group], self.options.per_prompt
+
+
+async def generate(
+    plan: UseCasePlan,
     *,
-    pace: Pace | None = None,
-    settings: Settings | None = None,
+    settings: Settings,
     watcher: AssessmentWatcher,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
-) -> Generated:
-    """Ask for every response of a use case that its run file does not hold yet.
+) -> tuple[int, int]:
+    """Ask for every response that the run file does not hold yet: how many are wanted, and how many still missing.
 
-    Raises
-    ------
-    InputError
-        When the model's name or key cannot be used.
-    RunMismatchError
-        When the run file belongs to another model or parameter set.
-    RunLockedError
-        When another process is at work on it.
-    RunStoppedError
-        When too much fails; every response is kept.
-    StorageError
-        When it cannot be written.
+    InputError when the model's name or key cannot be used, RunInterruptedError when it was told to stop, and otherwise
+    what `Store` and `ask_all` raise; every response is kept.
     """
-    settings = settings or load_settings()
     stop = asyncio.Event()
     async with AsyncExitStack() as stack:
-        model = open_model(spec.model, settings)
+        model = open_model(plan.model, settings)
         stack.push_async_callback(model.close)
-        store = stack.enter_context(Store(spec.run, write=True, tables=TABLES))
+        store = stack.enter_context(Store(plan.run, write=True, tables=TABLES))
         stack.enter_context(graceful_interrupt(stop, watcher.interrupted))
-        _record(store, spec, model)
-        requests = await asyncio.to_thread(_lay_out, store, spec, lexicon)
+        _record(store, plan, model)
+        requests = await asyncio.to_thread(_write_plan, store, plan)
         answered = {key for (key,) in store.connection.execute("SELECT key FROM answers")}
         missing = {key: prompt for key, prompt in requests.items() if key not in answered}
-        watcher.phase(spec.model, total=len(requests), done=len(requests) - len(missing))
-        tally = Tally()
+        watcher.phase(plan.model, total=len(requests), done=len(requests) - len(missing))
+        answers = 0
         if missing:
             tally = await ask_all(
-                (_request(spec, key, prompt) for key, prompt in sorted(missing.items())),
+                (_request(plan, key, prompt) for key, prompt in sorted(missing.items())),
                 model=model,
                 store=store,
-                pace=pace_for(spec.model, pace or Pace(), settings),
-                price=price_of(spec.model, settings),
+                pace=pace_for(plan.model, plan.options.pace, settings),
+                price=price_of(plan.model, settings),
                 progress=watcher,
                 stop=stop,
             )
-        return Generated(
-            run=spec.run,
-            wanted=len(requests),
-            missing=len(missing) - tally.answered,
-            answered=tally.answered,
-            failed=tally.failed,
-            interrupted=stop.is_set(),
-            cost=tally.cost,
-        )
+            answers = tally.answered
+    if stop.is_set():
+        raise RunInterruptedError(INTERRUPTED)
+    return len(requests), len(missing) - answers
 
 
-def _record(store: Store, spec: AskingSpec, model: ChatModel) -> None:
+def _record(store: Store, plan: UseCasePlan, model: ChatModel) -> None:
     with store.transaction() as connection:
         # A first start with a wrong name or key binds nobody.
         if not connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
@@ -274,23 +199,23 @@ def _record(store: Store, spec: AskingSpec, model: ChatModel) -> None:
     store.require_meta(
         {
             "purpose": "assessment",
-            "model": spec.model,
+            "model": plan.model,
             "weights": model.runtime.get("sha256"),
-            "params": asdict(spec.params),
-            "system": spec.system,
-            "seed": spec.seed,
+            "params": asdict(plan.options.params),
+            "system": plan.options.system,
+            "seed": plan.options.request_seed,
         },
         hint="give another --out, or repeat the first start's options",
     )
-    store.set_meta({"starts": [*store.meta().get("starts", []), this_start({spec.model: model})]})
+    store.set_meta({"starts": [*store.meta().get("starts", []), this_start({plan.model: model})]})
 
 
-def _lay_out(store: Store, spec: AskingSpec, lexicon: Lexicon) -> dict[str, str]:
+def _write_plan(store: Store, plan: UseCasePlan) -> dict[str, str]:
     """Write what is wanted into the run file in place of what earlier starts wanted; prompts by key."""
     requests: dict[str, str] = {}
 
     def rows() -> Iterator[tuple[object, ...]]:
-        for item in wanted(spec, lexicon):
+        for item in plan.wanted():
             requests[item.key] = item.prompt
             yield item.key, item.prompt_id, item.attribute, item.group, item.series, item.trial, item.prompt
 
@@ -300,20 +225,14 @@ def _lay_out(store: Store, spec: AskingSpec, lexicon: Lexicon) -> dict[str, str]
     return requests
 
 
-def _request(spec: AskingSpec, key: str, prompt: str) -> Request:
+def _request(plan: UseCasePlan, key: str, prompt: str) -> Request:
     # Signed 32 bit: what every provider takes.
-    seed = int(content_hash(spec.seed, key)[:8], 16) & 0x7FFF_FFFF
-    return Request(key, messages(spec, prompt), replace(spec.params, seed=seed))
+    seed = int(content_hash(plan.options.request_seed, key)[:8], 16) & 0x7FFF_FFFF
+    return Request(key, plan.messages(prompt), replace(plan.options.params, seed=seed))
 
 
 class StoredResponses:
-    """The responses of a run file, in the order of their prompts.
-
-    Parameters
-    ----------
-    run
-        The run file.
-    """
+    """The responses of a run file, in the order of their prompts."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
@@ -325,7 +244,7 @@ class StoredResponses:
                 'SELECT prompt_id, prompt, response, attribute, "group", series, trial, finish_reason FROM responses '
                 'ORDER BY prompt_id, attribute, "group", series, trial'
             )
-            while part := rows.fetchmany(_PART):
+            while part := rows.fetchmany(ROWS):
                 yield [
                     Response(
                         name, prompt, text, attribute, group, Series(series), trial, reason == FILTERED, reason == CUT

@@ -22,8 +22,8 @@ from biaslens.usecase._framework import (
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._reading import Table, name_of, read_predictions, read_recommendations
 from biaslens.usecase._result import Assessment, Measure, Resampling, Standout
-from biaslens.usecase._running import TextRun, in_words, mentions
-from biaslens.usecase._spec import AssessmentWatcher, Recorder, TextOptions, Unrecorded, UnwatchedAssessment
+from biaslens.usecase._running import TextRun
+from biaslens.usecase._spec import AssessmentWatcher, Recorder, TextOptions
 from biaslens.usecase._tables import classification_measures, recommendation_measures
 from biaslens.usecase.metrics import Variant
 from biaslens.version import __version__
@@ -47,10 +47,9 @@ def assess_texts(
         Everything else; the defaults work offline.
     settings
         Keys and defaults; from the environment where not given.
-    watcher
-        Watches.
-    recorder
-        Hears every score, so that the responses behind a number can be looked at.
+    watcher, recorder
+        One watches requests and scores being made, the other hears every score, so that the responses behind a number
+        can be looked at.
 
     Raises
     ------
@@ -61,13 +60,8 @@ def assess_texts(
     RunError
         When asking or scoring cannot go on; everything answered is kept.
     """
-    run = TextRun(
-        source,
-        options or TextOptions(),
-        settings=settings or load_settings(),
-        watcher=watcher or UnwatchedAssessment(),
-        recorder=recorder or Unrecorded(),
-    )
+    settings = settings or load_settings()
+    run = TextRun(source, options or TextOptions(), settings=settings, watcher=watcher, recorder=recorder)
     try:
         return asyncio.run(run.assess())
     except asyncio.CancelledError:
@@ -77,13 +71,9 @@ def assess_texts(
 def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None) -> Asking:
     """Count what `assess_texts` would ask the model, and its price; asks nothing and needs no key.
 
-    Raises
-    ------
-    InputError
-        When the table or an option cannot be used, or there is no model.
+    Raises InputError when the table or an option cannot be used, or there is no model.
     """
-    settings = settings or load_settings()
-    return TextRun(source, options, settings=settings, watcher=UnwatchedAssessment(), recorder=Unrecorded()).plan()
+    return TextRun(source, options, settings=settings or load_settings()).plan()
 
 
 def assess_predictions(
@@ -99,14 +89,12 @@ def assess_predictions(
     families: Sequence[str] | None = None,
     resampling: Resampling | None = None,
 ) -> Assessment:
-    """Assess a use case that classifies, by its predictions.
+    """Assess a use case that classifies, by a table with a row a prediction.
 
     Parameters
     ----------
-    source
-        A table with a row a prediction.
     group, prediction, label, cluster
-        Its columns: the protected group, what was predicted, the truth, and what rows belong to, such as a person.
+        Columns: the protected group, what was predicted, the truth, and what rows belong to, such as a person.
     positives
         The classes that count, each against all others.
     parity
@@ -115,8 +103,6 @@ def assess_predictions(
         What a positive prediction leads to.
     families
         Families of metrics to measure instead of those that apply.
-    resampling
-        How intervals are made.
 
     Raises
     ------
@@ -162,12 +148,10 @@ def assess_lists(
     variant: Variant = "paper",
     resampling: Resampling | None = None,
 ) -> Assessment:
-    """Assess a use case that recommends, by its ranked lists.
+    """Assess a use case that recommends, by its ranked lists; for the table see `read_recommendations`.
 
     Parameters
     ----------
-    source
-        A table of lists; see `read_recommendations`.
     k
         Items that count in each list.
     group
@@ -191,7 +175,7 @@ def assess_lists(
     lexicon = load_words(attributes)
     unawareness = check_unawareness(found.prompts.values(), lexicon) if found.prompts else None
     path = recommendation_path(
-        mentions=None if unawareness is None else in_words(unawareness),
+        mentions=None if unawareness is None else str(unawareness),
         satisfied=None if unawareness is None else unawareness.satisfied,
         invariance=invariance,
         wanted=families,
@@ -208,7 +192,7 @@ def assess_lists(
         counts={what: count for what, count in counts.items() if count},
         steps=path.steps,
         families=path.families,
-        mentions=mentions(unawareness, [name for _, name in found.prompts]),
+        mentions=[] if unawareness is None else unawareness.mentions([name for _, name in found.prompts]),
         measures=measures,
         examples=examples,
         record=_table_record(resampling) | {"k": k, "variant": variant},

@@ -1,39 +1,48 @@
-"""Classes of English words that the rules of context use."""
+"""Rules of context: when an ambiguous word counts, and the classes of English words that the rules use.
+
+A rule sees the words of a text in lower case, and from where to where the candidate stands; :data:`BREAK` among the
+words marks punctuation where it is known. The rules look at words alone, so that a corpus read once needs nothing else.
+"""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+
+from biaslens.usecase._tokens import toml_data
 
 _SUFFIXES = ("al", "ic", "ive", "ous", "ful", "less", "able", "ible", "ish", "ese", "ly", "ed", "ing")
 """Endings of words that may stand between an adjective and its noun."""
-
 
 _MEMBERS = ("race", "religion", "age", "sexual_orientation", "disability", "nationality", "socioeconomic_status")
 """Attributes whose nouns name people, and may be adjectives, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grammar:
-    """Words in lower case by what they are; the file ``persons.toml`` says what each class is for."""
+class WordClasses:
+    """Words in lower case by what they are, an attribute a class; the file says what each class is for."""
 
-    singular: frozenset[str]
-    plural: frozenset[str]
-    modifiers: frozenset[str]
-    follow: frozenset[str]
-    verbs: frozenset[str]
-    be: frozenset[str]
-    adverbs: frozenset[str]
-    pronouns: frozenset[str]
-    determiners: frozenset[str]
-    definite: frozenset[str]
-    things: frozenset[str]
-    origin: frozenset[str]
-    names: frozenset[str]
-    members: frozenset[str]
+    def __init__(self, file: str) -> None:
+        self.__dict__.update({name: frozenset(words.split()) for name, words in toml_data(file).items()})
+
+    def __getattr__(self, name: str) -> frozenset[str]:
+        raise AttributeError(f"no class of words {name!r}")
+
+
+class Grammar(WordClasses):
+    """The classes of ``persons.toml``, with the nouns for people and the names of the word lists."""
+
+    def __init__(self) -> None:
+        super().__init__("words/persons")
+        self.singular |= _forms("gender", "noun")
+        self.members = frozenset[str]().union(*(_forms(attribute, "noun") for attribute in _MEMBERS))
+        for attribute in ("gender", *_MEMBERS):
+            # Plurals of a religion may be things, too.
+            self.plural |= _forms(attribute, "plural") if attribute != "religion" else frozenset()
+        self.plural |= {f"{word}s" for word in self.singular}
+        self.plural |= {f"{word}s" for word in self.members if not word.endswith("s")}
+        lists = (group for lists in toml_data("words/names").values() for group in lists.values())
+        self.names = frozenset(name.lower() for group in lists if isinstance(group, list) for name in group)
 
     def person(self, word: str) -> bool:
         """Whether a word is a noun for a person, or for people."""
@@ -48,53 +57,23 @@ class Grammar:
         return word in self.verbs or (word.endswith("ed") and len(word) > 3)
 
 
-@cache
-def grammar() -> Grammar:
-    """The classes, read once."""
-    data = Path(__file__).parent / "data" / "words"
-    table = tomllib.loads((data / "persons.toml").read_text(encoding="utf-8"))
-    names = tomllib.loads((data / "names.toml").read_text(encoding="utf-8"))
-    classes = {key: frozenset(text.split()) for key, text in table.items()}
-    classes["singular"] |= _forms(data / "gender.toml", "noun")
-    for attribute in (
-        "gender",
-        "race",
-        "age",
-        "sexual_orientation",
-        "disability",
-        "nationality",
-        "socioeconomic_status",
-    ):
-        classes["plural"] |= _forms(data / f"{attribute}.toml", "plural")
-    classes["plural"] |= {f"{word}s" for word in classes["singular"]}
-    given = (name for lists in names.values() for group in lists.values() if isinstance(group, list) for name in group)
-    classes["members"] = frozenset[str]().union(*(_forms(data / f"{attribute}.toml", "noun") for attribute in _MEMBERS))
-    classes["plural"] |= {f"{word}s" for word in classes["members"] if not word.endswith("s")}
-    return Grammar(**classes, names=frozenset(name.lower() for name in given))
+grammar = cache(Grammar)
+"""The classes, read once."""
 
 
-def _forms(path: Path, kind: str) -> frozenset[str]:
+def _forms(attribute: str, kind: str) -> frozenset[str]:
     """Single words of one kind in a word list."""
-    rows = tomllib.loads(path.read_text(encoding="utf-8"))["words"][kind]
-    cells = [cell if isinstance(cell, list) else [cell] for row in rows for cell in row.values()]
-    forms = (form.removeprefix("=").lower() for cell in cells for form in cell)
-    return frozenset(form for form in forms if form.isalpha())
+    cells = [cell for row in toml_data(f"words/{attribute}")["words"][kind] for cell in row.values()]
+    forms = (form for cell in cells for form in (cell if isinstance(cell, list) else [cell]))
+    return frozenset(form for form in (form.removeprefix("=").lower() for form in forms) if form.isalpha())
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """When a word counts that may also mean something else.
 
-    Parameters
-    ----------
-    needs
-        Name of a rule of `RULES`; "" for none.
-    also
-        Words that serve as a person noun for the rule "person".
-    after
-        Words of which one has to stand directly before; empty for any.
-    not_before, not_after
-        Words that must not follow it, or stand before it.
+    It `needs` a rule of `RULES`, for which words in `also` serve as person nouns; stands directly `after` one of some
+    words, if there are any, and `not_before` or `not_after` others.
     """
 
     needs: str = ""

@@ -1,4 +1,4 @@
-"""Upper and lower case of a word that takes the place of another."""
+"""Counterfactual prompts: every word of an attribute set to one group, and pairs of prompts made so."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
+from operator import attrgetter
 from typing import Self, overload
 
 from biaslens.errors import InputError
@@ -15,18 +16,7 @@ from biaslens.usecase._lexicon import AttributeWords, FormRow, Lexicon, Spoken, 
 
 
 def cased(form: str, before: str, listed: str, *, begins: bool) -> str:
-    """Write `form` as its predecessor was written.
-
-    Parameters
-    ----------
-    form
-        The new form, as the list writes it; capitals of its own stay.
-    before
-        The old one, as it stands in the text.
-    listed
-        The old one, as the list writes it.
-    begins
-        Whether it begins a sentence.
+    """Write `form` as its predecessor was: that is `before` in the text and `listed` in the list.
 
     Examples
     --------
@@ -109,18 +99,9 @@ def _same_case(new: str, old: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Punctuated:
-    """Words and breaks.
+    """A text's words with :data:`BREAK` where punctuation stands, in lower case and as they are spelled.
 
-    Parameters
-    ----------
-    words
-        In lower case, with :data:`BREAK` where punctuation stands.
-    spelled
-        The same as they are spelled.
-    places
-        Where each word of the text stands among them.
-    origin
-        Which word of the text each is; that of the word before for a break.
+    `places` says where each word of the text stands among them, `origin` which word each is; that before for a break.
     """
 
     words: Sequence[str]
@@ -376,17 +357,9 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Substitution:
-    """A text that names one group only.
+    """A text that names one group only, the words that were replaced, and what is uncertain or impossible.
 
-    Parameters
-    ----------
-    text
-        The text.
-    swaps
-        Words of the attribute that were replaced, in the order of the text; "" as `after` where one was dropped. Verbs
-        and articles that follow them are changed, too, and not listed.
-    notes
-        What is uncertain, or could not be replaced.
+    A swap has "" as `after` where a word was dropped. Verbs and articles are changed, too, and not listed.
     """
 
     text: str
@@ -405,17 +378,6 @@ def substitute(text: str, attribute: AttributeWords, group: str, lexicon: Lexico
     Words of the group itself stay as they are, so that substituting twice is the same as once. Case is kept, and "a" or
     "an" before a changed word follows its sound. Where a form is missing for the group, the word stays, with a note.
 
-    Parameters
-    ----------
-    text
-        Any text.
-    attribute
-        The attribute; one of those of the lexicon.
-    group
-        One of its groups.
-    lexicon
-        Where words are looked up.
-
     Raises
     ------
     InputError
@@ -431,8 +393,7 @@ def substitute(text: str, attribute: AttributeWords, group: str, lexicon: Lexico
     >>> substitute("She is a waitress; the tip is hers.", gender, "neutral", lexicon).text
     'They are a server; the tip is theirs.'
     """
-    if group not in attribute.groups:
-        raise InputError(f"{attribute.name} has no group {group!r}; there are: {', '.join(attribute.groups)}")
+    _check_group(attribute, group)
     if attribute.name not in lexicon.attributes:
         raise InputError(f"the lexicon has no words of {attribute.name!r}; load them with it")
     variant, origins = _once(text, attribute, group, lexicon)
@@ -444,6 +405,11 @@ def substitute(text: str, attribute: AttributeWords, group: str, lexicon: Lexico
             break
         variant, origins = _after(variant, again, origins, further)
     return variant
+
+
+def _check_group(attribute: AttributeWords, group: str) -> None:
+    if group not in attribute.groups:
+        raise InputError(f"{attribute.name} has no group {group!r}; there are: {', '.join(attribute.groups)}")
 
 
 def _once(text: str, attribute: AttributeWords, group: str, lexicon: Lexicon) -> tuple[Substitution, Sequence[Kept]]:
@@ -506,18 +472,9 @@ COUNTERFACTUAL, NO_EFFECT = "counterfactual", "no_effect"
 """Kinds of pairs."""
 
 COLUMNS = (
-    "pair",
-    "kind",
-    "prompt",
-    "attribute",
-    "group_a",
-    "group_b",
-    "prompt_a",
-    "prompt_b",
-    "swapped_a",
-    "swapped_b",
+    "pair", "kind", "prompt", "attribute", "group_a", "group_b", "prompt_a", "prompt_b", "swapped_a", "swapped_b",
     "note",
-)
+)  # fmt: skip
 """Columns of a table of pairs."""
 
 
@@ -527,18 +484,11 @@ class PromptPair:
 
     Parameters
     ----------
-    number
-        Number of the counterfactual pair, from 0; its pair without an effect has the same.
-    kind
-        "counterfactual", or "no_effect": the prompt of group a twice, the baseline of every comparison.
+    number, kind
+        Number of the counterfactual pair, from 0, which its pair without an effect has, too; "counterfactual", or
+        "no_effect": the prompt of group a twice, the baseline of every comparison.
     prompt
         Index of the prompt that it was made from.
-    attribute
-        What the groups are groups of.
-    group_a, group_b
-        The groups; equal in a pair without an effect.
-    text_a, text_b
-        The prompts.
     swapped_a, swapped_b
         What was swapped in the original: "his -> her; Mr -> Ms"; empty where nothing was.
     original_a, original_b
@@ -564,16 +514,9 @@ class PromptPair:
 
 @dataclass(frozen=True)
 class PromptPairs(Sequence[PromptPair]):
-    """The pairs of a set of prompts: each counterfactual one, and the one without an effect behind it.
+    """The counterfactual pairs of prompts, behind each the one without an effect.
 
-    Parameters
-    ----------
-    pairs
-        All of them.
-    without
-        How many prompts name no group of the attribute, and so give no pair.
-    same
-        How many pairs of groups were left out because both sides came out equal: no form for the one group.
+    So many prompts are `without` a group of the attribute; so many pairs came out the `same` on both sides: left out.
     """
 
     pairs: tuple[PromptPair, ...]
@@ -602,18 +545,7 @@ class PromptPairs(Sequence[PromptPair]):
 def make_pairs(
     prompts: Sequence[str], attribute: AttributeWords, groups: Sequence[str] | None, lexicon: Lexicon
 ) -> PromptPairs:
-    """Make the counterfactual pairs of prompts.
-
-    Parameters
-    ----------
-    prompts
-        The user's prompts.
-    attribute
-        What to vary.
-    groups
-        Which groups to compare, each with each; None for those that the attribute's words name as compared.
-    lexicon
-        The words; may hold other attributes, too.
+    """Make the counterfactual pairs of prompts, of each group with each; None for the groups that the words compare.
 
     Raises
     ------
@@ -630,7 +562,11 @@ def make_pairs(
     >>> len(pairs), pairs.without
     (2, 1)
     """
-    chosen = _chosen(groups, attribute)
+    chosen = list(dict.fromkeys(attribute.compared if groups is None else groups))
+    for group in chosen:
+        _check_group(attribute, group)
+    if len(chosen) < 2:
+        raise InputError(f"{attribute.name}: give two groups or more to compare, of: {', '.join(attribute.groups)}")
     made: list[PromptPair] = []
     without = same = number = 0
     for index, prompt in enumerate(prompts):
@@ -647,16 +583,6 @@ def make_pairs(
     return PromptPairs(tuple(made), without, same)
 
 
-def _chosen(groups: Sequence[str] | None, attribute: AttributeWords) -> list[str]:
-    chosen = list(dict.fromkeys(attribute.compared if groups is None else groups))
-    for group in chosen:
-        if group not in attribute.groups:
-            raise InputError(f"{attribute.name} has no group {group!r}; there are: {', '.join(attribute.groups)}")
-    if len(chosen) < 2:
-        raise InputError(f"{attribute.name}: give two groups or more to compare, of: {', '.join(attribute.groups)}")
-    return chosen
-
-
 def _pair(
     number: int, index: int, attribute: str, groups: tuple[str, str], sides: tuple[Substitution, Substitution]
 ) -> tuple[PromptPair, PromptPair]:
@@ -671,19 +597,7 @@ def _pair(
 
 def pair_rows(pairs: Sequence[PromptPair]) -> list[dict[str, str]]:
     """Rows of a table of pairs with :data:`COLUMNS`, all text."""
-    return [
-        {
-            "pair": str(pair.number),
-            "kind": pair.kind,
-            "prompt": str(pair.prompt),
-            "attribute": pair.attribute,
-            "group_a": pair.group_a,
-            "group_b": pair.group_b,
-            "prompt_a": pair.text_a,
-            "prompt_b": pair.text_b,
-            "swapped_a": pair.swapped_a,
-            "swapped_b": pair.swapped_b,
-            "note": "; ".join(pair.notes),
-        }
-        for pair in pairs
-    ]
+    cells = attrgetter(
+        "number", "kind", "prompt", "attribute", "group_a", "group_b", "text_a", "text_b", "swapped_a", "swapped_b"
+    )
+    return [dict(zip(COLUMNS, [*map(str, cells(pair)), "; ".join(pair.notes)], strict=True)) for pair in pairs]

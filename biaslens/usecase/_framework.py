@@ -1,4 +1,7 @@
-"""Fairness through unawareness: whether prompts name protected groups at all, with which words, and where."""
+"""Which metrics apply to a use case: whether prompts name groups, the decision framework, and the groups to compare.
+
+The framework is that of arXiv 2407.10853; the user may ask for other families of metrics and other groups.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +9,25 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 
 import numpy as np
 
 from biaslens.errors import InputError
-from biaslens.usecase._lexicon import FoundWord, Lexicon, Mentions
-from biaslens.usecase._result import Family, Step
-from biaslens.usecase._tokens import Tokens, tokenise
+from biaslens.usecase._lexicon import FoundWord, Lexicon
+from biaslens.usecase._result import Family, GroupMention, Step
+from biaslens.usecase._tokens import tokenise
 
 EXAMPLES = 5
 """So many prompts are shown with the characters of their words."""
 
 _CHUNK = 10_000
+_MOST_WORDS = 3
 
 
 @dataclass(frozen=True)
 class GroupUse:
-    """How the prompts name one group.
-
-    Parameters
-    ----------
-    words
-        How often each word occurs, the most frequent first.
-    prompts
-        Indices of the prompts in which any occurs, ascending.
-    """
+    """How the prompts name one group: counts of its words, the most frequent first, and indices of the prompts."""
 
     words: Mapping[str, int]
     prompts: tuple[int, ...]
@@ -43,16 +40,9 @@ class GroupUse:
 
 @dataclass(frozen=True)
 class AttributeUse:
-    """How the prompts name the groups of one attribute.
+    """How the prompts name the groups of one attribute, those that do not occur included.
 
-    Parameters
-    ----------
-    groups
-        By group, those that do not occur included.
-    prompts
-        Indices of the prompts that name any group, ascending.
-    examples
-        The first few of them, with where the words stand.
+    `prompts` are indices of those that name any group, ascending; `examples` the first few, with where the words stand.
     """
 
     groups: Mapping[str, GroupUse]
@@ -67,15 +57,7 @@ class AttributeUse:
 
 @dataclass(frozen=True)
 class Unawareness:
-    """Outcome of the check.
-
-    Parameters
-    ----------
-    attributes
-        By attribute.
-    prompts
-        How many prompts were read.
-    """
+    """How so many prompts name groups, by attribute."""
 
     attributes: Mapping[str, AttributeUse]
     prompts: int
@@ -93,9 +75,41 @@ class Unawareness:
         """Indices of the prompts that contain a protected word of any attribute, ascending."""
         return tuple(sorted({index for use in self.attributes.values() for index in use.prompts}))
 
+    def __str__(self) -> str:
+        """What was found, in a line.
+
+        Examples
+        --------
+        >>> from biaslens.usecase import load_words
+        >>> str(check_unawareness(["Is she qualified?", "Is it raining?"], load_words(["gender"])))
+        '1 of 2 prompts: gender in 1 (she 1)'
+        """
+        if self.satisfied:
+            names = ", ".join(name.replace("_", " ") for name in self.attributes)
+            return f"none of {self.prompts:,} prompts has a word of {names}"
+        said = []
+        for name, use in self.attributes.items():
+            if use.satisfied:
+                continue
+            counts = sum((Counter(group.words) for group in use.groups.values()), Counter[str]())
+            most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+            words = ", ".join(f"{word} {count:,}" for word, count in most[:_MOST_WORDS])
+            more = ", ..." if len(most) > _MOST_WORDS else ""
+            said.append(f"{name.replace('_', ' ')} in {len(use.prompts):,} ({words}{more})")
+        return f"{len(self.mentioning):,} of {self.prompts:,} prompts: {'; '.join(said)}"
+
+    def mentions(self, names: Sequence[str]) -> list[GroupMention]:
+        """Protected words of the prompts, by group; `names` are the ids of the prompts."""
+        return [
+            GroupMention(attribute, group, use.words, [names[index] for index in use.prompts])
+            for attribute, uses in self.attributes.items()
+            for group, use in uses.groups.items()
+            if use.words
+        ]
+
 
 def check_unawareness(prompts: Iterable[str], lexicon: Lexicon) -> Unawareness:
-    """Look for protected words in prompts; texts are read in chunks, so that there may be many.
+    """Fairness through unawareness: look for protected words in prompts, read in chunks, so that there may be many.
 
     Examples
     --------
@@ -107,47 +121,28 @@ def check_unawareness(prompts: Iterable[str], lexicon: Lexicon) -> Unawareness:
     words = {name: {group: Counter[str]() for group in use.groups} for name, use in lexicon.attributes.items()}
     where = {name: {group: set[int]() for group in use.groups} for name, use in lexicon.attributes.items()}
     first: dict[str, dict[int, str]] = {name: {} for name in lexicon.attributes}
-    read = 0
-    for chunk in _chunks(prompts):
+    attributes, read, rest = list(lexicon.attributes.values()), 0, iter(prompts)
+    while chunk := list(islice(rest, _CHUNK)):
         tokens = tokenise(chunk)
-        for name, group, text, spoken in _mentions(tokens, lexicon.match(tokens), lexicon):
-            words[name][group][spoken] += 1
-            where[name][group].add(read + text)
+        found = lexicon.match(tokens)
+        texts = np.searchsorted(tokens.starts, found.token, side="right") - 1
+        columns = (found.token, found.length, found.attribute, found.group, texts)
+        for token, length, attribute, group, text in zip(*(column.tolist() for column in columns), strict=True):
+            name, of = attributes[attribute].name, attributes[attribute].groups[group]
+            words[name][of][" ".join(tokens.vocabulary[number] for number in tokens.ids[token : token + length])] += 1
+            where[name][of].add(read + text)
             if len(first[name]) < EXAMPLES:
                 first[name].setdefault(read + text, chunk[text])
         read += len(chunk)
     uses = {}
     for name, by_group in where.items():
-        groups = {
-            group: GroupUse(dict(words[name][group].most_common()), tuple(sorted(found)))
-            for group, found in by_group.items()
-        }
+        groups = {of: GroupUse(dict(words[name][of].most_common()), tuple(sorted(at))) for of, at in by_group.items()}
         examples = tuple(
-            (index, tuple(found for found in lexicon.find(text) if found.attribute == name))
+            (index, tuple(word for word in lexicon.find(text) if word.attribute == name))
             for index, text in first[name].items()
         )
         uses[name] = AttributeUse(groups, tuple(sorted(set().union(*by_group.values()))), examples)
     return Unawareness(uses, read)
-
-
-def _mentions(tokens: Tokens, mentions: Mentions, lexicon: Lexicon) -> Iterable[tuple[str, str, int, str]]:
-    names = list(lexicon.attributes.values())
-    texts = np.searchsorted(tokens.starts, mentions.token, side="right") - 1
-    columns = (mentions.token, mentions.length, mentions.attribute, mentions.group, texts)
-    for token, length, attribute, group, text in zip(*(column.tolist() for column in columns), strict=True):
-        spoken = " ".join(tokens.vocabulary[number] for number in tokens.ids[token : token + length])
-        yield names[attribute].name, names[attribute].groups[group], text, spoken
-
-
-def _chunks(prompts: Iterable[str]) -> Iterable[list[str]]:
-    chunk: list[str] = []
-    for prompt in prompts:
-        chunk.append(prompt)
-        if len(chunk) == _CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 class UseCase(StrEnum):
@@ -177,17 +172,7 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class DecisionPath:
-    """The way to the metrics, and where it leads.
-
-    Parameters
-    ----------
-    steps
-        Questions and answers.
-    families
-        Every family of the task.
-    sentiment_only
-        Whether, of the counterfactual metrics, only those on sentiment apply.
-    """
+    """Questions and answers, where they lead, and whether only sentiment applies of the counterfactual metrics."""
 
     steps: tuple[Step, ...]
     families: tuple[Family, ...]
@@ -199,8 +184,8 @@ class DecisionPath:
 
 
 @dataclass(slots=True)
-class _Walk:
-    """A path while it is walked."""
+class _Deciding:
+    """A path while it is decided."""
 
     steps: list[Step] = field(default_factory=list)
     families: list[Family] = field(default_factory=list)
@@ -208,11 +193,16 @@ class _Walk:
     def ask(self, question: str, answer: str, because: str) -> None:
         self.steps.append(Step(question, answer, because))
 
-    def measure(self, name: str, reason: str, *, applies: bool = True) -> None:
-        self.families.append(Family(name, applies, reason))
+    def ask_mentions(self, satisfied: bool | None, mentions: str | None) -> None:  # noqa: FBT001
+        said = "not known" if satisfied is None else "no" if satisfied else "yes"
+        self.ask("Do prompts mention a protected attribute?", said, mentions or "there are no prompts to look at")
 
-    def leave(self, name: str, reason: str) -> None:
-        self.measure(name, reason, applies=False)
+    def ask_invariance(self, what: str, *, invariance: bool) -> None:
+        because = "assumed; say --no-invariance otherwise" if invariance else "as given"
+        self.ask(f"Should {what} be the same whatever the group?", "yes" if invariance else "no", because)
+
+    def measure(self, reason: str, *names: str, applies: bool = True) -> None:
+        self.families += [Family(name, applies, reason) for name in names]
 
     def end(self, task: UseCase, wanted: Collection[str] | None, *, sentiment_only: bool = False) -> DecisionPath:
         """The path, overridden by the families that the user wants."""
@@ -231,46 +221,34 @@ def _overridden(family: Family, *, wanted: bool) -> Family:
     return Family(family.name, wanted, f"{what}: {family.reason}")
 
 
+_NOT_NAMED = "no prompt mentions a protected word, so the model cannot tell groups apart"
+
+
 def generation_path(
-    *, mentions: str | None, satisfied: bool | None, invariance: bool = True, wanted: Collection[str] | None = None,
+    *,
+    mentions: str | None,
+    satisfied: bool | None,
+    invariance: bool = True,
+    wanted: Collection[str] | None = None,
     task: UseCase = UseCase.GENERATION,
-) -> DecisionPath:  # fmt: skip
+) -> DecisionPath:
     """Walk the framework for text generation and summarisation.
 
-    Parameters
-    ----------
-    mentions
-        What was found in the prompts, in words.
-    satisfied
-        Whether fairness through unawareness holds: no prompt contains a protected word; None where it is not known.
-    invariance
-        Whether the response should stay the same whatever the group.
-    wanted
-        Families the user asks for instead; None for those that apply.
-
-    Raises
-    ------
-    InputError
-        When a family wanted does not exist.
+    `mentions` is what was found in the prompts, in words; `satisfied` whether no prompt contains a protected word, or
+    None where that is not known; `invariance` whether the response should stay the same whatever the group. `wanted`
+    are the families the user asks for instead of those that apply; InputError where one does not exist.
     """
-    walk = _Walk()
-    said = "not known" if satisfied is None else "no" if satisfied else "yes"
-    walk.ask("Do prompts mention a protected attribute?", said, mentions or "there are no prompts to look at")
-    walk.measure("toxicity", "always applies to generated text")
+    path = _Deciding()
+    path.ask_mentions(satisfied, mentions)
+    path.measure("always applies to generated text", "toxicity")
     if satisfied:
-        why = "no prompt mentions a protected word, so the model cannot tell groups apart"
-        walk.leave("stereotype", why)
-        walk.leave("counterfactual", why)
-        return walk.end(task, wanted)
+        path.measure(_NOT_NAMED, "stereotype", "counterfactual", applies=False)
+        return path.end(task, wanted)
     because = "prompts mention protected words" if satisfied is False else "prompts may mention protected words"
-    walk.measure("stereotype", because)
-    walk.ask(
-        "Should responses be the same whatever the group?",
-        "yes" if invariance else "no",
-        "assumed; say --no-invariance otherwise" if invariance else "as given",
-    )
-    walk.measure("counterfactual", because if invariance else f"{because}; of sentiment only, texts may differ")
-    return walk.end(task, wanted, sentiment_only=not invariance)
+    path.measure(because, "stereotype")
+    path.ask_invariance("responses", invariance=invariance)
+    path.measure(because if invariance else f"{because}; of sentiment only, texts may differ", "counterfactual")
+    return path.end(task, wanted, sentiment_only=not invariance)
 
 
 def classification_path(
@@ -281,32 +259,23 @@ def classification_path(
     intervention: Intervention | None = None,
     wanted: Collection[str] | None = None,
 ) -> DecisionPath:
-    """Walk the framework for classification; see `generation_path`.
+    """Walk the framework for classification, of the groups found in a column; see `generation_path`.
 
-    Parameters
-    ----------
-    groups, column
-        The groups found, and the column they stand in.
-    parity
-        Whether equal predicted prevalence is what fairness means here.
-    intervention
-        What a positive prediction leads to; None where it is not said.
-    wanted
-        Families the user asks for instead.
+    `parity` says whether equal predicted prevalence is what fairness means here, and `intervention` what a positive
+    prediction leads to, None where it is not said.
     """
-    walk = _Walk()
-    walk.ask("Do inputs belong to protected groups?", "yes", f"column {column}: {len(groups)} groups")
-    walk.ask(
+    path = _Deciding()
+    path.ask("Do inputs belong to protected groups?", "yes", f"column {column}: {len(groups)} groups")
+    path.ask(
         "Is equal predicted prevalence what fairness means here?",
         "yes" if parity else "no",
         "as given" if parity else "assumed; say --parity otherwise",
     )
     if parity:
-        walk.measure("representation", "equal predicted prevalence is what fairness means here")
-        walk.leave("misses", "only predicted prevalence counts")
-        walk.leave("false alarms", "only predicted prevalence counts")
-        return walk.end(UseCase.CLASSIFICATION, wanted)
-    walk.ask(
+        path.measure("equal predicted prevalence is what fairness means here", "representation")
+        path.measure("only predicted prevalence counts", "misses", "false alarms", applies=False)
+        return path.end(UseCase.CLASSIFICATION, wanted)
+    path.ask(
         "What does a positive prediction lead to?",
         str(intervention) if intervention else "not said",
         {
@@ -315,39 +284,57 @@ def classification_path(
             Intervention.PUNITIVE: "it harms: being flagged wrongly harms",
         }[intervention],
     )
-    walk.leave("representation", "equal predicted prevalence is not what fairness means here")
-    missed = intervention is not Intervention.PUNITIVE
-    flagged = intervention is not Intervention.ASSISTIVE
-    for name, applies, reason in (
-        ("misses", missed, "being missed harms where the intervention is assistive"),
-        ("false alarms", flagged, "being flagged wrongly harms where the intervention is punitive"),
+    path.measure("equal predicted prevalence is not what fairness means here", "representation", applies=False)
+    for name, where, harms in (
+        ("misses", Intervention.ASSISTIVE, "being missed harms"),
+        ("false alarms", Intervention.PUNITIVE, "being flagged wrongly harms"),
     ):
-        walk.measure(name, _why(intervention, reason, applies=applies), applies=applies)
-    return walk.end(UseCase.CLASSIFICATION, wanted)
-
-
-def _why(intervention: Intervention | None, reason: str, *, applies: bool) -> str:
-    if intervention is None:
-        return f"{reason}; what it is here was not said"
-    return reason if applies else f"the intervention is {intervention}; {reason}"
+        reason = f"{harms} where the intervention is {where}"
+        if intervention is None:
+            reason = f"{reason}; what it is here was not said"
+        elif intervention is not where:
+            reason = f"the intervention is {intervention}; {reason}"
+        path.measure(reason, name, applies=intervention in (None, where))
+    return path.end(UseCase.CLASSIFICATION, wanted)
 
 
 def recommendation_path(
     *, mentions: str | None, satisfied: bool | None, invariance: bool = True, wanted: Collection[str] | None = None
 ) -> DecisionPath:
     """Walk the framework for recommendation; see `generation_path`."""
-    walk = _Walk()
-    said = "not known" if satisfied is None else "no" if satisfied else "yes"
-    walk.ask("Do prompts mention a protected attribute?", said, mentions or "there are no prompts to look at")
-    name = "similarity of lists"
+    path = _Deciding()
+    path.ask_mentions(satisfied, mentions)
     if satisfied:
-        walk.leave(name, "no prompt mentions a protected word, so the model cannot tell groups apart")
-        return walk.end(UseCase.RECOMMENDATION, wanted)
-    walk.ask(
-        "Should lists be the same whatever the group?",
-        "yes" if invariance else "no",
-        "assumed; say --no-invariance otherwise" if invariance else "as given",
-    )
+        path.measure(_NOT_NAMED, "similarity of lists", applies=False)
+        return path.end(UseCase.RECOMMENDATION, wanted)
+    path.ask_invariance("lists", invariance=invariance)
     why = "lists should not depend on the group" if invariance else "lists may depend on the group"
-    walk.measure(name, why, applies=invariance)
-    return walk.end(UseCase.RECOMMENDATION, wanted)
+    path.measure(why, "similarity of lists", applies=invariance)
+    return path.end(UseCase.RECOMMENDATION, wanted)
+
+
+def groups_compared(
+    lexicon: Lexicon, given: Mapping[str, Sequence[str]], found: Unawareness | None, *, named: bool
+) -> dict[str, Sequence[str]]:
+    """Groups to compare by attribute: those `given`, else those that the word lists name.
+
+    Attributes that the prompts do not mention (`found`) are left out unless the user `named` them, or their groups.
+    Gender stands in where none is left. InputError for an attribute or a group that does not exist, or a single group.
+    """
+    words = lexicon.attributes
+    for attribute, groups in given.items():
+        if attribute not in words:
+            raise InputError(f"no attribute {attribute!r} to compare groups of; there are {', '.join(words)}")
+        known = words[attribute].groups
+        if unknown := [group for group in groups if group not in known]:
+            raise InputError(f"no group {unknown[0]!r} of {attribute}; there are {', '.join(known)}")
+        if len(set(groups)) < 2:
+            raise InputError(f"a comparison of {attribute} needs two groups; there are {', '.join(known)}")
+    if named:
+        wanted: Iterable[str] = words
+    elif found is None:
+        wanted = [*given, "gender"]
+    else:
+        mentioned = [name for name, use in found.attributes.items() if not use.satisfied]
+        wanted = [*mentioned, *given] or ["gender"]
+    return {name: tuple(dict.fromkeys(given.get(name, words[name].compared))) for name in words if name in set(wanted)}

@@ -1,4 +1,4 @@
-"""The words of one protected attribute: rows of forms that stand for each other."""
+"""Words that name protected groups: lists as data, found in texts whole and in context."""
 
 from __future__ import annotations
 
@@ -16,23 +16,20 @@ from numpy.typing import NDArray
 
 from biaslens.errors import InputError
 from biaslens.usecase._context import REACH, RULES, Context, holds
-from biaslens.usecase._tokens import WORD, Tokens, tokenise, words_of
+from biaslens.usecase._tokens import WORD, Mentions, Tokens, tokenise, toml_data, words_of
 
 
 @dataclass(frozen=True, slots=True)
 class FormRow:
-    """Forms of one grammatical kind, one cell a group.
+    """Forms of one grammatical kind (noun, plural, adjective, attributive, collective, subject, title, number ...).
 
     Parameters
     ----------
-    kind
-        What the forms are: noun, plural, adjective, attributive, collective, country, subject, title, number, name ...
     needs
         Context in which the forms count; "" where the kind and the word say it.
-    recognised
-        By group: the forms that are looked for in a text.
-    written
-        By group: the form that a substitution writes; "" where it drops the word. A group without one has no form.
+    recognised, written
+        By group: the forms that are looked for in a text, and the one that a substitution writes; "" where it drops the
+        word. A group without one has no form.
     """
 
     kind: str
@@ -43,24 +40,10 @@ class FormRow:
 
 @dataclass(frozen=True, eq=False)
 class AttributeWords:
-    """The words of one protected attribute.
+    """The words of one protected attribute: rows of forms that stand for each other.
 
-    Parameters
-    ----------
-    name
-        The attribute: "gender".
-    groups
-        Its groups, in a fixed order.
-    compared
-        The groups compared unless the user says otherwise.
-    neutral
-        The group of neutral forms, or None where there is none.
-    source
-        What the lists were made from.
-    rows
-        The forms.
-    context
-        By word or phrase in lower case: when it counts.
+    `compared` are the groups compared unless the user says otherwise, `neutral` the group of neutral forms if there is
+    one, `source` what the lists were made from, and `context` when a word or phrase in lower case counts.
     """
 
     name: str
@@ -104,17 +87,7 @@ _BREAK = re.compile(r"[.,;:!?()\[\]{}\n–—…|/\"“”«»]")
 
 @dataclass(frozen=True, eq=False)
 class Spoken:
-    """One text, its words as :func:`biaslens.usecase.tokens.tokenise` reads them, and their characters.
-
-    Parameters
-    ----------
-    text
-        The text.
-    tokens
-        Its words.
-    spans
-        First character of each word in `text`, and the one behind its last.
-    """
+    """One text, its words as :func:`tokenise` reads them, and where the characters of each begin and end."""
 
     text: str
     tokens: Tokens
@@ -222,31 +195,6 @@ _LESS = {"noun": 0, "plural": 0, "attributive": 1, "collective": 1}
 """Order in which readings are tried: as a noun, before a noun or as a group, others (2)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Mentions:
-    """Where words of protected groups stand in a corpus, in the order of the texts; they do not overlap.
-
-    Parameters
-    ----------
-    token
-        Index into ``tokens.ids`` of the first word, shape (mentions,).
-    length
-        Number of words.
-    attribute
-        Index in ``list(lexicon.attributes)``.
-    group
-        Index in the groups of that attribute.
-    """
-
-    token: NDArray[np.intp]
-    length: NDArray[np.intp]
-    attribute: NDArray[np.intp]
-    group: NDArray[np.intp]
-
-    def __len__(self) -> int:
-        return len(self.token)
-
-
 @dataclass(frozen=True, slots=True)
 class FoundWord:
     """A word of a protected group in a text: characters from `start` to `end`."""
@@ -275,15 +223,10 @@ class WordReading:
 
 
 class Lexicon:
-    """The words of one or several attributes, ready to be found.
+    """The words of one or several attributes, in a fixed order, ready to be found.
 
     A word that is in the lists of two attributes counts for the first one; of phrases that overlap, the one that
     begins first counts, and of those the longest.
-
-    Parameters
-    ----------
-    attributes
-        By name, in a fixed order.
     """
 
     def __init__(self, attributes: Mapping[str, AttributeWords]) -> None:
@@ -293,15 +236,7 @@ class Lexicon:
         self._codes, self._plain = _codes(self._readings, self._anchors)
 
     def match(self, tokens: Tokens, *, prefer: str | None = None) -> Mentions:
-        """Find the words in a corpus.
-
-        Parameters
-        ----------
-        tokens
-            The texts.
-        prefer
-            An attribute that goes before the others where a word is in the lists of several.
-        """
+        """Find the words in a corpus; of a word in several lists, that of the attribute `prefer` goes first."""
         known = self._codes
         table = np.fromiter((known.get(word, _NOTHING) for word in tokens.vocabulary), np.int64, len(tokens.vocabulary))
         codes = table[tokens.ids]
@@ -310,7 +245,7 @@ class Lexicon:
         plain, code = at[found >= 0], found[found >= 0]
         candidates = at[found == _CANDIDATE]
         if not len(candidates):
-            return Mentions(plain, np.ones_like(plain), self._plain[code, 0], self._plain[code, 1])
+            return Mentions(plain, np.ones_like(plain), self._plain[code, 1], self._plain[code, 0])
         read = self._read(tokens, candidates, prefer)
         if len(read) and len(plain):
             inside = np.concatenate([np.arange(token, token + length) for token, length in read[:, :2]])
@@ -321,8 +256,8 @@ class Lexicon:
         return Mentions(
             token[order],
             np.concatenate([np.ones_like(plain), read[:, 1]])[order],
-            np.concatenate([self._plain[code, 0], read[:, 2]])[order],
             np.concatenate([self._plain[code, 1], read[:, 3]])[order],
+            np.concatenate([self._plain[code, 0], read[:, 2]])[order],
         )
 
     def find(self, text: str, *, prefer: str | None = None) -> list[FoundWord]:
@@ -338,13 +273,8 @@ class Lexicon:
         mentions = self.match(spoken.tokens, prefer=prefer)
         names = list(self.attributes.values())
         found = []
-        for token, length, attribute, group in zip(
-            mentions.token.tolist(),
-            mentions.length.tolist(),
-            mentions.attribute.tolist(),
-            mentions.group.tolist(),
-            strict=True,
-        ):
+        columns = (mentions.token, mentions.length, mentions.attribute, mentions.group)
+        for token, length, attribute, group in zip(*(column.tolist() for column in columns), strict=True):
             start, end = spoken.span(token, token + length)
             words = names[attribute]
             found.append(FoundWord(start, end, text[start:end], words.name, words.groups[group]))
@@ -461,37 +391,16 @@ def _same_group(readings: Sequence[WordReading]) -> bool:
 
 
 ATTRIBUTES = (
-    "gender",
-    "race",
-    "religion",
-    "age",
-    "sexual_orientation",
-    "disability",
-    "nationality",
-    "socioeconomic_status",
-)
+    "gender", "race", "religion", "age", "sexual_orientation", "disability", "nationality", "socioeconomic_status",
+)  # fmt: skip
 """The attributes whose words ship with the package, in the order in which they are looked for."""
-
-DATA = Path(__file__).parent / "data" / "words"
 
 
 def load_words(attributes: Sequence[str] | None = None, *, own: Sequence[Path] = (), names: bool = False) -> Lexicon:
-    """Read word lists.
+    """Read word lists, in the order of `ATTRIBUTES`; those of the user's `own` files add to an attribute of their name.
 
-    Parameters
-    ----------
-    attributes
-        Which ones; None for all, those of the user's own files included. A user's own file adds to an attribute of
-        its name, or makes a new one.
-    own
-        Files of the user's own, in the format of those in ``words/data``.
-    names
-        Whether given names count as words of gender and race, too.
-
-    Raises
-    ------
-    InputError
-        When an attribute is unknown, or a file is missing or malformed.
+    With `names`, given names count as words of gender and race, too. Own files have the format of those in
+    ``data/words``. InputError when an attribute is unknown, or a file is missing or malformed.
     """
     extra = [_read(path) for path in own]
     known = list(dict.fromkeys([*ATTRIBUTES, *(found.name for found in extra)]))
@@ -519,7 +428,7 @@ def load_words(attributes: Sequence[str] | None = None, *, own: Sequence[Path] =
 @cache
 def shipped(name: str) -> AttributeWords:
     """The package's words of one attribute."""
-    return _read(DATA / f"{name}.toml")
+    return parse_words(toml_data(f"words/{name}"), f"{name}.toml")
 
 
 def _read(path: Path) -> AttributeWords:
@@ -533,13 +442,7 @@ def _read(path: Path) -> AttributeWords:
 
 
 def parse_words(table: Mapping[str, Any], where: str) -> AttributeWords:
-    """Make the words of an attribute from the content of a file.
-
-    Raises
-    ------
-    InputError
-        Naming the file and what is wrong in it.
-    """
+    """Make the words of an attribute from the content of a file; InputError naming the file and what is wrong in it."""
     unknown = table.keys() - {"attribute", "groups", "compared", "neutral", "source", "words", "context", "ages"}
     if unknown:
         raise InputError(f"{where}: unknown entry {sorted(unknown)[0]!r}")
@@ -579,9 +482,7 @@ def _rows(listed: object, where: str) -> list[dict[str, Any]]:
 
 
 def _row(kind: str, cells: Mapping[str, Any], groups: Sequence[str], where: str) -> FormRow:
-    needs = cells.get("needs", "")
-    if needs and needs not in RULES:
-        raise InputError(f"{where}: unknown rule {needs!r}; there are: {', '.join(RULES)}")
+    needs = _rule(cells, where)
     recognised: dict[str, tuple[str, ...]] = {}
     written: dict[str, str] = {}
     for group, cell in cells.items():
@@ -597,12 +498,17 @@ def _row(kind: str, cells: Mapping[str, Any], groups: Sequence[str], where: str)
     return FormRow(kind, needs, recognised, written)
 
 
+def _rule(table: Mapping[str, Any], where: str) -> str:
+    needs: str = table.get("needs", "")
+    if needs and needs not in RULES:
+        raise InputError(f"{where}: unknown rule {needs!r}; there are: {', '.join(RULES)}")
+    return needs
+
+
 def _context(rule: object, where: str) -> Context:
     if not isinstance(rule, dict) or rule.keys() - {"needs", "also", "after", "not_before", "not_after"}:
         raise InputError(f"{where}: has to be a table of needs, also, after, not_before and not_after")
-    needs = rule.get("needs", "")
-    if needs and needs not in RULES:
-        raise InputError(f"{where}: unknown rule {needs!r}; there are: {', '.join(RULES)}")
+    needs = _rule(rule, where)
     lists = {key: rule.get(key, []) for key in ("also", "after", "not_before", "not_after")}
     for key, words in lists.items():
         if not _are_texts(words):
@@ -624,8 +530,7 @@ def _joined(words: AttributeWords, more: AttributeWords) -> AttributeWords:
 
 @cache
 def _names() -> tuple[AttributeWords, ...]:
-    table = tomllib.loads((DATA / "names.toml").read_text(encoding="utf-8"))
-    return tuple(_named(name, lists) for name, lists in table.items())
+    return tuple(_named(name, lists) for name, lists in toml_data("words/names").items())
 
 
 def _named(attribute: str, lists: Mapping[str, Any]) -> AttributeWords:

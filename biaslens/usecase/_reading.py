@@ -1,4 +1,4 @@
-"""Responses to assess: what each one answers, for whom, and which of them belong together."""
+"""The tables a user brings: prompts, responses, predictions and ranked lists."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ import numpy as np
 import pandas as pd
 
 from biaslens.errors import InputError
+
+ROWS = 20_000
+"""Rows read at once."""
 
 FILTERED = "content_filter"
 """Finish reason of a response that the provider withheld."""
@@ -38,22 +41,14 @@ class Response:
 
     Parameters
     ----------
-    prompt_id
-        The prompt it belongs to: counterfactual prompts have that of the prompt they were made of.
-    prompt
-        What was asked; None where it is not known.
-    text
-        What was answered.
+    prompt_id, prompt
+        The prompt it belongs to: counterfactual prompts have the id of the prompt they were made of; None if unknown.
     attribute, group
         Whom the prompt was made to be about; "" for prompts as they are.
-    series
-        Why it was asked.
     trial
         Number among the responses to the same prompt in the same series, from 0.
-    filtered
-        Whether the provider withheld it.
-    cut
-        Whether it broke off at the limit of tokens.
+    filtered, cut
+        Whether the provider withheld it, and whether it broke off at the limit of tokens.
     """
 
     prompt_id: str
@@ -83,7 +78,7 @@ class Responses(Protocol):
 class Held:
     """Responses in memory."""
 
-    def __init__(self, responses: Sequence[Response], size: int = 20_000) -> None:
+    def __init__(self, responses: Sequence[Response], size: int = ROWS) -> None:
         self._responses = responses
         self._size = size
 
@@ -92,9 +87,6 @@ class Held:
         for start in range(0, len(self._responses), self._size):
             yield self._responses[start : start + self._size]
 
-
-ROWS = 20_000
-"""Rows read at once."""
 
 _SAID = 200
 
@@ -105,17 +97,7 @@ Table = Path | str | pd.DataFrame
 def frames(source: Table, *, required: Sequence[str]) -> Iterator[pd.DataFrame]:
     """Read a table in parts; every cell is text, empty where there is nothing.
 
-    Parameters
-    ----------
-    source
-        A ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` file, or a data frame.
-    required
-        Columns it must have.
-
-    Raises
-    ------
-    InputError
-        When it is missing, cannot be read, lacks a column, or has no rows.
+    InputError when it is missing, cannot be read, lacks a column of `required`, or has no rows.
     """
     rows = 0
     name = name_of(source)
@@ -138,17 +120,7 @@ def columns_of(source: Table) -> list[str]:
 def read_prompts(source: Table, *, limit: int | None = None) -> dict[str, str]:
     """Read prompts by their id: column ``prompt``, and ``prompt_id`` where there is one, else the row's number from 1.
 
-    Parameters
-    ----------
-    source
-        The table.
-    limit
-        Only the first so many prompts.
-
-    Raises
-    ------
-    InputError
-        When the table cannot be used, a prompt is empty, or two prompts have one id.
+    InputError when the table cannot be used, a prompt is empty, or two prompts have one id.
     """
     found: dict[str, str] = {}
     row = 0
@@ -174,19 +146,8 @@ class ResponseTable:
 
     It has a column ``response``, and may have ``prompt``, ``prompt_id``, ``attribute``, ``group``, ``series``,
     ``trial`` and ``finish_reason``, as the file has that an assessment writes. Without ``trial`` the responses to a
-    prompt are counted in the order of the rows.
-
-    Parameters
-    ----------
-    source
-        The table.
-    attribute
-        Attribute of the groups in column ``group`` where there is no column ``attribute``.
-
-    Raises
-    ------
-    InputError
-        When columns are missing that others need.
+    prompt are counted in the order of the rows. `attribute` is that of the groups where there is no such column.
+    InputError when columns are missing that others need.
     """
 
     def __init__(self, source: Table, *, attribute: str = "") -> None:
@@ -213,8 +174,7 @@ class ResponseTable:
         name = record.get("prompt_id") or prompt or f"row {row + 1}"
         attribute = record.get("attribute", "").strip() or (self._attribute if group else "")
         if group and not attribute:
-            what = f"group {group!r} has no attribute; fill the cell, or give one --attributes NAME"
-            raise InputError(f"{name_of(self._source)}: row {row + 1}: {what}")
+            raise self._wrong(row, f"group {group!r} has no attribute; fill the cell, or give one --attributes NAME")
         series = self._series(record, row, group)
         place = (name, attribute, group, series)
         # Without a prompt every response stands alone; counting its trials would only cost memory.
@@ -234,12 +194,12 @@ class ResponseTable:
         try:
             trial = int(given)
         except ValueError:
-            raise InputError(f"{name_of(self._source)}: row {row + 1}: trial {given!r} is no whole number") from None
+            raise self._wrong(row, f"trial {given!r} is no whole number") from None
         seen = trials.setdefault(place, set())
         assert isinstance(seen, set)
         if trial in seen:
             what = f"trial {trial} of prompt {place[0]!r} stands twice; number them, or leave the column out"
-            raise InputError(f"{name_of(self._source)}: row {row + 1}: {what}")
+            raise self._wrong(row, what)
         seen.add(trial)
         return trial
 
@@ -250,20 +210,18 @@ class ResponseTable:
         try:
             series = Series(given)
         except ValueError:
-            raise InputError(
-                f"{name_of(self._source)}: row {row + 1}: series {given!r} is none of {', '.join(Series)}"
-            ) from None
+            raise self._wrong(row, f"series {given!r} is none of {', '.join(Series)}") from None
         if (series is Series.ORIGINAL) == bool(group):
-            raise InputError(
-                f"{name_of(self._source)}: row {row + 1}: series {series} does not go with group {group!r}"
-            )
+            raise self._wrong(row, f"series {series} does not go with group {group!r}")
         return series
+
+    def _wrong(self, row: int, what: str) -> InputError:
+        return InputError(f"{name_of(self._source)}: row {row + 1}: {what}")
 
 
 def _records(part: pd.DataFrame) -> Iterator[dict[str, str]]:
-    names = [str(column) for column in part.columns]
-    for values in zip(*(part[column] for column in part.columns), strict=True):
-        yield dict(zip(names, values, strict=True))
+    names = list(map(str, part.columns))
+    return (dict(zip(names, row, strict=True)) for row in part.itertuples(index=False, name=None))
 
 
 def name_of(source: Table) -> str:
@@ -390,21 +348,7 @@ def class_name(value: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Predictions:
-    """A classifier's predictions, all values as text.
-
-    Parameters
-    ----------
-    column
-        What the groups are: "sex".
-    group, prediction
-        Of each row.
-    label
-        The truth, of each row; None where it is not known.
-    cluster
-        What rows belong to, such as a person; None where each stands alone.
-    left_out
-        Rows without a group, label or prediction.
-    """
+    """A classifier's predictions, all values as text; `column` says what the groups are, such as "sex"."""
 
     column: str
     group: Sequence[str]
@@ -416,18 +360,9 @@ class Predictions:
 
 @dataclass(frozen=True, kw_only=True)
 class Recommendations:
-    """Ranked lists, by group, prompt and trial.
+    """Ranked lists of distinct items by group (of `column`) and prompt id, one a trial.
 
-    Parameters
-    ----------
-    column
-        What the groups are: "gender".
-    lists
-        By group, then by prompt id, the lists of its trials; items are distinct.
-    prompts
-        What was asked, by group and prompt id, where it is known.
-    repeated
-        Items that stood in a list twice and were taken out.
+    `prompts` is what was asked, by group and prompt id, where known; so many items were `repeated` and taken out.
     """
 
     column: str
@@ -441,17 +376,7 @@ def read_predictions(
 ) -> Predictions:
     """Read a classifier's predictions; rows without a group, label or prediction are left out and counted.
 
-    Parameters
-    ----------
-    source
-        The table.
-    group, label, prediction, cluster
-        Names of its columns; None for what it has not.
-
-    Raises
-    ------
-    InputError
-        When a column is missing or no complete row is there.
+    InputError when a column is missing or no complete row is there.
     """
     columns = list(dict.fromkeys(name for name in (group, prediction, label, cluster) if name is not None))
     whole = pd.concat(list(frames(source, required=columns)), ignore_index=True)[columns]
@@ -474,23 +399,18 @@ def read_recommendations(source: Table, *, group: str = "group") -> Recommendati
 
     Columns ``prompt_id`` (or ``prompt``) and `group` say which lists belong together, ``trial`` which are of one
     asking; without it they are counted in the order of the rows. ``items`` is a JSON list, or items with ``|`` between
-    them. Of an item that stands twice in a list the first place counts.
-
-    Raises
-    ------
-    InputError
-        When columns are missing or a list cannot be read.
+    them. Of an item that stands twice in a list the first place counts. InputError when that cannot be read.
     """
     columns = columns_of(source)
     key = "prompt_id" if "prompt_id" in columns else "prompt"
     if "items" in columns:
-        rows = _whole(frames(source, required=[key, group, "items"]))
+        rows = [row for part in frames(source, required=[key, group, "items"]) for row in _records(part)]
         lists = [
             (row[group], row[key], row.get("trial", ""), _items(row["items"], number))
             for number, row in enumerate(rows, start=1)
         ]
     else:
-        rows = _whole(frames(source, required=[key, group, "item", "rank"]))
+        rows = [row for part in frames(source, required=[key, group, "item", "rank"]) for row in _records(part)]
         lists = list(_by_rank(rows, key, group))
     found: dict[str, dict[str, list[tuple[str, ...]]]] = {}
     repeated = 0
@@ -502,10 +422,6 @@ def read_recommendations(source: Table, *, group: str = "group") -> Recommendati
         (row[group].strip() or NEUTRAL, row[key]): row["prompt"] for row in rows if "prompt" in row
     }  # fmt: skip
     return Recommendations(column=group, lists=found, prompts=prompts, repeated=repeated)
-
-
-def _whole(parts: Iterator[pd.DataFrame]) -> list[dict[str, str]]:
-    return [dict(zip(part.columns, row, strict=True)) for part in parts for row in part.itertuples(index=False)]
 
 
 def _trial(found: tuple[str, str, str, Sequence[str]]) -> float:

@@ -5,30 +5,25 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isnan, nan
+from math import inf, isnan, nan
 
 import numpy as np
 
 from biaslens.stats import Estimate, holm
-from biaslens.stats.exchanging import Swappable, swap_p
+from biaslens.stats.exchanging import swap_p
 from biaslens.stats.resampling import Fold, bootstrap
-from biaslens.stats.sums import Resampleable
+from biaslens.stats.sums import Sums
 
 FEW = 30
 """Fewer units (prompts, rows, people) than this are marked: their interval is rough."""
 
+SHOWN = 5
+"""Examples of each sort."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One question on the way to the metrics.
-
-    Parameters
-    ----------
-    question, answer
-        "Do prompts mention protected words?", "yes".
-    because
-        What the answer rests on.
-    """
+    """One question on the way to the metrics, its answer, and what the answer rests on."""
 
     question: str
     answer: str
@@ -37,17 +32,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of metrics and whether it applies.
-
-    Parameters
-    ----------
-    name
-        "toxicity".
-    applies
-        Whether it is measured.
-    reason
-        Why, or why not.
-    """
+    """A family of metrics, whether it is measured, and why or why not."""
 
     name: str
     applies: bool
@@ -56,17 +41,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class GroupMention:
-    """How the prompts name one group.
-
-    Parameters
-    ----------
-    attribute, group
-        The group.
-    words
-        How often each word occurs, the most frequent first.
-    prompts
-        Ids of the prompts that name it.
-    """
+    """How the prompts name one group: counts of its words, the most frequent first, and ids of the prompts."""
 
     attribute: str
     group: str
@@ -84,25 +59,17 @@ class Measure:
         "counterfactual", "ROUGE-L".
     attribute, groups
         What is compared; empty where nothing is.
-    estimate
-        The value and its interval.
     units, unit
         How many of what it is resampled by: 40 "prompts".
     smallest
         How many the smallest group rests on, where that is what matters; None otherwise.
-    direction
-        "lower is fairer", "higher is fairer", "0 is fair" or "1 is fair".
-    bounds
-        Smallest and largest possible value.
+    direction, bounds
+        "lower is fairer", "higher is fairer", "0 is fair" or "1 is fair"; smallest and largest possible value.
     baseline
         The same metric where there is no difference between the groups; None where there is no such thing.
-    p, p_holm
-        Of the test that the groups are treated alike, alone and corrected for all tests of the assessment; NaN where
-        there is none.
-    test
-        What is tested, in a few words.
-    scorer
-        What scored the texts; "" where nothing did.
+    p, p_holm, test
+        Of the test named that the groups are treated alike, alone and corrected for all tests of the assessment; NaN
+        where there is none.
     note
         What else to know: counts of what was left out, and why something is not known.
     """
@@ -137,19 +104,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standout:
-    """A response, or a pair of them, that stands out.
-
-    Parameters
-    ----------
-    why
-        "toxicity 0.93".
-    score
-        What it was chosen by.
-    prompts, texts
-        The prompt or prompts, and what the model answered; one or two of each.
-    groups
-        Whom the two are about.
-    """
+    """A response, or a pair of them, that stands out: why ("toxicity 0.93"), what was asked and answered, about whom."""
 
     why: str
     score: float
@@ -158,32 +113,73 @@ class Standout:
     groups: tuple[str, ...] = ()
 
 
+class Worst:
+    """The examples with the largest scores; of equal scores those that came first, and no example twice."""
+
+    def __init__(self, size: int = SHOWN) -> None:
+        self._size = size
+        self._kept: list[tuple[float, int, Standout]] = []
+        self._seen = 0
+
+    def wants(self, score: float) -> bool:
+        """Whether an example of this score would be kept: it need not be made otherwise."""
+        return not isnan(score) and (len(self._kept) < self._size or score > self._kept[0][0])
+
+    def add(self, example: Standout, score: float | None = None) -> None:
+        """Offer an example; `score` is what it is ranked by, by default its own."""
+        ranked = example.score if score is None else score
+        # The same answer many times over would leave no room for others.
+        if self.wants(ranked) and not any(example == kept for *_, kept in self._kept):
+            self._seen += 1
+            heapq.heappush(self._kept, (ranked, -self._seen, example))
+            if len(self._kept) > self._size:
+                heapq.heappop(self._kept)
+
+    def examples(self) -> list[Standout]:
+        """What was kept, the worst first."""
+        return [example for _, _, example in sorted(self._kept, reverse=True, key=lambda kept: kept[:2])]
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How intervals and tests are made: rounds of the bootstrap, random exchanges of a test, level and seed."""
+
+    rounds: int = 2000
+    exchanges: int = 9999
+    level: float = 0.95
+    seed: int = 0
+
+    def estimate(self, metric: Sums, *, share: bool = False, fold: Fold | None = None) -> Estimate:
+        """A metric with its interval."""
+        return bootstrap(metric, rounds=self.rounds, level=self.level, seed=self.seed, share=share, fold=fold)
+
+    def p(self, metric: Sums) -> float:
+        """p-value of a metric that is large where groups are treated differently."""
+        return float(swap_p(metric, rounds=self.exchanges, seed=self.seed))
+
+
+def corrected(measures: Sequence[Measure]) -> list[Measure]:
+    """The measures with their p-values corrected for all tests among them, after Holm."""
+    adjusted = holm([measure.p for measure in measures]) if measures else np.empty(0)
+    return [replace(measure, p_holm=float(p)) for measure, p in zip(measures, adjusted, strict=True)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
     """What an assessment comes to.
 
     Parameters
     ----------
-    task
-        "generation", "classification" or "recommendation".
     source
         What was assessed, in words: the file, the model.
     counts
         How much of what was read, asked and left out, in the order to show it.
-    steps
-        The decision path.
-    mentions
-        Protected words in the prompts: which, how often, and where.
-    families
-        Every family of metrics, with the reason why it applies or not.
-    measures
-        The metrics.
-    examples
-        The worst ones by heading.
-    warnings
-        What a reader must know before using a number.
-    record
-        Everything needed to repeat it.
+    steps, families
+        The decision path, and every family of metrics with the reason why it applies or not.
+    mentions, examples
+        Protected words in the prompts, and the worst responses by heading.
+    warnings, record
+        What a reader must know before using a number, and everything needed to repeat it.
     missing
         Responses that were asked for and have not come.
     """
@@ -201,13 +197,7 @@ class Assessment:
     missing: int = 0
 
     def measure(self, metric: str, *groups: str) -> Measure:
-        """The measure of a metric, for these groups where it is measured for several.
-
-        Raises
-        ------
-        KeyError
-            When there is none, or more than one.
-        """
+        """The measure of a metric, for these groups where there are several; KeyError for none, or more than one."""
         found = [m for m in self.measures if m.metric == metric and (not groups or m.groups == groups)]
         if len(found) != 1:
             known = ", ".join(f"{m.metric} ({m.comparison})" if m.groups else m.metric for m in self.measures)
@@ -246,11 +236,11 @@ def _measure(measure: Measure) -> dict[str, object]:
         "unit": measure.unit,
         "few": measure.few,
         "direction": measure.direction,
-        "smallest": number(low),
-        "largest": number(high),
+        "smallest": _number(low),
+        "largest": _number(high),
         **_estimate("baseline_", measure.baseline or Estimate.undefined("")),
-        "p": number(measure.p),
-        "p_holm": number(measure.p_holm),
+        "p": _number(measure.p),
+        "p_holm": _number(measure.p_holm),
         "test": measure.test or None,
         "scorer": measure.scorer or None,
         "note": measure.note or None,
@@ -260,76 +250,9 @@ def _measure(measure: Measure) -> dict[str, object]:
 
 def _estimate(prefix: str, estimate: Estimate) -> dict[str, object]:
     names = ("value", "low", "high", "standard_error")
-    return {f"{prefix}{name}": number(getattr(estimate, name)) for name in names}
+    return {f"{prefix}{name}": _number(getattr(estimate, name)) for name in names}
 
 
-def number(value: float) -> float | None:
+def _number(value: float) -> float | None:
     """A number for JSON, which knows neither NaN nor infinity."""
-    return None if isnan(value) or value in (float("inf"), float("-inf")) else float(value)
-
-
-SHOWN = 5
-"""Examples of each sort."""
-
-
-class Worst:
-    """The examples with the largest scores; of equal scores those that came first, and no example twice."""
-
-    def __init__(self, size: int = SHOWN) -> None:
-        self._size = size
-        self._kept: list[tuple[float, int, Standout]] = []
-        self._seen = 0
-
-    def wants(self, score: float) -> bool:
-        """Whether an example of this score would be kept: it need not be made otherwise."""
-        return not isnan(score) and (len(self._kept) < self._size or score > self._kept[0][0])
-
-    def add(self, example: Standout, score: float | None = None) -> None:
-        """Offer an example; `score` is what it is ranked by, by default its own."""
-        ranked = example.score if score is None else score
-        # The same answer many times over would leave no room for others.
-        if self.wants(ranked) and not any(example == kept for *_, kept in self._kept):
-            self._seen += 1
-            heapq.heappush(self._kept, (ranked, -self._seen, example))
-            if len(self._kept) > self._size:
-                heapq.heappop(self._kept)
-
-    def examples(self) -> list[Standout]:
-        """What was kept, the worst first."""
-        return [example for _, _, example in sorted(self._kept, reverse=True, key=lambda kept: kept[:2])]
-
-
-@dataclass(frozen=True, slots=True)
-class Resampling:
-    """How intervals and tests are made.
-
-    Parameters
-    ----------
-    rounds
-        Of the bootstrap.
-    exchanges
-        Random exchanges of a test.
-    level
-        Of the intervals.
-    seed
-        Of everything random.
-    """
-
-    rounds: int = 2000
-    exchanges: int = 9999
-    level: float = 0.95
-    seed: int = 0
-
-    def estimate(self, metric: Resampleable, *, share: bool = False, fold: Fold | None = None) -> Estimate:
-        """A metric with its interval."""
-        return bootstrap(metric, rounds=self.rounds, level=self.level, seed=self.seed, share=share, fold=fold)
-
-    def p(self, metric: Swappable) -> float:
-        """p-value of a metric that is large where groups are treated differently."""
-        return float(swap_p(metric, rounds=self.exchanges, seed=self.seed))
-
-
-def corrected(measures: Sequence[Measure]) -> list[Measure]:
-    """The measures with their p-values corrected for all tests among them, after Holm."""
-    adjusted = holm([measure.p for measure in measures]) if measures else np.empty(0)
-    return [replace(measure, p_holm=float(p)) for measure, p in zip(measures, adjusted, strict=True)]
+    return None if isnan(value) or value in (inf, -inf) else float(value)

@@ -1,9 +1,9 @@
-"""Assess generated texts: the way to the metrics, one pass over the responses, the measures."""
+"""One start of an assessment of texts: ask what is to be asked, score what is to be scored, measure in one pass."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,18 +20,19 @@ from biaslens.errors import InputError, RunInterruptedError
 from biaslens.models import provider_of
 from biaslens.models.endpoints import key_variable
 from biaslens.settings import Settings
-from biaslens.usecase._asking import TABLES, Asking, AskingSpec, Generated, StoredResponses, asking, generate_async
-from biaslens.usecase._framework import DecisionPath, Unawareness, UseCase, check_unawareness, generation_path
-from biaslens.usecase._lexicon import Lexicon, load_words
-from biaslens.usecase._opposed import Cells, counterfactual_measures
-from biaslens.usecase._population import Index, _Population, index
+from biaslens.usecase._asking import INTERRUPTED, TABLES, Asking, StoredResponses, UseCasePlan, generate
+from biaslens.usecase._framework import DecisionPath, check_unawareness, generation_path, groups_compared
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._pairs import Cells, counterfactual_measures
+from biaslens.usecase._population import CUT_OFF, Index, OwnResponses
 from biaslens.usecase._reading import Responses, ResponseTable, Table, name_of, read_prompts
 from biaslens.usecase._result import FEW, Assessment, GroupMention, Measure, Standout, corrected
 from biaslens.usecase._spec import RUN_FILE, AssessmentWatcher, Recorder, Score, TextOptions, TextSpec
-from biaslens.usecase.scorers._scoring import DEFAULTS, AnyScorer, Kind, is_remote, open_scorer, score_texts, unanswered
+from biaslens.usecase.scorers import DEFAULTS, AnyScorer, Kind, is_remote, open_scorer, score_texts, unanswered
 from biaslens.version import __version__
 
-_MOST_WORDS = 3
+_EMBEDDED = "local/smollm2"
+_AGAIN = "the same command asks {} again. What is shown rests on the others."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,111 +44,11 @@ class MeasuredTexts:
     warnings: Sequence[str]
 
 
-def find_path(
-    prompts: Collection[str],
-    lexicon: Lexicon,
-    *,
-    task: UseCase,
-    invariance: bool,
-    wanted: Collection[str] | None,
-) -> tuple[DecisionPath, Unawareness | None]:
-    """DecisionPath the decision framework for these prompts; without any, whether they mention groups is not known."""
-    found = check_unawareness(prompts, lexicon) if prompts else None
-    path = generation_path(
-        mentions=None if found is None else in_words(found),
-        satisfied=None if found is None else found.satisfied,
-        invariance=invariance,
-        wanted=wanted,
-        task=task,
-    )
-    return path, found
-
-
-def in_words(found: Unawareness) -> str:
-    """What was found in the prompts, in a line.
-
-    Examples
-    --------
-    >>> from biaslens.usecase import load_words
-    >>> in_words(check_unawareness(["Is she qualified?", "Is it raining?"], load_words(["gender"])))
-    '1 of 2 prompts: gender in 1 (she 1)'
-    """
-    if found.satisfied:
-        names = ", ".join(name.replace("_", " ") for name in found.attributes)
-        return f"none of {found.prompts:,} prompts has a word of {names}"
-    said = []
-    for name, use in found.attributes.items():
-        if use.satisfied:
-            continue
-        counts: dict[str, int] = {}
-        for group in use.groups.values():
-            for word, count in group.words.items():
-                counts[word] = counts.get(word, 0) + count
-        most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        words = ", ".join(f"{word} {count:,}" for word, count in most[:_MOST_WORDS])
-        more = ", ..." if len(most) > _MOST_WORDS else ""
-        said.append(f"{name.replace('_', ' ')} in {len(use.prompts):,} ({words}{more})")
-    return f"{len(found.mentioning):,} of {found.prompts:,} prompts: {'; '.join(said)}"
-
-
-def mentions(found: Unawareness | None, names: Sequence[str]) -> list[GroupMention]:
-    """Protected words of the prompts, by group; `names` are the ids of the prompts."""
-    if found is None:
-        return []
-    return [
-        GroupMention(attribute, group, use.words, [names[index] for index in use.prompts])
-        for attribute, uses in found.attributes.items()
-        for group, use in uses.groups.items()
-        if use.words
-    ]
-
-
-def groups_compared(
-    lexicon: Lexicon, given: Mapping[str, Sequence[str]], found: Unawareness | None, *, named: bool
-) -> dict[str, Sequence[str]]:
-    """Groups to compare by attribute.
-
-    Parameters
-    ----------
-    lexicon
-        The words; its attributes are those that may be compared.
-    given
-        What the user says, by attribute.
-    found
-        What the prompts mention; attributes that they do not mention are left out unless the user named them or
-        their groups. Gender stands in where none is left.
-    named
-        Whether the user named the attributes.
-
-    Raises
-    ------
-    InputError
-        For an attribute or a group that does not exist, or a single group.
-    """
-    for attribute, groups in given.items():
-        if attribute not in lexicon.attributes:
-            known = ", ".join(lexicon.attributes)
-            raise InputError(f"no attribute {attribute!r} to compare groups of; there are {known}")
-        known_groups = lexicon.attributes[attribute].groups
-        unknown = [group for group in groups if group not in known_groups]
-        if unknown:
-            raise InputError(f"no group {unknown[0]!r} of {attribute}; there are {', '.join(known_groups)}")
-        if len(set(groups)) < 2:
-            raise InputError(f"a comparison of {attribute} needs two groups; there are {', '.join(known_groups)}")
-    if found is None:
-        wanted: Iterable[str] = lexicon.attributes if named else [*given, "gender"]
-    else:
-        mentioned = [name for name, use in found.attributes.items() if not use.satisfied]
-        wanted = lexicon.attributes if named else [*mentioned, *given] or ["gender"]
-    words = lexicon.attributes
-    return {name: tuple(dict.fromkeys(given.get(name, words[name].compared))) for name in words if name in set(wanted)}
-
-
 async def measure_texts(
     responses: Responses, index: Index, spec: TextSpec, score: Score, recorder: Recorder
 ) -> MeasuredTexts:
     """Measure everything that applies, in one pass over the responses."""
-    population, cells = _Population(index, spec, recorder), Cells()
+    population, cells = OwnResponses(index, spec, recorder), Cells()
     counterfactual = spec.path.applies("counterfactual")
     for part in responses.parts():
         await population.add(part, score)
@@ -169,7 +70,8 @@ def _there(spec: TextSpec, attribute: str, there: Collection[str]) -> list[str]:
 
     That is those that are compared anyway, and those that no word list knows; where these are too few, all.
     """
-    if spec.only is not None and attribute not in spec.only:
+    only = spec.options.attributes
+    if only is not None and attribute not in only:
         return []
     known = spec.lexicon.attributes[attribute].groups if attribute in spec.lexicon.attributes else ()
     chosen = [group for group in spec.compared.get(attribute, ()) if group in there]
@@ -177,7 +79,7 @@ def _there(spec: TextSpec, attribute: str, there: Collection[str]) -> list[str]:
     return chosen if len(chosen) > 1 else list(there)
 
 
-def _not_compared(index: Index, compared: Mapping[str, Collection[str]]) -> Iterable[str]:
+def _not_compared(index: Index, compared: Mapping[str, Collection[str]]) -> Iterator[str]:
     for attribute, there in index.groups.items():
         name = attribute.replace("_", " ")
         left = [group for group in there if group not in compared[attribute]]
@@ -189,17 +91,15 @@ def _not_compared(index: Index, compared: Mapping[str, Collection[str]]) -> Iter
             yield f"Responses for {', '.join(left)} ({name}) are not compared; --compare names the groups that are."
 
 
-def _warnings(index: Index, spec: TextSpec, *, foreign: int, counterfactual: bool) -> Iterable[str]:
+def _warnings(index: Index, spec: TextSpec, *, foreign: int, counterfactual: bool) -> Iterator[str]:
     count = len(index.units)
     if count < FEW:
         there = "is only 1 prompt" if count == 1 else f"are only {count:,} prompts"
         yield f"There {there}: intervals are rough, and small gaps cannot be seen."
-    if index.counts["empty"]:
-        are = _responses(index.counts["empty"], "is", "are")
-        yield f"{are} empty; empty counts as not toxic and without stereotype."
-    if cut := index.counts["cut off at the limit of tokens"]:
-        were = _responses(cut, "was", "were")
-        yield f"{were} cut off at the limit of tokens; what would have come after is not counted."
+    if empty := index.counts["empty"]:
+        yield f"{_responses(empty, 'is', 'are')} empty; empty counts as not toxic and without stereotype."
+    if cut := index.counts[CUT_OFF]:
+        yield f"{_responses(cut, 'was', 'were')} {CUT_OFF}; what would have come after is not counted."
     if foreign:
         do = _responses(foreign, "does", "do")
         yield f"{do} not look English; scorers and word lists that know only English misread such texts."
@@ -222,28 +122,23 @@ def _responses(count: int, singular: str, plural: str) -> str:
     return f"1 response {singular}" if count == 1 else f"{count:,} responses {plural}"
 
 
-INTERRUPTED = "stopped; every answer is kept, and the same command asks only what is missing"
-
-_EMBEDDED = "local/smollm2"
-
-
 class TextRun:
-    """One start of an assessment of texts.
-
-    Parameters
-    ----------
-    source, options, settings, watcher, recorder
-        As for `assess_texts`.
-    """
+    """One start of an assessment of texts; the parameters are those of `assess_texts`."""
 
     def __init__(
-        self, source: Table, options: TextOptions, *, settings: Settings, watcher: AssessmentWatcher, recorder: Recorder
+        self,
+        source: Table,
+        options: TextOptions,
+        *,
+        settings: Settings,
+        watcher: AssessmentWatcher | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self.source = source
         self.options = options
         self.settings = settings
-        self.watcher = watcher
-        self.recorder = recorder
+        self.watcher = watcher or AssessmentWatcher()
+        self.recorder = recorder or Recorder()
         self.unanswered: set[str] = set()
         self.lexicon = load_words(options.attributes, own=options.words, names=options.names)
         self.scorers: dict[Kind, AnyScorer] = {
@@ -258,107 +153,76 @@ class TextRun:
 
     async def assess(self) -> Assessment:
         """Ask what is to be asked, and measure."""
-        generated: Generated | None = None
-        if self.options.model is None:
-            responses: Responses = ResponseTable(self.source, attribute=self._single_attribute())
-            found = index(responses)
-            path, compared, named = self._path(found.prompts)
+        options, name, wanted, missing = self.options, name_of(self.source), 0, 0
+        if options.model is None:
+            named = options.attributes or ()
+            responses: Responses = ResponseTable(self.source, attribute=named[0] if len(named) == 1 else "")
+            found = Index.of(responses)
+            path, compared, mentions = self._decide(found.prompts)
+            source = f"responses of {name}"
         else:
-            prompts = read_prompts(self.source, limit=self.options.limit)
-            path, compared, named = self._path(prompts)
-            asked = compared if path.applies("counterfactual") else {}
-            generated = await self._generate(self._generation(prompts, asked))
-            responses = StoredResponses(generated.run)
-            found = index(responses)
-        spec = self._spec(path, compared)
-        measured = await self._measure(responses, found, spec)
+            plan, path, compared, mentions = self._plan()
+            wanted, missing = await generate(plan, settings=self.settings, watcher=self.watcher)
+            responses = StoredResponses(plan.run)
+            found = Index.of(responses)
+            source = f"prompts of {name}, answered by {options.model}"
+        spec = TextSpec(options=options, path=path, lexicon=self.lexicon, compared=compared, scorers=self.scorers)
+        with ExitStack() as stack:
+            # Scores that were paid for, or took long, are kept in the run file.
+            folder = options.out or Path(stack.enter_context(TemporaryDirectory()))
+            store = stack.enter_context(Store(folder / RUN_FILE, write=True, tables=TABLES))
+
+            async def score(scorer: AnyScorer, texts: Sequence[str]) -> NDArray[np.float64]:
+                return await self._score(scorer, texts, store)
+
+            measured = await measure_texts(responses, found, spec, score, self.recorder)
         return Assessment(
-            task=str(self.options.task),
-            source=self._described(),
-            counts=_counts(found),
+            task=str(options.task),
+            source=source,
+            counts=found.shown(),
             steps=path.steps,
             families=path.families,
-            mentions=named,
+            mentions=mentions,
             measures=measured.measures,
             examples=measured.examples,
-            warnings=[*self._warnings(generated), *measured.warnings],
+            warnings=[*self._warnings(wanted, missing), *measured.warnings],
             record=self._record(compared),
-            missing=(generated.missing if generated else 0) + len(self.unanswered),
+            missing=missing + len(self.unanswered),
         )
-
-    def _path(self, prompts: Mapping[str, str]) -> tuple[DecisionPath, Mapping[str, Sequence[str]], list[GroupMention]]:
-        """The way to the metrics, the groups to compare, and the words in the prompts."""
-        options = self.options
-        path, found = find_path(
-            prompts.values(), self.lexicon, task=options.task, invariance=options.invariance, wanted=options.families
-        )
-        named = options.attributes is not None
-        compared = groups_compared(self.lexicon, options.compare, found, named=named)
-        if not (path.applies("stereotype") or path.applies("counterfactual")):
-            compared = {}
-        return path, compared, mentions(found, list(prompts))
-
-    def _single_attribute(self) -> str:
-        """Attribute of a column of groups without one of attributes."""
-        named = self.options.attributes or ()
-        return named[0] if len(named) == 1 else ""
 
     def plan(self) -> Asking:
         """What the model would be asked; nothing is asked and no key is needed."""
         if self.options.model is None:
             raise InputError("there is nothing to plan without a model: what is there is scored, and nobody is asked")
         provider_of(self.options.model)
+        return self._plan()[0].asking(self.settings)
+
+    def _plan(self) -> tuple[UseCasePlan, DecisionPath, Mapping[str, Sequence[str]], list[GroupMention]]:
         prompts = read_prompts(self.source, limit=self.options.limit)
-        path, compared, _ = self._path(prompts)
-        spec = self._generation(prompts, compared if path.applies("counterfactual") else {})
-        return asking(spec, self.lexicon, self.settings)
+        path, compared, mentions = self._decide(prompts)
+        asked = compared if path.applies("counterfactual") else {}
+        return UseCasePlan(self.options, prompts, asked, self.lexicon), path, compared, mentions
 
-    def _generation(self, prompts: Mapping[str, str], compared: Mapping[str, Sequence[str]]) -> AskingSpec:
+    def _decide(
+        self, prompts: Mapping[str, str]
+    ) -> tuple[DecisionPath, Mapping[str, Sequence[str]], list[GroupMention]]:
+        """The way to the metrics, the groups to compare, and the words in the prompts.
+
+        Without prompts it is not known whether they mention groups.
+        """
         options = self.options
-        assert options.model is not None
-        assert options.out is not None
-        return AskingSpec(
-            model=options.model,
-            prompts=prompts,
-            run=options.out / RUN_FILE,
-            compared=compared,
-            per_prompt=options.per_prompt,
-            system=options.system,
-            params=options.params,
-            seed=options.request_seed,
+        found = check_unawareness(prompts.values(), self.lexicon) if prompts else None
+        path = generation_path(
+            mentions=None if found is None else str(found),
+            satisfied=None if found is None else found.satisfied,
+            invariance=options.invariance,
+            wanted=options.families,
+            task=options.task,
         )
-
-    async def _generate(self, spec: AskingSpec) -> Generated:
-        pace = self.options.pace
-        generated = await generate_async(spec, self.lexicon, pace=pace, settings=self.settings, watcher=self.watcher)
-        if generated.interrupted:
-            raise RunInterruptedError(INTERRUPTED)
-        return generated
-
-    def _spec(self, path: DecisionPath, compared: Mapping[str, Sequence[str]]) -> TextSpec:
-        options = self.options
-        return TextSpec(
-            path=path,
-            lexicon=self.lexicon,
-            compared=compared,
-            scorers=self.scorers,
-            targets=options.targets,
-            threshold=options.threshold,
-            variant=options.variant,
-            only=options.attributes,
-            resampling=options.resampling,
-        )
-
-    async def _measure(self, responses: Responses, found: Index, spec: TextSpec) -> MeasuredTexts:
-        """Measure the responses; scores that were paid for, or took long, are kept in the run file."""
-        with ExitStack() as stack:
-            folder = self.options.out or Path(stack.enter_context(TemporaryDirectory()))
-            store = stack.enter_context(Store(folder / RUN_FILE, write=True, tables=TABLES))
-
-            async def score(scorer: AnyScorer, texts: Sequence[str]) -> NDArray[np.float64]:
-                return await self._score(scorer, texts, store)
-
-            return await measure_texts(responses, found, spec, score, self.recorder)
+        compared = groups_compared(self.lexicon, options.compare, found, named=options.attributes is not None)
+        if not (path.applies("stereotype") or path.applies("counterfactual")):
+            compared = {}
+        return path, compared, [] if found is None else found.mentions(list(prompts))
 
     async def _score(self, scorer: AnyScorer, texts: Sequence[str], store: Store) -> NDArray[np.float64]:
         stop = asyncio.Event()
@@ -383,21 +247,12 @@ class TextRun:
             self.unanswered |= unanswered(scorer, without, store)
         return scores
 
-    def _described(self) -> str:
-        name = name_of(self.source)
-        return f"prompts of {name}, answered by {self.options.model}" if self.options.model else f"responses of {name}"
-
-    def _warnings(self, generated: Generated | None) -> Iterator[str]:
-        if generated is not None and generated.missing:
-            yield (
-                f"{generated.missing:,} of {generated.wanted:,} responses are missing; the same command asks for them "
-                "again. What is shown rests on the others."
-            )
+    def _warnings(self, wanted: int, missing: int) -> Iterator[str]:
+        if missing:
+            yield f"{missing:,} of {wanted:,} responses are missing; {_AGAIN.format('for them')}"
         if self.unanswered:
-            yield (
-                f"{len(self.unanswered):,} scores are missing because asking for them failed; the same command asks "
-                "again. What is shown rests on the others."
-            )
+            count = len(self.unanswered)
+            yield f"{count:,} scores are missing because asking for them failed; {_AGAIN.replace(' {}', '')}"
         if self.options.model == _EMBEDDED:
             yield (
                 "This is the small embedded model. What it writes proves the pipeline and is not a finding on a model "
@@ -423,13 +278,3 @@ class TextRun:
             "variant": options.variant,
             "resampling": asdict(options.resampling),
         }
-
-
-def _counts(found: Index) -> dict[str, int]:
-    counts = {"responses": found.counts["responses"], "prompts": len(found.units)}
-    counts |= {
-        what: found.counts[what]
-        for what in ("withheld by a filter", "empty", "cut off at the limit of tokens")
-        if found.counts[what]
-    }
-    return counts

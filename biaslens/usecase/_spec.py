@@ -1,16 +1,15 @@
-"""Watching an assessment."""
+"""What a user can say about an assessment of generated texts, and who watches it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.engine import Pace, Progress, Silent
+from biaslens.engine import Pace, Silent
 from biaslens.errors import InputError
 from biaslens.models import Params
 from biaslens.usecase._framework import DecisionPath, UseCase
@@ -19,11 +18,17 @@ from biaslens.usecase._reading import Response
 from biaslens.usecase._result import Resampling
 from biaslens.usecase.metrics import Variant
 from biaslens.usecase.metrics._association import targets_or_default
-from biaslens.usecase.scorers._scoring import DEFAULTS, AnyScorer, Kind
+from biaslens.usecase.scorers import DEFAULTS, AnyScorer, Kind
+
+MAX_TOKENS = 512
+"""Default limit of a response."""
+
+RUN_FILE = "assessment.sqlite"
+"""Name of the run file, in the folder of an assessment."""
 
 
-class AssessmentWatcher(Progress, Protocol):
-    """Watches requests being asked and texts being scored, phase by phase."""
+class AssessmentWatcher(Silent):
+    """Watches requests being asked and texts being scored, phase by phase; this one shows nothing."""
 
     def phase(self, title: str, *, total: int, done: int) -> None:
         """A phase begins: `done` of its `total` requests were answered by earlier starts."""
@@ -35,44 +40,14 @@ class AssessmentWatcher(Progress, Protocol):
         """The run was told to stop and waits for what is in flight."""
 
 
-class UnwatchedAssessment(Silent):
-    """An assessment that nobody watches."""
-
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        """Ignore."""
-
-    def scored(self, done: int, total: int) -> None:
-        """Ignore."""
-
-    def interrupted(self) -> None:
-        """Ignore."""
-
-
-class Recorder(Protocol):
-    """Hears the score of every response and of every pair."""
+class Recorder:
+    """Hears the score of every response and of every pair; this one keeps none."""
 
     def responses(self, part: Sequence[Response], scores: Mapping[str, Sequence[float]]) -> None:
         """Some responses with their scores by kind: NaN where one could not be scored, none outside the population."""
 
     def pairs(self, attribute: str, groups: tuple[str, str], rows: Mapping[str, Sequence[object]]) -> None:
         """All pairs of two groups: columns prompt_id and trial, and a score a metric."""
-
-
-class Unrecorded:
-    """Scores that nobody keeps."""
-
-    def responses(self, part: Sequence[Response], scores: Mapping[str, Sequence[float]]) -> None:
-        """Ignore."""
-
-    def pairs(self, attribute: str, groups: tuple[str, str], rows: Mapping[str, Sequence[object]]) -> None:
-        """Ignore."""
-
-
-MAX_TOKENS = 512
-"""Default limit of a response."""
-
-RUN_FILE = "assessment.sqlite"
-"""Name of the run file, in the folder of an assessment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +88,6 @@ class TextOptions:
         Score from which on a response counts as toxic, as a stereotype, or as positive.
     variant
         "paper", or "langfair" to compare numbers with that toolkit.
-    resampling
-        How intervals and tests are made.
     pace, scorer_pace
         How fast to ask the model, and a remote scorer.
     """
@@ -147,6 +120,8 @@ class TextOptions:
             raise InputError(f"texts are assessed for generation or summarisation, not for {self.task}")
         if self.model is not None and self.out is None:
             raise InputError("a model needs a folder for its answers; give out")
+        if self.per_prompt < 1:
+            raise InputError(f"responses per prompt must be at least 1, not {self.per_prompt}")
         try:
             targets_or_default(self.targets)
         except ValueError as error:
@@ -166,36 +141,10 @@ Score = Callable[[AnyScorer, Sequence[str]], Awaitable[NDArray[np.float64]]]
 
 @dataclass(frozen=True, kw_only=True)
 class TextSpec:
-    """How responses are to be assessed.
+    """The options with what they came to: families that apply, words, groups to compare by attribute, open scorers."""
 
-    Parameters
-    ----------
-    path
-        The families that apply.
-    lexicon
-        Protected words.
-    compared
-        Groups to compare, by attribute.
-    scorers
-        A scorer a kind.
-    targets
-        Words whose association with groups is measured; None for the professions and adjectives of the package.
-    threshold
-        Score from which on a response counts as toxic, as a stereotype, or as positive.
-    variant
-        Whose formulas: the paper's, or those of the LangFair toolkit where they differ.
-    only
-        Attributes that the user named; None where none was.
-    resampling
-        How intervals and tests are made.
-    """
-
+    options: TextOptions
     path: DecisionPath
     lexicon: Lexicon
     compared: Mapping[str, Sequence[str]]
     scorers: Mapping[Kind, AnyScorer]
-    targets: Sequence[str] | None = None
-    threshold: float = 0.5
-    variant: Variant = "paper"
-    only: Collection[str] | None = None
-    resampling: Resampling = field(default_factory=Resampling)

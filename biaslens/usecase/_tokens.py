@@ -1,13 +1,15 @@
-"""Texts as word numbers: read once, and used by every metric that counts words."""
+"""Texts as word numbers, read once for every metric that counts words, and which of the words name a group."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
-from typing import Protocol
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,12 @@ WORD = re.compile(r"[^\W_]+")
 
 _ASCII = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
 """What becomes of each ASCII character before words are cut at spaces: the same words, three times as fast."""
+
+
+@cache
+def toml_data(name: str) -> dict[str, Any]:
+    """The file ``data/NAME.toml`` of this package."""
+    return tomllib.loads((Path(__file__).parent / "data" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def words_of(text: str) -> list[str]:
@@ -34,14 +42,8 @@ def words_of(text: str) -> list[str]:
 class Tokens:
     """Texts as numbers of words.
 
-    Parameters
-    ----------
-    ids
-        Number of each word in `vocabulary`, all texts one behind the other, shape (words,).
-    starts
-        Where each text begins in `ids`, and the end of the last one, shape (texts + 1,).
-    vocabulary
-        The different words.
+    `ids` has the number of each word in `vocabulary`, all texts one behind the other; `starts` where each text begins,
+    and the end of the last one, shape (texts + 1,).
     """
 
     ids: NDArray[np.int32]
@@ -53,7 +55,6 @@ class Tokens:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The number of each word of the vocabulary."""
         return {word: number for number, word in enumerate(self.vocabulary)}
 
     @cached_property
@@ -95,72 +96,37 @@ OTHER = -2
 """Group of a protected word of a group that is not compared."""
 
 
-class Spans(Protocol):
-    """Words and phrases in texts: not overlapping, in text order, none across two texts."""
-
-    @property
-    def token(self) -> NDArray[np.integer]:
-        """Index of the first word of each in the words of all texts."""
-
-    @property
-    def length(self) -> NDArray[np.integer]:
-        """How many words each has."""
-
-
-class Attributed(Spans, Protocol):
-    """Words and phrases of several attributes."""
-
-    @property
-    def attribute(self) -> NDArray[np.integer]:
-        """Index of the attribute of each."""
-
-    @property
-    def group(self) -> NDArray[np.integer]:
-        """Index of the group within the attribute."""
-
-
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where the words and phrases of groups stand.
-
-    Parameters
-    ----------
-    token, length
-        First word of each, and how many words it has.
-    group
-        Its group from 0, or `OTHER`.
-    """
+    """Words and phrases in texts, in order, not overlapping: first word, number of words, group from 0 or `OTHER`."""
 
     token: NDArray[np.integer]
     length: NDArray[np.integer]
     group: NDArray[np.integer]
 
+    def __len__(self) -> int:
+        return len(self.token)
+
 
 @dataclass(frozen=True, eq=False)
 class MarkedTexts:
-    """Texts as tokens with the group of each.
-
-    Parameters
-    ----------
-    tokens
-        The texts, each phrase of a group being one token.
-    group_of
-        Group of each token, `NONE`, or `OTHER`; shape (tokens,).
-    """
+    """Texts with the group of each token, `NONE`, or `OTHER`; each phrase of a group is one token."""
 
     tokens: Tokens
     group_of: NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False)
+class Mentions(Places):
+    """Words of several attributes; `group` is the index within the attribute, which `attribute` is the index of."""
+
+    attribute: NDArray[np.integer]
+
+
 def find(tokens: Tokens, groups: Sequence[Iterable[str]], others: Iterable[str] = ()) -> Places:
     """Find words and phrases of groups: from left to right, of several at one place the longest.
 
-    Parameters
-    ----------
-    groups
-        Words of each group; a phrase has several words.
-    others
-        Words that are protected as well, though of no group; those of the groups may stand among them.
+    Words of `others` are protected as well, though of no group; those of the groups may stand among them.
 
     Raises
     ------
@@ -169,7 +135,6 @@ def find(tokens: Tokens, groups: Sequence[Iterable[str]], others: Iterable[str] 
 
     Examples
     --------
-    >>> from biaslens.usecase._tokens import tokenise
     >>> places = find(tokenise(["An old man met a woman."]), [["woman"], ["man", "old man"]])
     >>> places.token.tolist(), places.length.tolist(), places.group.tolist()
     ([1, 5], [2, 1], [1, 0])
@@ -199,15 +164,10 @@ def phrases_of(groups: Sequence[Iterable[str]], others: Iterable[str] = ()) -> d
     return phrases
 
 
-def of_attribute(mentions: Attributed, attribute: int, groups: Sequence[int]) -> Places:
+def of_attribute(mentions: Mentions, attribute: int, groups: Sequence[int]) -> Places:
     """Places of the words of one attribute; of groups that are not listed they are `OTHER`.
 
-    Parameters
-    ----------
-    attribute
-        Index of the attribute.
-    groups
-        Index within the attribute of each compared group, in the order of comparison.
+    `attribute` and `groups` are indices of the lexicon, the groups in the order of comparison.
     """
     kept = mentions.attribute == attribute
     number = np.full(max([*groups, int(mentions.group.max(initial=-1))]) + 1, OTHER, dtype=np.int64)
@@ -224,18 +184,17 @@ def marked(tokens: Tokens, places: Places) -> MarkedTexts:
     return MarkedTexts(_with_mask(joined, phrases) if len(phrases) else joined, group_of)
 
 
-def masked(tokens: Tokens, spans: Spans) -> Tokens:
+def masked(tokens: Tokens, places: Places) -> Tokens:
     """Replace every protected word or phrase by one token, the same for all: only the rest of the texts is compared.
 
     Examples
     --------
-    >>> from biaslens.usecase._tokens import tokenise
     >>> tokens = tokenise(["The old man sat.", "The woman sat."])
     >>> hidden = masked(tokens, find(tokens, [["woman"], ["old man"]]))
     >>> hidden.words(0), hidden.words(1)
     (['the', '_', 'sat'], ['the', '_', 'sat'])
     """
-    return _with_mask(*_joined(tokens, spans))
+    return _with_mask(*_joined(tokens, places))
 
 
 def taken(tokens: Tokens, rows: NDArray[np.integer] | Sequence[int]) -> Tokens:
@@ -283,14 +242,14 @@ def _without_overlap(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return rows[kept]
 
 
-def _joined(tokens: Tokens, spans: Spans) -> tuple[Tokens, NDArray[np.int64]]:
+def _joined(tokens: Tokens, places: Places) -> tuple[Tokens, NDArray[np.int64]]:
     """Texts with the first word alone of each span, and where these stand."""
     inside = np.zeros(len(tokens.ids) + 1, dtype=np.int8)
-    np.add.at(inside, spans.token + 1, 1)
-    np.add.at(inside, spans.token + spans.length, -1)
+    np.add.at(inside, places.token + 1, 1)
+    np.add.at(inside, places.token + places.length, -1)
     kept = np.cumsum(inside[:-1], dtype=np.int8) == 0
     before = np.concatenate([[0], np.cumsum(kept)])
-    return Tokens(tokens.ids[kept], before[tokens.starts], tokens.vocabulary), before[spans.token]
+    return Tokens(tokens.ids[kept], before[tokens.starts], tokens.vocabulary), before[places.token]
 
 
 def _with_mask(tokens: Tokens, at: NDArray[np.int64]) -> Tokens:

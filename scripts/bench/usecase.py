@@ -21,11 +21,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
-from biaslens.stats.sums import stacked
 from biaslens.usecase._tokens import find, marked, tokenise, words_of
 from biaslens.usecase.metrics._association import (
     adjectives,
@@ -132,7 +133,7 @@ def stream(count: int) -> None:
         parts.append(cooccurrences(responses, units, size, groups=2).pair(0, 1))
         others.append(sa_sums(responses, units, size, groups=2))
         seconds += time.perf_counter() - at
-    one, other = stacked(parts), stacked(others)
+    one, other = (replace(each[0], sums=sparse.vstack([part.sums for part in each])) for each in (parts, others))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"stream    {count:,} responses, {one.units:,} prompts: COBS {one.value():.4f}, SA {other.value():.4f} in "

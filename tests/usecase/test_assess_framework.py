@@ -13,13 +13,19 @@ from biaslens.usecase._framework import (
     check_unawareness,
     classification_path,
     generation_path,
+    groups_compared,
     recommendation_path,
 )
 from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._running import find_path, groups_compared
 
 LEXICON = load_words()
 MENTIONING, SILENT = ["Is she qualified?", "Is it raining?"], ["Is it raining?"]
+
+
+def path_of(prompts, **options):
+    found = check_unawareness(prompts, LEXICON) if prompts else None
+    satisfied = None if found is None else found.satisfied
+    return generation_path(mentions=None if found is None else str(found), satisfied=satisfied, **options)
 
 
 def applying(path: DecisionPath) -> list[str]:
@@ -38,7 +44,7 @@ def applying(path: DecisionPath) -> list[str]:
     ],
 )
 def test_generation(task, prompts, invariance, families, sentiment_only):
-    path, _ = find_path(prompts, LEXICON, task=task, invariance=invariance, wanted=None)
+    path = path_of(prompts, task=task, invariance=invariance)
     assert applying(path) == families
     assert path.sentiment_only is sentiment_only
     assert [family.name for family in path.families] == list(FAMILIES[task])
@@ -46,16 +52,16 @@ def test_generation(task, prompts, invariance, families, sentiment_only):
 
 
 def test_the_steps_say_what_was_found():
-    path, _ = find_path(MENTIONING, LEXICON, task=UseCase.GENERATION, invariance=True, wanted=None)
+    path = path_of(MENTIONING)
     assert [(step.answer, step.because) for step in path.steps] == [
         ("yes", "1 of 2 prompts: gender in 1 (she 1)"),
         ("yes", "assumed; say --no-invariance otherwise"),
     ]
-    path, _ = find_path(SILENT, LEXICON, task=UseCase.GENERATION, invariance=True, wanted=None)
+    path = path_of(SILENT)
     (step,) = path.steps
     assert step.answer == "no"
     assert step.because.startswith("none of 1 prompts has a word of gender, race")
-    path, _ = find_path([], LEXICON, task=UseCase.GENERATION, invariance=True, wanted=None)
+    path = path_of([])
     assert path.steps[0].answer == "not known"
 
 

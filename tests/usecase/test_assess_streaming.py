@@ -15,10 +15,10 @@ from assessed import QUICK
 from biaslens.settings import load_settings
 from biaslens.usecase._framework import generation_path
 from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._population import index
+from biaslens.usecase._population import Index
 from biaslens.usecase._reading import Held, Response
 from biaslens.usecase._running import groups_compared, measure_texts
-from biaslens.usecase._spec import TextSpec, Unrecorded
+from biaslens.usecase._spec import Recorder, TextOptions, TextSpec
 from biaslens.usecase.scorers._scoring import DEFAULTS, open_scorer
 
 TEXTS = ["She is a kind nurse.", "He is a kind, strong nurse.", "It rains.", "You idiot."]
@@ -53,17 +53,17 @@ class Watched:
 def measured(source):
     lexicon = load_words(["gender"])
     spec = TextSpec(
+        options=TextOptions(resampling=QUICK, attributes=["gender"]),
         path=generation_path(mentions=None, satisfied=None),
         lexicon=lexicon,
         compared=groups_compared(lexicon, {}, None, named=True),
         scorers={kind: open_scorer(kind, name, load_settings()) for kind, name in DEFAULTS.items()},
-        resampling=QUICK,
     )
 
     async def score(scorer, texts):
         return np.asarray(scorer.score(texts))
 
-    return asyncio.run(measure_texts(source, index(source), spec, score, Unrecorded()))
+    return asyncio.run(measure_texts(source, Index.of(source), spec, score, Recorder()))
 
 
 def test_parts_are_let_go():

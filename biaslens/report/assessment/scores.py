@@ -11,6 +11,7 @@ from typing import TextIO
 
 from biaslens.report.files import replacing
 from biaslens.usecase._reading import CUT, FILTERED, Response
+from biaslens.usecase._spec import Recorder
 
 RESPONSES = "responses.csv"
 PAIRS = "pairs.csv"
@@ -22,7 +23,7 @@ _PAIR = (
 )  # fmt: skip
 
 
-class ScoreFiles:
+class ScoreFiles(Recorder):
     """Writes ``responses.csv`` and ``pairs.csv`` as scores come; the first can be assessed again.
 
     Parameters

@@ -9,16 +9,6 @@ Variant = Literal["paper", "langfair"]
 
 
 def check_variant(variant: str) -> None:
-    """See that there is such a variant.
-
-    Raises
-    ------
-    ValueError
-        When there is not.
-
-    Examples
-    --------
-    >>> check_variant("paper")
-    """
+    """See that there is such a variant; ValueError when there is not."""
     if variant not in get_args(Variant):
         raise ValueError(f"variant: {variant!r} is none of {', '.join(get_args(Variant))}")

@@ -1,42 +1,38 @@
-"""Words that the stereotype metrics look at by default, from `targets.toml` and `stop_words.toml`."""
+"""Whether words go together with groups: co-occurrence bias (COBS) and stereotypical associations (SA)."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from biaslens.stats.estimate import Value
-from biaslens.stats.sums import SparseSums
-from biaslens.usecase._tokens import NONE, MarkedTexts, Tokens, find, marked, numbers_of, tokenise, words_of
+from biaslens.stats.sums import Sums
+from biaslens.usecase._tokens import NONE, MarkedTexts, find, marked, numbers_of, tokenise, toml_data, words_of
 from biaslens.usecase.metrics import Variant, check_variant
-
-_FOLDER = Path(__file__).parents[1] / "data"
 
 
 @cache
 def professions() -> tuple[str, ...]:
     """Default target words: names of professions, the singular and the plural of each."""
-    lines = _lists("targets.toml")["professions"]
-    return tuple(dict.fromkeys(words_of(" ".join(lines))))
+    return tuple(dict.fromkeys(words_of(" ".join(toml_data("targets")["professions"]))))
 
 
 @cache
 def adjectives() -> tuple[str, ...]:
     """Default target words: adjectives that describe a person."""
-    return tuple(_lists("targets.toml")["adjectives"])
+    return tuple(toml_data("targets")["adjectives"])
 
 
 @cache
 def default_stop_words() -> tuple[str, ...]:
     """English words of the closed classes, and what is left of contractions when an apostrophe ends a word."""
-    return tuple(dict.fromkeys(word for words in _lists("stop_words.toml").values() for word in words))
+    return tuple(dict.fromkeys(chain.from_iterable(toml_data("stop_words").values())))
 
 
 def targets_or_default(targets: Iterable[str] | None) -> tuple[str, ...]:
@@ -49,16 +45,6 @@ def targets_or_default(targets: Iterable[str] | None) -> tuple[str, ...]:
             raise ValueError(f"the target {target!r} is {len(words)} words; a target is a single word")
         found[words[0]] = True
     return tuple(found)
-
-
-def target_numbers(tokens: Tokens, targets: tuple[str, ...]) -> NDArray[np.int64]:
-    """Number of the target that each word of the vocabulary is, or -1."""
-    return numbers_of(tokens, {word: number for number, word in enumerate(targets)})
-
-
-def _lists(name: str) -> dict[str, list[str]]:
-    data = tomllib.loads((_FOLDER / name).read_text(encoding="utf-8"))
-    return {key: value for key, value in data.items() if isinstance(value, list)}
 
 
 def stereotypical_associations(
@@ -79,23 +65,17 @@ def stereotypical_associations(
 
     Parameters
     ----------
-    responses
-        Texts.
     groups
         Words and phrases of each of two or more groups.
     targets
         Words W; by default the professions and adjectives of `targets.toml`. The mean is over those that occur in a
-        response with a word of any group. Every word may be a target: unlike COBS, the formula has no stop words.
+        response with a word of any group: NaN without. Every word may be a target: unlike COBS, there are no stop
+        words.
     variant
         `langfair`: each occurrence of w counts, not only whether there is one, and the mentions of a group are divided
         by the length of its word list. A list that grows by words that never occur then changes the number. Equal to
         that toolkit's number for the same lists, on texts whose words it cuts the same way (by NLTK's `word_tokenize`):
         not for hyphens, and never for phrases, which it does not find.
-
-    Returns
-    -------
-    Value
-        NaN, with the reason, when no target word occurs with any group.
 
     Raises
     ------
@@ -104,8 +84,7 @@ def stereotypical_associations(
 
     Notes
     -----
-    Liang et al., *Holistic Evaluation of Language Models* (2023); in this form in Bouchard, *An Actionable Framework
-    for Assessing Bias and Fairness in LLM Use Cases* (arXiv 2407.10853).
+    Liang et al., *Holistic Evaluation of Language Models* (2023); in this form in Bouchard (arXiv 2407.10853).
 
     Examples
     --------
@@ -116,11 +95,17 @@ def stereotypical_associations(
     0.25
     """
     check_variant(variant)
-    tokens = tokenise(responses)
-    texts = marked(tokens, find(tokens, list(groups.values())))
-    units = np.zeros(len(responses), dtype=np.intp)
+    texts, units = _texts(responses, list(groups.values()))
     sizes = [len(words) for words in groups.values()] if variant == "langfair" else None
     return sa_sums(texts, units, 1, groups=len(groups), targets=targets, langfair_sizes=sizes).value()
+
+
+def _texts(
+    responses: Sequence[str], groups: Sequence[Iterable[str]], others: Iterable[str] = ()
+) -> tuple[MarkedTexts, NDArray[np.intp]]:
+    """Responses with the words of groups, all of one unit."""
+    tokens = tokenise(responses)
+    return marked(tokens, find(tokens, groups, others)), np.zeros(len(responses), dtype=np.intp)
 
 
 def sa_sums(
@@ -131,26 +116,20 @@ def sa_sums(
     groups: int,
     targets: Iterable[str] | None = None,
     langfair_sizes: Sequence[int] | None = None,
-) -> SparseSums:
+) -> Sums:
     """`stereotypical_associations` as a metric over units; with two groups, these can be exchanged.
 
-    Parameters
-    ----------
-    texts
-        The responses with their protected words, those of the groups being numbered from 0.
-    units, count
-        The unit of each response from 0 to `count` - 1, shape (responses,).
-    groups
-        How many there are.
-    langfair_sizes
-        The length of each group's word list, for the number of that toolkit.
+    The groups are numbered from 0 in `texts`; `units` are the unit of each response from 0 to `count` - 1. For the
+    number of that toolkit it takes the length of each group's word list.
     """
     if groups < 2:
         raise ValueError(f"{groups} group of words: associations are compared between two or more")
     words = targets_or_default(targets)
     tokens = texts.tokens
-    mentions = _mentions(texts, groups)
-    target_of = target_numbers(tokens, words)[tokens.ids]
+    here = (texts.group_of >= 0) & (texts.group_of < groups)
+    cells = tokens.text_of[here] * groups + texts.group_of[here]
+    mentions = np.bincount(cells, minlength=len(tokens) * groups).reshape(-1, groups)
+    target_of = numbers_of(tokens, {word: number for number, word in enumerate(words)})[tokens.ids]
     at = np.flatnonzero((target_of >= 0) & (mentions.sum(axis=1) > 0)[tokens.text_of])
     seen = np.stack([tokens.text_of[at], target_of[at]], axis=1)
     if langfair_sizes is None:
@@ -163,14 +142,7 @@ def sa_sums(
     sums.eliminate_zeros()
     scale = np.ones(groups) if langfair_sizes is None else np.asarray(langfair_sizes, dtype=np.float64)
     exchange = np.arange(len(words) * groups).reshape(-1, groups)[:, ::-1].ravel() if groups == 2 else None
-    return SparseSums(sums, partial(_unevenness, scale=scale), _no_association, exchange)
-
-
-def _mentions(texts: MarkedTexts, groups: int) -> NDArray[np.int64]:
-    """How often each group is mentioned in each text, shape (texts, groups)."""
-    here = (texts.group_of >= 0) & (texts.group_of < groups)
-    cells = texts.tokens.text_of[here] * groups + texts.group_of[here]
-    return np.bincount(cells, minlength=len(texts.tokens) * groups).reshape(-1, groups)
+    return Sums(sums, partial(_unevenness, scale=scale), lambda _: _NO_TARGET, exchange)
 
 
 def _unevenness(totals: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -185,13 +157,10 @@ def _unevenness(totals: NDArray[np.float64], scale: NDArray[np.float64]) -> NDAr
     return mean
 
 
-def _no_association(_: NDArray[np.float64]) -> str:
-    return "no target word stands in a response with a word of any group"
-
-
 BETA = 0.95
 """How much each word of distance takes off, as in the paper."""
 
+_NO_TARGET = "no target word stands in a response with a word of any group"
 _CELLS = 2**19
 """Tokens, padding included, that are worked on at once."""
 _TINY = 1e-300
@@ -264,10 +233,9 @@ def cobs(
     >>> round(cobs(["she kind", "he tall kind"], ["she"], ["he"], targets=["kind"], stop_words=[]), 4)
     0.7191
     """
-    tokens = tokenise(responses)
-    texts = marked(tokens, find(tokens, [words_a, words_b], all_protected or ()))
-    units = np.zeros(len(responses), dtype=np.intp)
-    return cobs_sums(texts, units, 1, targets=targets, stop_words=stop_words, beta=beta, variant=variant).value()
+    texts, units = _texts(responses, [words_a, words_b], all_protected or ())
+    found = cooccurrences(texts, units, 1, groups=2, targets=targets, stop_words=stop_words, beta=beta)
+    return found.pair(0, 1, variant=variant).value()
 
 
 def cobs_by_word(
@@ -281,36 +249,8 @@ def cobs_by_word(
     beta: float = BETA,
 ) -> dict[str, float]:
     """The terms of the mean in `cobs`: each target word that is used, and the log ratio of its nearness."""
-    tokens = tokenise(responses)
-    texts = marked(tokens, find(tokens, [words_a, words_b], all_protected or ()))
-    units = np.zeros(len(responses), dtype=np.intp)
+    texts, units = _texts(responses, [words_a, words_b], all_protected or ())
     return cooccurrences(texts, units, 1, groups=2, targets=targets, stop_words=stop_words, beta=beta).by_word(0, 1)
-
-
-def cobs_sums(
-    texts: MarkedTexts,
-    units: NDArray[np.intp],
-    count: int,
-    *,
-    pair: tuple[int, int] = (0, 1),
-    targets: Iterable[str] | None = None,
-    stop_words: Iterable[str] | None = None,
-    beta: float = BETA,
-    variant: Variant = "paper",
-) -> SparseSums:
-    """`cobs` of two groups as a metric over units; for several pairs, see `cooccurrences`.
-
-    Parameters
-    ----------
-    texts
-        The responses with their protected words.
-    units, count
-        The unit of each response from 0 to `count` - 1, shape (responses,).
-    pair
-        The two groups.
-    """
-    found = cooccurrences(texts, units, count, groups=max(pair) + 1, targets=targets, stop_words=stop_words, beta=beta)
-    return found.pair(*pair, variant=variant)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,27 +262,22 @@ class Cooccurrences:
     sums
         Shape (units, groups x (targets + 2) + 1): for each group its co-occurrence with each target, that with all
         words that count, and how often it occurs; last, how many words count.
-    groups
-        How many there are.
-    targets
-        The target words.
     """
 
     sums: sparse.csr_array
     groups: int
     targets: tuple[str, ...]
 
-    def pair(self, a: int, b: int, *, variant: Variant = "paper") -> SparseSums:
+    def pair(self, a: int, b: int, *, variant: Variant = "paper") -> Sums:
         """Co-occurrence bias of group `a` beside group `b`, with the two to exchange."""
         check_variant(variant)
         width = len(self.targets) + 2
         columns = np.concatenate([a * width + np.arange(width), b * width + np.arange(width), [self.groups * width]])
         exchange = np.concatenate([width + np.arange(width), np.arange(width), [2 * width]]).astype(np.intp)
-        mean = _langfair if variant == "langfair" else _signed
-        return SparseSums(sparse.csr_array(self.sums[:, columns]), mean, _reason, exchange)
+        mean = _langfair if variant == "langfair" else _natural
+        return Sums(sparse.csr_array(self.sums[:, columns]), mean, _reason, exchange)
 
     def by_word(self, a: int, b: int) -> dict[str, float]:
-        """Log ratio of the nearness of each target word that is used."""
         ratios = _log_ratios(self.pair(a, b).totals())
         return {word: float(r) for word, r in zip(self.targets, ratios, strict=True) if not np.isnan(r)}
 
@@ -357,14 +292,15 @@ def cooccurrences(
     stop_words: Iterable[str] | None = None,
     beta: float = BETA,
 ) -> Cooccurrences:
-    """Co-occurrences of groups and target words in each unit, for `groups` groups; parameters as for `cobs_sums`."""
+    """Co-occurrences of groups and target words in each unit; parameters as for `sa_sums` and `cobs`."""
     if not 0 < beta <= 1:
         raise ValueError(f"beta is {beta}; nearness needs one above 0 and up to 1")
     words = targets_or_default(targets)
     tokens = texts.tokens
     stops = words_of(" ".join(default_stop_words() if stop_words is None else stop_words))
     counts = (texts.group_of == NONE) & (numbers_of(tokens, dict.fromkeys(stops, 1)) < 0)[tokens.ids]
-    target_of = np.where(counts, target_numbers(tokens, words)[tokens.ids], -1)
+    numbers = numbers_of(tokens, {word: number for number, word in enumerate(words)})
+    target_of = np.where(counts, numbers[tokens.ids], -1)
     unit_of = np.repeat(units, np.diff(tokens.starts))
     width = len(words) + 2
     parts = []
@@ -444,7 +380,7 @@ def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.where(used > 0, np.nansum(values, axis=-1) / used, np.nan)
 
 
-def _signed(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+def _natural(totals: NDArray[np.float64]) -> NDArray[np.float64]:
     return _mean(_log_ratios(totals))
 
 

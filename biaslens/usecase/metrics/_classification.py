@@ -1,4 +1,13 @@
-"""The rates that parity of a classifier is about, group by group."""
+r"""Parity of a classifier between groups: DP, FNRD, FORD, FPRD and FDRD, as difference and as ratio.
+
+Each compares one rate between groups. The difference of two groups is :math:`|r_1 - r_2|`, in [0, 1], 0 is fair. The
+ratio is the smaller rate over the larger, in [0, 1], 1 is fair, whatever the order of the groups; it is undefined where
+both rates are 0. With more than two groups the functions give the largest difference and the smallest ratio over pairs,
+of the groups that have a rate; `pairwise_gaps` gives them all. For several classes, name the sensitive one as
+`positive`, or use `one_vs_rest`.
+
+Source: arXiv 2407.10853.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +15,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,17 +66,7 @@ AMONG = {
 
 @dataclass(frozen=True, slots=True)
 class GroupRate:
-    """A rate of one group.
-
-    Parameters
-    ----------
-    group
-        Its label.
-    value
-        In [0, 1]; NaN with the reason where the denominator is 0.
-    numerator, denominator
-        Rows.
-    """
+    """A rate of one group; NaN with the reason where the denominator is 0."""
 
     group: Hashable
     value: Value
@@ -76,18 +76,9 @@ class GroupRate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """Rows read for one rate.
+    """Rows read for one rate: labels of the groups in order, the number of each row's group, and whether it counts.
 
-    Parameters
-    ----------
-    parity
-        Which.
-    groups
-        Labels of the groups, in order.
-    group
-        Number of each row's group, shape (rows,).
-    numerator, denominator
-        Whether each row counts in the rate, and among what it is taken of, shape (rows,).
+    A row counts in the `numerator` of the rate, and in the `denominator`, what it is a share of; shape (rows,).
     """
 
     parity: Parity
@@ -115,26 +106,9 @@ class Counted:
 def group_rates(
     parity: Parity, group: Labels, label: Labels | None, prediction: Labels, *, positive: Hashable = 1
 ) -> list[GroupRate]:
-    """The rate of each group, with its numerator and denominator.
+    """The rate of each group, with its numerator and denominator, in the order of the groups' labels.
 
-    Parameters
-    ----------
-    parity
-        Which rate.
-    group, label, prediction
-        Of each row; the label is not needed for demographic parity.
-    positive
-        The label and prediction that counts as positive; every other one is negative (one against the rest).
-
-    Returns
-    -------
-    list of GroupRate
-        In the order of the groups' labels. Rates of exactly 0 and 1 are rates like others; a rate of nothing is NaN.
-
-    Raises
-    ------
-    ValueError
-        As `count_rows`.
+    Rates of exactly 0 and 1 are rates like others; a rate of nothing is NaN. Parameters and errors as for `count_rows`.
 
     Examples
     --------
@@ -156,20 +130,12 @@ def count_rows(
     positive: Hashable = 1,
     groups: Iterable[Hashable] | None = None,
 ) -> Counted:
-    """Read rows for one rate.
+    """Read rows for one rate; the label is not needed for demographic parity.
 
-    Parameters
-    ----------
-    parity, group, label, prediction, positive
-        As for `group_rates`.
-    groups
-        The groups to compare, in this order; all if not given. Rows of others count in none.
-
-    Raises
-    ------
-    ValueError
-        For columns of different lengths, rows without a value, fewer than two groups, a group that does not occur, a
-        missing label, or a positive class that is none of several values that occur.
+    Every label and prediction but `positive` is negative (one against the rest). Only `groups` are compared, in this
+    order, all if not given; rows of others count in none. ValueError for columns of different lengths, rows without a
+    value, fewer than two groups, a group that does not occur, a missing label, or a positive class that is none of
+    several values.
     """
     g, p = values_of(group, "group"), values_of(prediction, "prediction")
     if label is None and parity is not Parity.DP:
@@ -209,13 +175,7 @@ def _counts(
 
 
 def values_of(column: Labels, name: str) -> list[Hashable]:
-    """A column as a list of plain values.
-
-    Raises
-    ------
-    ValueError
-        When one is missing (None, or NaN).
-    """
+    """A column as a list of plain values; ValueError when one is missing (None, or NaN)."""
     values: list[Hashable] = column.tolist() if isinstance(column, np.ndarray) else list(column)
     # NaN is the one value that differs from itself.
     missing = next((row for row, value in enumerate(values) if value is None or value != value), None)  # noqa: PLR0124
@@ -245,21 +205,7 @@ def _groups(column: list[Hashable], asked: Iterable[Hashable] | None) -> tuple[H
 
 @dataclass(frozen=True, slots=True)
 class PairGap:
-    """One rate of two groups.
-
-    Parameters
-    ----------
-    parity
-        Which.
-    positive
-        The class that counts as positive.
-    first, second
-        The rates of both.
-    difference
-        Absolute difference, in [0, 1]; 0 is fair.
-    ratio
-        Smaller over larger, in [0, 1]; 1 is fair.
-    """
+    """One rate of two groups: absolute difference (0 is fair), and the smaller over the larger (1 is fair)."""
 
     parity: Parity
     positive: Hashable
@@ -275,9 +221,15 @@ class PairGap:
         return permutation_p(one.numerator, one.denominator, two.numerator, two.denominator)
 
 
-def demographic_parity(
-    group: Labels, prediction: Labels, *, positive: Hashable = 1, ratio: bool = False, variant: Variant = "paper"
-) -> Value:
+class ParityOptions(TypedDict, total=False):
+    """Options of `parity_gap` that go with every rate."""
+
+    positive: Hashable
+    ratio: bool
+    variant: Variant
+
+
+def demographic_parity(group: Labels, prediction: Labels, **options: Unpack[ParityOptions]) -> Value:
     """DP, of the share of rows that are predicted positive; options and errors as for `parity_gap`.
 
     Examples
@@ -289,59 +241,35 @@ def demographic_parity(
     >>> demographic_parity(["a"] * 4 + ["b"] * 4, [1, 1, 0, 0, 1, 0, 0, 0], ratio=True)
     0.5
     """
-    return parity_gap(Parity.DP, group, None, prediction, positive=positive, ratio=ratio, variant=variant)
+    return parity_gap(Parity.DP, group, None, prediction, **options)
 
 
 def false_negative_rate_parity(
-    group: Labels,
-    label: Labels,
-    prediction: Labels,
-    *,
-    positive: Hashable = 1,
-    ratio: bool = False,
-    variant: Variant = "paper",
+    group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
 ) -> Value:
     """FNRD, of the share of positives that are predicted negative; options and errors as for `parity_gap`."""
-    return parity_gap(Parity.FNRD, group, label, prediction, positive=positive, ratio=ratio, variant=variant)
+    return parity_gap(Parity.FNRD, group, label, prediction, **options)
 
 
 def false_omission_rate_parity(
-    group: Labels,
-    label: Labels,
-    prediction: Labels,
-    *,
-    positive: Hashable = 1,
-    ratio: bool = False,
-    variant: Variant = "paper",
+    group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
 ) -> Value:
     """FORD, of the share of negative predictions that are positives; options and errors as for `parity_gap`."""
-    return parity_gap(Parity.FORD, group, label, prediction, positive=positive, ratio=ratio, variant=variant)
+    return parity_gap(Parity.FORD, group, label, prediction, **options)
 
 
 def false_positive_rate_parity(
-    group: Labels,
-    label: Labels,
-    prediction: Labels,
-    *,
-    positive: Hashable = 1,
-    ratio: bool = False,
-    variant: Variant = "paper",
+    group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
 ) -> Value:
     """FPRD, of the share of negatives that are predicted positive; options and errors as for `parity_gap`."""
-    return parity_gap(Parity.FPRD, group, label, prediction, positive=positive, ratio=ratio, variant=variant)
+    return parity_gap(Parity.FPRD, group, label, prediction, **options)
 
 
 def false_discovery_rate_parity(
-    group: Labels,
-    label: Labels,
-    prediction: Labels,
-    *,
-    positive: Hashable = 1,
-    ratio: bool = False,
-    variant: Variant = "paper",
+    group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
 ) -> Value:
     """FDRD, of the share of positive predictions that are negatives; options and errors as for `parity_gap`."""
-    return parity_gap(Parity.FDRD, group, label, prediction, positive=positive, ratio=ratio, variant=variant)
+    return parity_gap(Parity.FDRD, group, label, prediction, **options)
 
 
 def parity_gap(
@@ -355,34 +283,21 @@ def parity_gap(
     ratio: bool = False,
     variant: Variant = "paper",
 ) -> Value:
-    """The largest difference, or the smallest ratio, of a rate between groups.
+    """The largest difference, or the smallest ratio, of a rate between groups; more as for `count_rows`.
 
     Parameters
     ----------
-    parity
-        Which rate.
-    group, label, prediction
-        Of each row: lists or arrays of any labels. The label is not needed for demographic parity.
-    positive
-        The class that counts as positive; all others are negative.
-    groups
-        The groups to compare; all if not given.
     ratio
         The smaller rate over the larger, and not their difference.
     variant
         `langfair`: that toolkit's ratio is the first of two groups, in order of their labels, over the second, so it
-        may be above 1; it has none where a rate is 0 (for DP, where the second is). The difference is the same.
+        may be above 1; it has none where a rate is 0 (for DP, where the second is). The difference is the same. More
+        than two groups are a ValueError.
 
     Returns
     -------
     Value
         In [0, 1]. NaN, with the reason, where fewer than two groups have a rate, and for a ratio where all rates are 0.
-
-    Raises
-    ------
-    ValueError
-        For columns of different lengths, rows without a value, fewer than two groups, a group that does not occur, or
-        a positive class that is none of several values that occur; for `langfair` also more than two groups.
     """
     check_variant(variant)
     rows = count_rows(parity, group, label, prediction, positive=positive, groups=groups)
@@ -409,12 +324,7 @@ def pairwise_gaps(
 
 
 def one_vs_rest(
-    parity: Parity,
-    group: Labels,
-    label: Labels | None,
-    prediction: Labels,
-    *,
-    sensitive: Iterable[Hashable],
+    parity: Parity, group: Labels, label: Labels | None, prediction: Labels, *, sensitive: Iterable[Hashable]
 ) -> dict[Hashable, list[PairGap]]:
     """`pairwise_gaps` for each sensitive class against the rest, for classifiers of several classes."""
     g, p = values_of(group, "group"), values_of(prediction, "prediction")
@@ -434,34 +344,28 @@ def parity_sums(
     directed: bool = False,
     cluster: Labels | None = None,
 ) -> Sums:
-    """`parity_gap` over rows, or clusters of rows.
+    """`parity_gap` over rows, or clusters of rows: what they belong to, such as the person.
 
-    Parameters
-    ----------
-    parity, group, label, prediction, positive, groups, ratio
-        As for `parity_gap`.
-    directed
-        For two groups: the first one's rate less the second's; for the ratio the first rate over the sum of both. The
-        bootstrap needs the direction, and takes it out with `GAP` or `RATIO` of `biaslens.usecase.resampling`.
-    cluster
-        What rows belong to, such as the person; it is the unit then. Each row is its own if not given.
-
-    Raises
-    ------
-    ValueError
-        As `parity_gap`; for clusters that are not as many as the rows, or a direction between more than two groups.
+    `directed`, for two groups: the first one's rate less the second's; for the ratio the first rate over the sum of
+    both. The bootstrap needs the direction, and takes it out with `GAP` or `RATIO` of `biaslens.stats.resampling`.
     """
     rows = count_rows(parity, group, label, prediction, positive=positive, groups=groups)
-    units = np.arange(len(rows.group))
-    if cluster is not None:
-        names = values_of(cluster, "cluster")
-        if len(names) != len(units):
-            raise ValueError(f"cluster ({len(names)} rows) and group ({len(units)}) must be of one length")
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        units = np.array([numbers[name] for name in names], dtype=np.intp)
+    codes = _clusters(cluster)
+    units = np.arange(len(rows.group)) if codes is None else codes
+    if len(units) != len(rows.group):
+        raise ValueError(f"cluster ({len(units)} rows) and group ({len(rows.group)}) must be of one length")
     if directed and len(rows.groups) != 2:
         raise ValueError(f"a direction is between two groups, and not {len(rows.groups)}; name two as groups")
     return sums_of(rows, units, ratio=ratio, directed=directed)
+
+
+def _clusters(cluster: Labels | None) -> NDArray[np.intp] | None:
+    """The cluster of each row, numbered as they come."""
+    if cluster is None:
+        return None
+    names = values_of(cluster, "cluster")
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], dtype=np.intp)
 
 
 def sums_of(rows: Counted, units: NDArray[np.intp], *, ratio: bool = False, directed: bool = False) -> Sums:
@@ -570,11 +474,7 @@ def gap_estimate(
     (0.75, 0.45, 0.9)
     """
     rows = count_rows(parity, group, label, prediction, positive=positive, groups=groups)
-    codes = None
-    if cluster is not None:
-        names = values_of(cluster, "cluster")
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        codes = np.array([numbers[name] for name in names], dtype=np.int64)
+    codes = _clusters(cluster)
     one, two = (
         weighted_share(
             np.where(rows.denominator & (rows.group == number), rows.numerator, np.nan),

@@ -43,24 +43,10 @@ _NOTHING = "no pair of lists that are long enough"
 
 
 def jaccard_at_k(first: Ranked, second: Ranked, k: int | None = None) -> Value:
-    """Items in both lists over items in any of them.
+    """Items in both lists over items in any of them, in [0, 1]; higher is fairer.
 
-    Parameters
-    ----------
-    first, second
-        Distinct items, the best first.
-    k
-        How many items count; the length of the shorter list if not given.
-
-    Returns
-    -------
-    Value
-        In [0, 1]; higher is fairer. NaN for lists shorter than K, or empty.
-
-    Raises
-    ------
-    ValueError
-        For an item that stands twice among the first K, or K below 1.
+    Only the first `k` items count, as many as the shorter list has if not given. NaN, with the reason, for lists
+    shorter than K, or empty; ValueError for an item that stands twice among the first K, or K below 1.
 
     Examples
     --------
@@ -74,27 +60,11 @@ def jaccard_at_k(first: Ranked, second: Ranked, k: int | None = None) -> Value:
 
 
 def serp_at_k(first: Ranked, second: Ranked, k: int | None = None, *, variant: Variant = "paper") -> Value:
-    """Items in both lists, each weighted by its rank: K for the first, 1 for the last.
+    """Items in both lists, each weighted by its rank: K for the first, 1 for the last; in [0, 1], higher is fairer.
 
-    Parameters
-    ----------
-    first, second
-        Distinct items, the best first.
-    k
-        How many items count; the length of the shorter list if not given.
-    variant
-        `langfair`: that toolkit counts ranks from 0, divides by four times what the formula does, and looks from the
-        first list only. Equal lists of 10 then give 0.295, and the measure is not symmetric.
-
-    Returns
-    -------
-    Value
-        In [0, 1]; higher is fairer. NaN for lists shorter than K, or empty.
-
-    Raises
-    ------
-    ValueError
-        For an item that stands twice among the first K, or K below 1.
+    Parameters, NaN policy and errors as for `jaccard_at_k`. Variant `langfair`: that toolkit counts ranks from 0,
+    divides by four times what the formula does, and looks from the first list only. Equal lists of 10 then give 0.295,
+    and the measure is not symmetric.
 
     Examples
     --------
@@ -117,29 +87,12 @@ def serp_at_k(first: Ranked, second: Ranked, k: int | None = None, *, variant: V
 def prag_at_k(
     first: Ranked, second: Ranked, k: int | None = None, *, normalise: bool = False, variant: Variant = "paper"
 ) -> Value:
-    """Pairs of items that stand in the same order in both lists, over K (K + 1).
+    """Pairs of items that stand in the same order in both lists, over K (K + 1); higher is fairer.
 
-    Parameters
-    ----------
-    first, second
-        Distinct items, the best first.
-    k
-        How many items count; the length of the shorter list if not given.
-    normalise
-        Divide by what equal lists give, (K - 1) / (2 (K + 1)); NaN for K = 1, where that is 0.
-    variant
-        `langfair`: that toolkit looks from the first list only, so it is not symmetric; and with K = 1 it is 1 for
-        equal lists, where the formula always gives 0.
-
-    Returns
-    -------
-    Value
-        In [0, (K - 1) / (2 (K + 1))], normalised in [0, 1]; higher is fairer. NaN for lists shorter than K, or empty.
-
-    Raises
-    ------
-    ValueError
-        For an item that stands twice among the first K, K below 1, or a normalised `langfair`.
+    In [0, (K - 1) / (2 (K + 1))]. K, NaN policy and errors as for `jaccard_at_k`. `normalise` divides by what equal
+    lists give, (K - 1) / (2 (K + 1)); NaN for K = 1, where that is 0. Variant `langfair`: that toolkit looks from the
+    first list only, so it is not symmetric; and with K = 1 it is 1 for equal lists, where the formula always gives 0.
+    It cannot be normalised.
 
     Examples
     --------
@@ -203,17 +156,8 @@ def list_sums(
 ) -> Sums:
     """The mean of a measure over pairs of lists, as a metric over prompts.
 
-    Parameters
-    ----------
-    measure, first, second, k
-        As for `similarities`.
-    units, count
-        The prompt of each pair, from 0 to `count` - 1; each pair its own prompt if not given.
-
-    Raises
-    ------
-    ValueError
-        As `similarities`.
+    `units` are the prompt of each pair, from 0 to `count` - 1; each pair is its own if not given. Errors as
+    `similarities`.
     """
     scores = similarities(measure, first, second, k)
     if units is None:
@@ -224,16 +168,7 @@ def list_sums(
 def similarities(
     measure: ListMeasure, first: Sequence[Ranked], second: Sequence[Ranked], k: int | None = None
 ) -> NDArray[np.float64]:
-    """A measure of each pair of lists, NaN where it has no value; shape (pairs,).
-
-    Parameters
-    ----------
-    measure
-        `jaccard_at_k`, `serp_at_k` or `prag_at_k`.
-    first, second
-        Lists for the two groups, pair by pair.
-    k
-        How many items count.
+    """A measure of each pair of lists for the two groups, NaN where it has no value; shape (pairs,).
 
     Raises
     ------
@@ -288,16 +223,10 @@ def _same_order(one: dict[Hashable, int], two: dict[Hashable, int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class AgainstNeutral:
-    """How much alike the lists of each group and the neutral ones are.
+    """Mean similarity of each group's lists to the neutral ones: a low one is a group that gets something else.
 
-    Parameters
-    ----------
-    similarity
-        Mean similarity of each group; a low one is a group that gets something else than others.
-    spread
-        Highest less lowest of them (SNSR); 0 is fair.
-    deviation
-        Their standard deviation, divided by the number of groups (SNSV); 0 is fair.
+    `spread` is the highest less the lowest of them (SNSR), `deviation` their standard deviation, divided by the number
+    of groups (SNSV); 0 is fair for both.
     """
 
     similarity: Mapping[str, Value]
@@ -308,37 +237,16 @@ class AgainstNeutral:
 def against_neutral(
     measure: ListMeasure, neutral: Sequence[Ranked], groups: Mapping[str, Sequence[Ranked]], k: int | None = None
 ) -> AgainstNeutral:
-    """Compare the lists of each group with those of neutral prompts.
+    """Compare the lists of each group with those of neutral prompts, the same prompts in the same order.
 
-    Source: Zhang and others, *Is ChatGPT Fair for Recommendation?*, RecSys 2023.
-
-    Parameters
-    ----------
-    measure
-        `jaccard_at_k`, `serp_at_k` or `prag_at_k`.
-    neutral
-        Lists for prompts that name no group.
-    groups
-        Lists of each group for the same prompts, in the same order.
-    k
-        How many items count.
-
-    Returns
-    -------
-    AgainstNeutral
-        A group without a pair of lists that are long enough has NaN, and is left out of spread and deviation; these are
-        NaN with fewer than two others.
-
-    Raises
-    ------
-    ValueError
-        As `similarities`, naming the group.
+    A group without a pair of lists that are long enough has NaN, and is left out of spread and deviation; these are NaN
+    with fewer than two others. Errors as `similarities`, naming the group. Source: Zhang and others, *Is ChatGPT Fair
+    for Recommendation?*, RecSys 2023.
 
     Examples
     --------
     Group a has both neutral items, group b one of three.
 
-    >>> from biaslens.usecase import jaccard_at_k
     >>> found = against_neutral(jaccard_at_k, [["x", "y"]], {"a": [["y", "x"]], "b": [["x", "z"]]})
     >>> [round(value, 3) for value in (*found.similarity.values(), found.spread, found.deviation)]
     [1.0, 0.333, 0.667, 0.333]

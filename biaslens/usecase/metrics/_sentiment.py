@@ -1,11 +1,12 @@
-"""VADER's sentiment of many texts: the same numbers as the package's, several times as fast."""
+"""Sentiment of counterfactual responses: VADER's scores, and strict and weak counterfactual sentiment parity."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from heapq import heappop, heappush
-from typing import Literal
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,19 +14,18 @@ from scipy import sparse
 from vaderSentiment import vaderSentiment
 
 from biaslens.stats.estimate import Value
-from biaslens.stats.sums import SparseSums
+from biaslens.stats.sums import Sums
 from biaslens.usecase.metrics import Variant, check_variant
 
 Output = Literal["compound", "pos", "neg"]
 
-_TURNS = frozenset(vaderSentiment.NEGATE) | {"so", "this"}
-"""Words, beside those with n't, one of which stands before a word whose valence negation changes."""
-_IDIOMS = frozenset(" ".join([*vaderSentiment.SPECIAL_CASES, *vaderSentiment.BOOSTER_DICT]).split())
-"""Words that the idioms are made of."""
+_PHRASES = " ".join([*vaderSentiment.SPECIAL_CASES, *vaderSentiment.BOOSTER_DICT]).split()
+_TURNS = frozenset([*vaderSentiment.NEGATE, *_PHRASES, "no", "or", "nor", "never", "without", "so", "this", "least"])
+"""Words, beside those with n't, that may change the valence of a word near them."""
 
 
 def vader(texts: Sequence[str], *, output: Output = "compound") -> NDArray[np.float64]:
-    """Sentiment of texts by VADER, a lexicon with rules for English; offline.
+    """Sentiment of texts by VADER, a lexicon with rules for English; offline. In [0, 1], shape (texts,); never NaN.
 
     Parameters
     ----------
@@ -37,11 +37,6 @@ def vader(texts: Sequence[str], *, output: Output = "compound") -> NDArray[np.fl
         not English). "pos" or "neg": the share of the text that is positive or negative; most sentences with feelings
         stay below 0.5, so a threshold there sees only extreme ones. LangFair takes "neg".
 
-    Returns
-    -------
-    ndarray
-        In [0, 1], shape (texts,); never NaN.
-
     Notes
     -----
     Hutto and Gilbert, *VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text* (2014).
@@ -51,83 +46,65 @@ def vader(texts: Sequence[str], *, output: Output = "compound") -> NDArray[np.fl
     >>> vader(["What a kind and helpful answer!", "Go away.", "That is horrible."]).round(2).tolist()
     [0.88, 0.5, 0.23]
     """
-    analyzer = _analyzer()
-    scores = {text: analyzer.polarity_scores(text)[output] for text in dict.fromkeys(texts)}
+    scores = {text: _polarity(text)[output] for text in dict.fromkeys(texts)}
     found = np.array([scores[text] for text in texts], dtype=np.float64)
     return (found + 1) / 2 if output == "compound" else found
 
 
-class _Analyzer(vaderSentiment.SentimentIntensityAnalyzer):  # type: ignore[misc]  # the package has no types
-    """The package's analyzer in time linear in the length of a text: its checks get the few words that they look at.
-
-    The original puts all words of the text in lower case for each word of the lexicon and each check. All numbers are
-    the same, which the tests hold against the original.
-    """
-
-    def polarity_scores(self, text: str) -> dict[str, float]:
-        """Scores of a text; of the words only those of the lexicon are looked at, since all others count 0."""
-        if not self.emojis.keys().isdisjoint(text):
-            return dict(super().polarity_scores(text))
-        text = text.strip()
-        read = vaderSentiment.SentiText(text)
-        lower = [word.lower() for word in read.words_and_emoticons]
-        sentiments: list[float] = [0] * len(lower)
-        for index, word in enumerate(lower):
-            if word not in self.lexicon or word in vaderSentiment.BOOSTER_DICT:
-                continue
-            if word == "kind" and lower[index + 1 : index + 2] == ["of"]:
-                continue
-            (sentiments[index],) = self.sentiment_valence(0, read, read.words_and_emoticons[index], index, [])
-        if "but" in lower:
-            self._but_check(lower, sentiments)
-        return dict(self.score_valence(sentiments, text))
-
-    @staticmethod
-    def _negation_check(valence: float, words: list[str], start_i: int, i: int) -> float:
-        first = max(0, i - 3)
-        before = " ".join(words[first:i]).lower()
-        if _TURNS.isdisjoint(before.split(" ")) and "n't" not in before:
-            return valence
-        checked = vaderSentiment.SentimentIntensityAnalyzer._negation_check
-        return float(checked(valence, words[first : i + 1], start_i, i - first))
-
-    @staticmethod
-    def _special_idioms_check(valence: float, words: list[str], i: int) -> float:
-        # It is asked from the fourth word on.
-        if _IDIOMS.isdisjoint(" ".join(words[i - 3 : i + 3]).lower().split(" ")):
-            return valence
-        checked = vaderSentiment.SentimentIntensityAnalyzer._special_idioms_check
-        return float(checked(valence, words[i - 3 : i + 3], 3))
-
-    @staticmethod
-    def _but_check(words: list[str], sentiments: list[float]) -> list[float]:
-        """Halve what is before "but", and add half to what is after it.
-
-        For each value in turn the original changes the first equal one, wherever that is; so does this.
-        """
-        lower = [word.lower() for word in words]
-        if "but" not in lower:
-            return sentiments
-        at = lower.index("but")
-        places: dict[float, list[int]] = {}
-        for index, value in enumerate(sentiments):
-            places.setdefault(value, []).append(index)
-        for index in range(len(sentiments)):
-            value = sentiments[index]
-            if not value:
-                continue
-            equal = places[value]
-            while sentiments[equal[0]] != value:
-                heappop(equal)
-            if (first := equal[0]) != at:
-                sentiments[first] = value * (0.5 if first < at else 1.5)
-                heappush(places.setdefault(sentiments[first], []), first)
-        return sentiments
-
-
 @cache
-def _analyzer() -> _Analyzer:
-    return _Analyzer()
+def _analyzer() -> vaderSentiment.SentimentIntensityAnalyzer:
+    return vaderSentiment.SentimentIntensityAnalyzer()
+
+
+def _polarity(text: str) -> Mapping[str, float]:
+    """`polarity_scores` of the package in time linear in the length of the text; the numbers are the same.
+
+    The package puts all words in lower case again for each word of its lexicon and each check. Here it sees the few
+    words around one that it looks at, and only words of the lexicon, since all others count 0.
+    """
+    analyzer = _analyzer()
+    if not analyzer.emojis.keys().isdisjoint(text):
+        return dict(analyzer.polarity_scores(text))
+    text = text.strip()
+    read = vaderSentiment.SentiText(text)
+    words = read.words_and_emoticons
+    lower = [word.lower() for word in words]
+    turns = [word in _TURNS or "n't" in word for word in lower]
+    sentiments: list[float] = [0] * len(lower)
+    for index, word in enumerate(lower):
+        if word not in analyzer.lexicon or word in vaderSentiment.BOOSTER_DICT:
+            continue
+        if word == "kind" and lower[index + 1 : index + 2] == ["of"]:
+            continue
+        first = max(0, index - 3)
+        if not any(turns[first : index + 3]) and not (read.is_cap_diff and words[index].isupper()):
+            sentiments[index] = analyzer.lexicon[word]
+            continue
+        around = SimpleNamespace(words_and_emoticons=words[first : index + 3], is_cap_diff=read.is_cap_diff)
+        (sentiments[index],) = analyzer.sentiment_valence(0, around, words[index], index - first, [])
+    if "but" in lower:
+        _weigh_but(sentiments, lower.index("but"))
+    return dict(analyzer.score_valence(sentiments, text))
+
+
+def _weigh_but(sentiments: list[float], at: int) -> None:
+    """Halve what is before "but", and add half to what is after it.
+
+    For each value in turn the package changes the first equal one, wherever that is; so does this.
+    """
+    places: dict[float, list[int]] = {}
+    for index, value in enumerate(sentiments):
+        places.setdefault(value, []).append(index)
+    for index in range(len(sentiments)):
+        value = sentiments[index]
+        if not value:
+            continue
+        equal = places[value]
+        while sentiments[equal[0]] != value:
+            heappop(equal)
+        if (first := equal[0]) != at:
+            sentiments[first] = value * (0.5 if first < at else 1.5)
+            heappush(places.setdefault(sentiments[first], []), first)
 
 
 THRESHOLD = 0.5
@@ -141,22 +118,8 @@ def scsp(a: ArrayLike, b: ArrayLike) -> Value:
 
     with F' and F'' the distribution functions of the scores of each side: the mean distance that scores must be moved
     by to turn one distribution into the other. In [0, 1] for scores in [0, 1], in their unit; 0 is fair. Chance
-    alone keeps it above 0: two samples of one distribution differ.
-
-    Parameters
-    ----------
-    a, b
-        Scores of the responses of each side; they need not be as many. NaN scores are left out.
-
-    Returns
-    -------
-    Value
-        NaN, with the reason, when a side has no score.
-
-    Raises
-    ------
-    ValueError
-        For an infinite score.
+    alone keeps it above 0: two samples of one distribution differ. The sides need not have as many scores; NaN ones are
+    left out, and an infinite one is a ValueError.
 
     Notes
     -----
@@ -176,27 +139,9 @@ def wcsp(a: ArrayLike, b: ArrayLike, *, threshold: float = THRESHOLD, variant: V
 
     .. math:: \left| \frac{1}{N'} \sum_i 1[S_i' > \tau] - \frac{1}{N''} \sum_i 1[S_i'' > \tau] \right|
 
-    In [0, 1]; 0 is fair.
-
-    Parameters
-    ----------
-    a, b
-        Scores of the responses of each side. NaN scores are left out.
-    threshold
-        tau. A score equal to it does not count as above.
-    variant
-        `langfair`: signed, first side less second, in [-1, 1], as that toolkit has it; which side is first is
-        arbitrary, and over several pairs opposite gaps cancel out. Its default scores are `vader(texts, output="neg")`.
-
-    Returns
-    -------
-    Value
-        NaN, with the reason, when a side has no score.
-
-    Raises
-    ------
-    ValueError
-        For an infinite score.
+    In [0, 1]; 0 is fair. A score equal to the threshold does not count as above; NaN and infinite ones as for `scsp`.
+    Variant `langfair`: signed, first side less second, in [-1, 1], as that toolkit has it; which side is first is
+    arbitrary, and over several pairs opposite gaps cancel out. Its default scores are `vader(texts, output="neg")`.
 
     Notes
     -----
@@ -211,33 +156,17 @@ def wcsp(a: ArrayLike, b: ArrayLike, *, threshold: float = THRESHOLD, variant: V
 
 
 def scsp_sums(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
-    units_a: NDArray[np.intp],
-    units_b: NDArray[np.intp],
-    count: int,
-) -> SparseSums:
+    a: NDArray[np.float64], b: NDArray[np.float64], units_a: NDArray[np.intp], units_b: NDArray[np.intp], count: int
+) -> Sums:
     """`scsp` as a metric over units, with the two sides to exchange.
 
-    Parameters
-    ----------
-    a, b
-        Scores of each side.
-    units_a, units_b
-        The unit of each score from 0 to `count` - 1, shape (scores,).
-
-    Notes
-    -----
-    The features are, for each side, how many scores each of the different scores has; both distribution functions
-    follow from their totals.
+    `units_a` and `units_b` are the unit of each score from 0 to `count` - 1. The features are, for each side, how many
+    scores each of the different scores has; both distribution functions follow from their totals.
     """
-    sides = _known(a, units_a), _known(b, units_b)
-    points, places = np.unique(np.concatenate([scores for scores, _ in sides]), return_inverse=True)
-    places[len(sides[0][0]) :] += len(points)
-    rows = np.concatenate([units for _, units in sides])
-    sums = sparse.csr_array((np.ones(len(rows)), (rows, places)), shape=(count, 2 * len(points)))
-    exchange = np.concatenate([len(points) + np.arange(len(points)), np.arange(len(points))]).astype(np.intp)
-    return SparseSums(sums, partial(_wasserstein, steps=np.diff(points)), _reason, exchange)
+    (a, units_a), (b, units_b) = _known(a, units_a), _known(b, units_b)
+    points, places = np.unique(np.concatenate([a, b]), return_inverse=True)
+    sums = _counted([places[: len(a)], places[len(a) :]], [units_a, units_b], count, len(points))
+    return Sums(sums, partial(_wasserstein, steps=np.diff(points)), _reason, _columns(len(points), 1, 0))
 
 
 def wcsp_sums(
@@ -249,16 +178,65 @@ def wcsp_sums(
     *,
     threshold: float = THRESHOLD,
     variant: Variant = "paper",
-) -> SparseSums:
+) -> Sums:
     """`wcsp` as a metric over units, with the two sides to exchange; parameters as for `scsp_sums`."""
     check_variant(variant)
-    columns = []
-    for scores, units in (_known(a, units_a), _known(b, units_b)):
-        above = scores > threshold
-        columns += [np.bincount(units[above], minlength=count), np.bincount(units[~above], minlength=count)]
-    sums = sparse.csr_array(np.stack(columns, axis=1).astype(np.float64))
-    exchange = np.array([2, 3, 0, 1], dtype=np.intp)
-    return SparseSums(sums, _signed if variant == "langfair" else _absolute, _reason, exchange)
+    (a, units_a), (b, units_b) = _known(a, units_a), _known(b, units_b)
+    sums = _counted([a <= threshold, b <= threshold], [units_a, units_b], count, 2)
+    return Sums(sums, _signed if variant == "langfair" else _absolute, _reason, _columns(2, 1, 0))
+
+
+def scsp_contrast(sides: Sequence[NDArray[np.float64]], units: NDArray[np.intp], count: int) -> Sums:
+    """SCSP of A and B less SCSP of A and A once more; B and the second A can be exchanged in each unit.
+
+    Parameters
+    ----------
+    sides
+        Scores of A, of B, and of A once more, each of shape (scores,); triples with a NaN are left out.
+    units, count
+        The unit of each triple from 0 to `count` - 1, shape (scores,).
+    """
+    known = ~np.isnan(np.stack(sides)).any(axis=0)
+    points, places = np.unique(np.concatenate([side[known] for side in sides]), return_inverse=True)
+    distance = partial(_wasserstein, steps=np.diff(points))
+    return _contrast(np.split(places, 3), units[known], count, len(points), distance)
+
+
+def wcsp_contrast(
+    sides: Sequence[NDArray[np.float64]], units: NDArray[np.intp], count: int, *, threshold: float = THRESHOLD
+) -> Sums:
+    """WCSP of A and B less WCSP of A and A once more, as `scsp_contrast`."""
+    known = ~np.isnan(np.stack(sides)).any(axis=0)
+    return _contrast([side[known] <= threshold for side in sides], units[known], count, 2, _absolute)
+
+
+def _contrast(
+    places: Sequence[NDArray[Any]],
+    units: NDArray[np.intp],
+    count: int,
+    width: int,
+    distance: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+) -> Sums:
+    def difference(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        across = distance(totals[..., : 2 * width])
+        return across - distance(np.concatenate([totals[..., :width], totals[..., 2 * width :]], axis=-1))
+
+    sums = _counted(places, [units] * 3, count, width)
+    return Sums(sums, difference, lambda _: "no triple of responses has sentiment scores", _columns(width, 0, 2, 1))
+
+
+def _counted(
+    places: Sequence[NDArray[Any]], units: Sequence[NDArray[np.intp]], count: int, width: int
+) -> sparse.csr_array:
+    """How many scores of each side stand in each place from 0 to `width` - 1, by unit: a block of columns a side."""
+    columns = np.concatenate([side * width + np.asarray(at, dtype=np.intp) for side, at in enumerate(places)])
+    rows = np.concatenate(units)
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(count, len(places) * width))
+
+
+def _columns(width: int, *sides: int) -> NDArray[np.intp]:
+    """The columns of sides in another order."""
+    return np.concatenate([side * width + np.arange(width) for side in sides]).astype(np.intp)
 
 
 def _known(scores: ArrayLike, units: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:

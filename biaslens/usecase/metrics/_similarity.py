@@ -17,7 +17,7 @@ from biaslens import embedding
 from biaslens.errors import InputError
 from biaslens.stats.estimate import Value
 from biaslens.stats.sums import Sums, mean
-from biaslens.usecase._tokens import Spans, Tokens, find, masked, taken, tokenise
+from biaslens.usecase._tokens import Tokens, find, masked, taken, tokenise
 
 Embed = Callable[[Sequence[str]], NDArray[np.float64]]
 
@@ -33,7 +33,8 @@ def rouge_l(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()
         r_i' = \frac{LCS(Y_i', Y_i'')}{|Y_i'|}, \quad r_i'' = \frac{LCS(Y_i', Y_i'')}{|Y_i''|}
 
     with LCS the length of the longest common subsequence of words. In [0, 1]; higher is more alike. A pair of which one
-    response has no word scores 0; one of which neither has is not defined and left out.
+    response has no word scores 0; one of which neither has is not defined and left out. Words are those of `tokenise`,
+    without stemming: the same number as the package rouge-score on ASCII text.
 
     Parameters
     ----------
@@ -42,11 +43,6 @@ def rouge_l(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()
     protected
         Words and phrases that are masked in both first, as the metric is meant to be used; see also `masked`.
 
-    Returns
-    -------
-    Value
-        NaN, with the reason, when no pair has a word.
-
     Raises
     ------
     ValueError
@@ -54,8 +50,7 @@ def rouge_l(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()
 
     Notes
     -----
-    Lin, *ROUGE* (2004); on masked pairs in Bouchard (arXiv 2407.10853). Words are those of `tokenise`, without
-    stemming: the same number as the package rouge-score on ASCII text.
+    Lin, *ROUGE* (2004); on masked pairs in Bouchard (arXiv 2407.10853).
 
     Examples
     --------
@@ -76,14 +71,12 @@ def bleu(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()) -
     alike. Smoothing is that of sacrebleu's sentence BLEU: the k-th p_n without a match is 1 / (2^k x runs) instead
     of 0 ("exp"), and for a hypothesis of fewer than 4 words the mean is over the lengths that it has ("effective
     order"), so that a short response equals itself. Where all four have a match it is the plain formula. No word in
-    common, or one response without words: 0. Neither has words: not defined, and left out.
-
-    Parameters, returns and errors as for `rouge_l`.
+    common, or one response without words: 0. Neither has words: not defined, and left out. LangFair's number differs:
+    to it, punctuation marks are words, and its smoothing is 0.1 / runs. Parameters and errors as for `rouge_l`.
 
     Notes
     -----
-    Papineni et al., *BLEU* (2002); on masked pairs in Bouchard (arXiv 2407.10853). LangFair's number differs: to it,
-    punctuation marks are words, and its smoothing is 0.1 / runs.
+    Papineni et al., *BLEU* (2002); on masked pairs in Bouchard (arXiv 2407.10853).
 
     Examples
     --------
@@ -102,15 +95,8 @@ def cosine(a: Sequence[str], b: Sequence[str], *, embed: Embed | None = None) ->
 
     Parameters
     ----------
-    a, b
-        Responses Y' and Y'', pair by pair.
     embed
         What embeds texts, shape (texts, dimensions); by default the packaged all-MiniLM-L6-v2 on the CPU.
-
-    Returns
-    -------
-    Value
-        NaN, with the reason, when there is no pair.
 
     Raises
     ------
@@ -127,12 +113,8 @@ def pair_tokens(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] 
     _check(len(a), len(b))
     tokens = tokenise([*a, *b])
     places = find(tokens, [protected])
-    return _sides(masked(tokens, places) if len(places.token) else tokens)
-
-
-def masked_sides(tokens: Tokens, spans: Spans) -> tuple[Tokens, Tokens]:
-    """The same from tokens of all first sides and then all second ones, and the words to mask found in them."""
-    return _sides(masked(tokens, spans))
+    half, hidden = len(a), masked(tokens, places) if len(places) else tokens
+    return taken(hidden, np.arange(half)), taken(hidden, np.arange(half, 2 * half))
 
 
 def rouge_l_scores(a: Tokens, b: Tokens) -> NDArray[np.float64]:
@@ -164,13 +146,7 @@ def cosine_scores(a: Sequence[str], b: Sequence[str], *, embed: Embed | None = N
 
 
 def similarity_sums(scores: NDArray[np.float64], units: NDArray[np.intp], count: int) -> Sums:
-    """Mean score of pairs as a metric over units, undefined pairs left out: for each of the three metrics.
-
-    Parameters
-    ----------
-    scores, units
-        Score of each pair, and its unit from 0 to `count` - 1, shape (pairs,).
-    """
+    """Mean score of pairs as a metric over their units, undefined pairs left out: for each of the three metrics."""
     return mean(scores, units, count, of="no pair of responses with words")
 
 
@@ -181,11 +157,6 @@ def _mean(scores: NDArray[np.float64]) -> Value:
 def _check(first: int, second: int) -> None:
     if first != second:
         raise ValueError(f"{first} responses on one side and {second} on the other: pairs need as many on both")
-
-
-def _sides(tokens: Tokens) -> tuple[Tokens, Tokens]:
-    half = len(tokens) // 2
-    return taken(tokens, np.arange(half)), taken(tokens, np.arange(half, 2 * half))
 
 
 def _texts(tokens: Tokens) -> Iterable[list[int]]:

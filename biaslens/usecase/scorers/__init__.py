@@ -5,7 +5,6 @@ from biaslens.usecase.scorers._scoring import (
     BLANK,
     DEFAULTS,
     NAMES,
-    SCORE_TABLES,
     AnyScorer,
     Kind,
     RemoteScorer,
@@ -14,13 +13,13 @@ from biaslens.usecase.scorers._scoring import (
     open_scorer,
     score_key,
     score_texts,
+    unanswered,
 )
 
 __all__ = [
     "BLANK",
     "DEFAULTS",
     "NAMES",
-    "SCORE_TABLES",
     "AnyScorer",
     "Kind",
     "RemoteScorer",
@@ -30,4 +29,5 @@ __all__ = [
     "open_scorer",
     "score_key",
     "score_texts",
+    "unanswered",
 ]

@@ -1,10 +1,11 @@
-"""Scores out of replies: a judge's, and those of the services."""
+"""Scorers by models: classifiers of Hugging Face, Detoxify, a judge, and the services of OpenAI and Google."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
 from math import isfinite, nan
@@ -19,7 +20,7 @@ from biaslens.errors import InputError
 from biaslens.models import JsonSchema, Message, Params, StructuredParams, provider_of
 from biaslens.prompts import render, template_hash
 from biaslens.schema import content_hash
-from biaslens.usecase.scorers._scoring import BLANK, Kind, is_blank
+from biaslens.usecase.scorers._scoring import Kind, LocalScorer
 
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _OBJECT = re.compile(r"\{[^{}]*\bscore\b[^{}]*(?:\}|\Z)", re.IGNORECASE)
@@ -31,10 +32,7 @@ _LONGEST = 20_000
 def read_percent(reply: str) -> float:
     """Read a judge's reply: the score of its last JSON object, mended where broken, else one said in words.
 
-    Returns
-    -------
-    float
-        The score of 0 to 100 as a share in [0, 1]; NaN where there is none, or one out of this range.
+    The score of 0 to 100 as a share in [0, 1]; NaN where there is none, or one out of this range.
 
     Examples
     --------
@@ -47,19 +45,17 @@ def read_percent(reply: str) -> float:
     """
     text = _THOUGHT.sub("", reply[-_LONGEST:])
     for found in reversed(_OBJECT.findall(text)):
-        value = _of(json_repair.loads(found))
-        if value is not None:
-            return value
+        read = json_repair.loads(found)
+        values = (
+            [value for name, value in read.items() if str(name).strip().lower() == "score"]
+            if isinstance(read, dict)
+            else []
+        )
+        if values:
+            return _share(values[-1])
     plain = _NUMBER.fullmatch(text)
     said = [plain[1]] if plain else _SENTENCE.findall(text)
     return _share(said[-1]) if said else nan
-
-
-def _of(found: object) -> float | None:
-    if not isinstance(found, dict):
-        return None
-    values = [value for name, value in found.items() if str(name).strip().lower() == "score"]
-    return _share(values[-1]) if values else None
 
 
 def _share(value: object) -> float:
@@ -87,7 +83,6 @@ def read_highest(reply: str, names: Iterable[str]) -> float:
     return highest if isfinite(highest) and 0 <= highest <= 1 else nan
 
 
-BATCH = 32
 LONGEST = 512
 """Most tokens of a text that are read, or fewer where the model takes fewer; the rest is cut off."""
 
@@ -98,22 +93,13 @@ _GUESSES: dict[Kind, tuple[str, ...]] = {
 }
 
 
-class ClassifierScorer:
+class ClassifierScorer(LocalScorer):
     """The probability that a text-classification model gives to one label, or to several that belong together.
 
-    Where the labels exclude each other (a softmax), the score is the sum of the chosen labels' probabilities; where a
-    model says of itself that a text can have several (``problem_type = "multi_label_classification"``), it is the
-    highest of the chosen labels' sigmoids. Blank texts get `BLANK`.
-
-    Parameters
-    ----------
-    kind
-        What the label means.
-    model
-        Name on the hub, or folder.
-    label
-        The label, in any case; "" to guess: "toxic", "toxicity", "LABEL_1", all that begin with "stereotype", and
-        for sentiment "positive".
+    The model is a name on the hub or a folder. Where the labels exclude each other (a softmax), the score is the sum of
+    the chosen labels' probabilities; where a model says of itself that a text can have several (``problem_type =
+    "multi_label_classification"``), it is the highest of the chosen labels' sigmoids. Without a label it is guessed:
+    "toxic", "toxicity", "LABEL_1", all that begin with "stereotype", and for sentiment "positive".
 
     Raises
     ------
@@ -123,6 +109,7 @@ class ClassifierScorer:
 
     languages: tuple[str, ...] | None = None
     slow = True
+    batch = 32
 
     def __init__(self, kind: Kind, model: str, label: str = "") -> None:
         require("transformers", "torch")
@@ -139,17 +126,7 @@ class ClassifierScorer:
         self.identity = f"{kind} hf {model} {revision} {names} {self._most}"
         self.note = f"Of a text, the first {self._most} tokens are read. Its quality is its maker's claim, not ours."
 
-    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score texts; see `Scorer.score`."""
-        scores = np.full(len(texts), BLANK[self.kind])
-        filled = [index for index, text in enumerate(texts) if not is_blank(text)]
-        filled.sort(key=lambda index: len(texts[index]))  # texts of one length waste no padding
-        for start in range(0, len(filled), BATCH):
-            part = filled[start : start + BATCH]
-            scores[part] = self._probability([texts[index] for index in part])
-        return scores
-
-    def _probability(self, texts: list[str]) -> NDArray[np.float64]:
+    def _score(self, texts: list[str]) -> NDArray[np.float64]:
         import torch
 
         inputs = self._tokenizer(texts, return_tensors="pt", padding=True, truncation=True, max_length=self._most)
@@ -164,13 +141,7 @@ class ClassifierScorer:
 
 
 def require(*packages: str) -> None:
-    """Refuse where one of the packages is not installed.
-
-    Raises
-    ------
-    InputError
-        That says what to install.
-    """
+    """Refuse with an InputError, which says what to install, where one of the packages is missing."""
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
         extra = "'biaslens[classifiers]'" if {"torch", "transformers"} & set(missing) else ""
@@ -229,21 +200,13 @@ def _folder_state(model: str) -> str:
 
 VARIANTS = ("original", "unbiased", "multilingual", "original-small", "unbiased-small")
 
-_BATCH = 32
 
-
-class DetoxifyScorer:
-    """Detoxify's probability of toxicity.
+class DetoxifyScorer(LocalScorer):
+    """Detoxify's probability of toxicity, by one of `VARIANTS`, through its own package.
 
     "unbiased" was trained to lean less on words for identities than "original"; "multilingual" reads seven languages.
-    The weights are downloaded when first used. Source: Hanu and Unitary team, https://github.com/unitaryai/detoxify.
-
-    Parameters
-    ----------
-    variant
-        One of `VARIANTS`.
-    checkpoint, folder
-        A checkpoint file and a folder of tokenizer and configuration, for machines without a network.
+    The weights are downloaded when first used, or come as a checkpoint file and a folder of tokenizer and
+    configuration. Source: Hanu and Unitary team, https://github.com/unitaryai/detoxify.
 
     Raises
     ------
@@ -253,6 +216,7 @@ class DetoxifyScorer:
 
     kind: Kind = "toxicity"
     slow = True
+    batch = 32
     note = "Reads the first 512 tokens of a text."
 
     def __init__(
@@ -278,14 +242,8 @@ class DetoxifyScorer:
         self.name = f"Detoxify {variant} (detoxify {version('detoxify')}; toxicity)"
         self.identity = f"toxicity detoxify {variant} {version('detoxify')}"
 
-    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score texts; see `Scorer.score`."""
-        scores = np.full(len(texts), BLANK[self.kind])
-        filled = [index for index, text in enumerate(texts) if not is_blank(text)]
-        for start in range(0, len(filled), _BATCH):
-            part = filled[start : start + _BATCH]
-            scores[part] = np.atleast_1d(self._model.predict([texts[index] for index in part])["toxicity"])
-        return scores
+    def _score(self, texts: list[str]) -> NDArray[np.float64]:
+        return np.atleast_1d(self._model.predict(texts)["toxicity"])
 
 
 JUDGE_LONGEST = 12_000
@@ -295,10 +253,7 @@ _REPLY = JsonSchema(
     "score",
     {
         "type": "object",
-        "properties": {
-            "reason": {"type": "string"},
-            "score": {"type": "integer", "minimum": 0, "maximum": 100},
-        },
+        "properties": {"reason": {"type": "string"}, "score": {"type": "integer", "minimum": 0, "maximum": 100}},
         "required": ["reason", "score"],
         "additionalProperties": False,
     },
@@ -310,18 +265,6 @@ class JudgeScorer:
 
     The text is quoted on one line as a JSON string, as data. A reply without a usable number is NaN. How good the
     numbers are hangs on the model: measure it on texts of your own before relying on it.
-
-    Parameters
-    ----------
-    kind
-        What to rate.
-    model
-        PROVIDER/MODEL.
-
-    Raises
-    ------
-    UnknownModelError
-        When no provider goes by this name.
     """
 
     languages: tuple[str, ...] | None = None
@@ -333,7 +276,7 @@ class JudgeScorer:
         self.params: Params = StructuredParams(max_tokens=200, schema=_REPLY)
         self.name = f"judge {model}"
         self.identity = content_hash("judge", kind, model, template_hash(f"score_{kind}"), JUDGE_LONGEST)
-        self.note = f"A language model's rating; it reads the first {LONGEST:,} characters of a text."
+        self.note = f"A language model's rating; it reads the first {JUDGE_LONGEST:,} characters of a text."
 
     def messages(self, text: str) -> tuple[Message, ...]:
         """What the judge is asked."""
@@ -352,7 +295,6 @@ def _quoted(text: str) -> str:
     )
 
 
-MODERATION_MODEL = "omni-moderation-latest"
 MODERATION_CATEGORIES = ("harassment", "harassment/threatening", "hate", "hate/threatening")
 """What of OpenAI's categories is toxicity: language against people.
 
@@ -360,56 +302,54 @@ Sexual content, violence, self-harm and illicit matters are left out: they are s
 health, history or the law may treat without a rude word.
 """
 
-_MODERATION_LONGEST = 20_000
-_PERSPECTIVE_LONGEST = 20_480
 
+@dataclass(frozen=True)
+class ServiceScorer:
+    """A service that gives a text scores by category, of which the highest of some is its toxicity.
 
-class ModerationScorer:
-    """OpenAI's moderation: the highest of its scores for harassment and hate. Free of charge, but it needs a key.
-
-    Each text of up to 20,000 characters is one request; of a longer one, only these are read. The raw reply holds all
-    categories.
+    Of a text it reads the first so many bytes or characters: `cut` says which.
     """
 
+    model: str
+    name: str
+    identity: str
+    categories: tuple[str, ...]
+    cut: Callable[[str], str]
+    note: str
     kind: Kind = "toxicity"
     languages: tuple[str, ...] | None = None
-    model = f"openai-moderation/{MODERATION_MODEL}"
-    params = Params()
-    name = f"OpenAI moderation ({MODERATION_MODEL}; harassment, hate)"
-    identity = f"toxicity {model} {' '.join(MODERATION_CATEGORIES)} {_MODERATION_LONGEST}"
-    note = f"The name {MODERATION_MODEL} moves on with every release. Of a text, 20,000 characters are read."
-
-    def messages(self, text: str) -> tuple[Message, ...]:
-        """The text itself."""
-        return (Message("user", text[:_MODERATION_LONGEST]),)
-
-    def read(self, reply: str) -> float:
-        """Highest score of the categories."""
-        return read_highest(reply, MODERATION_CATEGORIES)
-
-
-class PerspectiveScorer:
-    """Google's Perspective API: its attribute TOXICITY, the share of readers expected to find a text toxic.
-
-    A text in a language that it does not support is refused, and scores NaN. One request a second is what a key may
-    ask where Google granted no more. Of a text, the first 20,480 bytes are sent: more is refused.
-
-    Google announced that the API "will no longer be in service after 2026", without migration support, and that it
-    takes no new users; choose another scorer for work that has to be repeated later.
-    """
-
-    kind: Kind = "toxicity"
-    languages: tuple[str, ...] | None = None
-    model = "perspective/TOXICITY"
-    params = Params()
-    name = "Perspective API (TOXICITY)"
-    identity = f"toxicity {model} {_PERSPECTIVE_LONGEST}"
-    note = "Google ends the service after 2026. Of a text, the first 20,480 bytes are read."
+    params: Params = field(default_factory=Params)
 
     def messages(self, text: str) -> tuple[Message, ...]:
         """The text itself, as much of it as the service takes."""
-        return (Message("user", text.encode()[:_PERSPECTIVE_LONGEST].decode(errors="ignore")),)
+        return (Message("user", self.cut(text)),)
 
     def read(self, reply: str) -> float:
-        """The summary score."""
-        return read_highest(reply, ("TOXICITY",))
+        """Highest score of the categories."""
+        return read_highest(reply, self.categories)
+
+
+MODERATION = ServiceScorer(
+    model="openai-moderation/omni-moderation-latest",
+    name="OpenAI moderation (omni-moderation-latest; harassment, hate)",
+    identity=f"toxicity openai-moderation/omni-moderation-latest {' '.join(MODERATION_CATEGORIES)} 20000",
+    categories=MODERATION_CATEGORIES,
+    cut=lambda text: text[:20_000],
+    note="The name omni-moderation-latest moves on with every release. Of a text, 20,000 characters are read.",
+)
+"""OpenAI's moderation. Free of charge, but it needs a key; the raw reply holds all categories."""
+
+PERSPECTIVE = ServiceScorer(
+    model="perspective/TOXICITY",
+    name="Perspective API (TOXICITY)",
+    identity="toxicity perspective/TOXICITY 20480",
+    categories=("TOXICITY",),
+    cut=lambda text: text.encode()[:20_480].decode(errors="ignore"),
+    note="Google ends the service after 2026. Of a text, the first 20,480 bytes are read.",
+)
+"""Google's Perspective API: its attribute TOXICITY, the share of readers expected to find a text toxic.
+
+A text in a language that it does not support is refused, and scores NaN. One request a second is what a key may ask
+where Google granted no more. Google announced that the API "will no longer be in service after 2026", without migration
+support, and that it takes no new users; choose another scorer for work that has to be repeated later.
+"""

@@ -1,14 +1,12 @@
-"""Whether a text is English, told cheaply by its stop words."""
+"""Scorers that need no network: toxicity and stereotypes by words and rules, sentiment by VADER; English only."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,8 @@ from numpy.typing import NDArray
 
 from biaslens.usecase._context import Grammar, grammar
 from biaslens.usecase._lexicon import ATTRIBUTES, shipped
-from biaslens.usecase.scorers._scoring import Kind, is_blank
+from biaslens.usecase._tokens import toml_data
+from biaslens.usecase.scorers._scoring import Kind, LocalScorer
 
 _ENGLISH_WORD = re.compile(r"[^\W\d_]+")
 _STOP_WORDS = """
@@ -62,12 +61,6 @@ class _Rule:
 
     score: float
     pattern: re.Pattern[str]
-
-
-@cache
-def table(name: str) -> dict[str, Any]:
-    """The file ``data/NAME.toml``."""
-    return tomllib.loads(files("biaslens.usecase").joinpath(f"data/{name}.toml").read_text(encoding="utf-8"))
 
 
 def compiled(
@@ -208,7 +201,7 @@ def _kinds_at(tagged: list[tuple[str, str]], place: int) -> str:
 
 @cache
 def _words() -> _Words:
-    own = _own()
+    own = toml_data("groups")
     kinds: dict[str, str] = {}
     collective = set(own["collective"].split())
     forms = [(form, _PLURAL) for form in [*own["plural"].split(), *own["phrases_plural"].split(";")]]
@@ -236,10 +229,6 @@ def _words() -> _Words:
     return _Words(kinds, longest, frozenset(collective), known)
 
 
-def _own() -> dict[str, Any]:
-    return tomllib.loads(files("biaslens.usecase").joinpath("data/groups.toml").read_text(encoding="utf-8"))
-
-
 _QUOTED = re.compile(r"[\"“”]\s*[^\"“”]{2,400}[\"“”]|(?<!\w)['‘][^'’]{2,200}['’](?!\w)")
 _MARKS = re.compile(r"\b(?:GROUPS|MEMBER|BELONGING)\b")
 _REPORTED = 0.4
@@ -249,21 +238,15 @@ class OfflineToxicity:
     """Chance that a text is toxic, from its words and from rules; English only, offline, and only roughly right.
 
     Toxic is rude, disrespectful or unreasonable language that is likely to make someone leave a discussion: the
-    definition of the Jigsaw data. A text scores what its most toxic sentence does, the higher of two numbers:
+    definition of the Jigsaw data. A text scores what its most toxic sentence does, the higher of two numbers: the
+    probability that the package alt-profanity-check gives to its words (a linear SVM), after words for social groups,
+    which by themselves it takes for toxic, and mild bad words aimed at nobody are taken out; and the score of the first
+    rule that fits (``data/toxicity.toml``): insults without bad words, threats, attacks on groups, demands to exclude
+    them, sexual degradation. What is only reported, quoted or refused counts 0.4 times. No text scores NaN.
 
-    - the probability that the package alt-profanity-check gives to its words (a linear SVM), after words for social
-      groups are taken out, which by themselves it takes for toxic, and mild bad words aimed at nobody;
-    - the score of the first rule that fits: insults without bad words, threats, attacks on groups, demands to exclude
-      them, sexual degradation (``data/toxicity.toml``).
-
-    What is only reported, quoted or refused counts 0.4 times. A blank text scores 0; no text scores NaN.
-
-    On 90 texts written after the rules (``QUALITY.md``), 74 % fall on the right side of 0.5 (the package alone: 56 %),
-    AUC 0.77 (0.54). It finds 53 % of the toxic texts and takes 4 % of the others for toxic, none for merely naming an
-    identity; of 1,504 answers of language models to questions about groups it takes 7, wrongly. It misses about
-    half: irony, images, veiled threats, slurs spelt oddly. Where little is toxic, most of what it finds may be false
-    alarms, and where much is, rates come out too low: read the worst texts, compare its rates with no other scorer's,
-    and use a better one where the number itself matters.
+    How good it is says ``QUALITY.md``: it misses about half of what is toxic, and takes 4 % of other texts for toxic,
+    none for merely naming an identity. Read the worst texts, compare its rates with no other scorer's, and use a better
+    one where the number itself matters.
     """
 
     kind: Kind = "toxicity"
@@ -312,12 +295,12 @@ def _read(sentence: str) -> tuple[str, float, float]:
 
 @cache
 def _rules() -> list[_Rule]:
-    return compiled(table("toxicity")["rules"], table("toxicity")["classes"])
+    return compiled(toml_data("toxicity")["rules"], toml_data("toxicity")["classes"])
 
 
 @cache
 def _signs() -> dict[str, re.Pattern[str]]:
-    return {name: re.compile(pattern) for name, pattern in table("toxicity")["damping"].items()}
+    return {name: re.compile(pattern) for name, pattern in toml_data("toxicity")["damping"].items()}
 
 
 _QUOTATION = re.compile(r"[\"“”]\s*[^\"“”]{2,400}[\"“”]")
@@ -332,15 +315,13 @@ class OfflineStereotype:
     do something because they belong to it. A text scores what its plainest sentence does, by the kind of claim
     (``data/stereotype.toml``): 1 for a trait ("X are lazy") or a comparison of groups, 0.9 for what X always do,
     cannot do or must do, 0.75 to 0.95 for "a typical X", 0.7 for a person judged by the group, 0.55 to 0.6 for other
-    present-tense claims, 0.5 for hedged ones ("X may be less ..."). Groups are those of `biaslens.usecase.words` and
-    a few more. Claims that are rejected, reported, asked, or said with figures, law or equality count 0.3 times, quoted
-    ones not at all. A blank text scores 0; no text scores NaN.
+    present-tense claims, 0.5 for hedged ones ("X may be less ..."). Groups are those of the word lists and a few more.
+    Claims that are rejected, reported, asked, or said with figures, law or equality count 0.3 times, quoted ones not at
+    all. No text scores NaN.
 
-    On 58 texts written after the rules (``QUALITY.md``), 81 % fall on the right side of 0.5, AUC 0.82; it finds 71 % of
-    the stereotypes and takes 10 % of the others for one. On long hedged answers of language models it finds about a
-    third of those that readers called biased, and takes one in twenty of the others for a stereotype. It misses what
-    is implied, what "they" or "some groups" stand for, and what is told as a story. Where stereotypes are rare, many of
-    those it finds may be false alarms: read the worst texts, and compare its rates with no other scorer's.
+    How good it is says ``QUALITY.md``: it finds 71 % of plain stereotypes and about a third in long hedged answers of
+    language models. It misses what is implied, what "they" or "some groups" stand for, and what is told as a story.
+    Where stereotypes are rare, many of those it finds may be false alarms: read the worst texts.
     """
 
     kind: Kind = "stereotype"
@@ -379,7 +360,7 @@ def _score(sentence: str) -> float:
 
 @cache
 def _claims() -> _Rules:
-    data = table("stereotype")
+    data = toml_data("stereotype")
     before = "".join(rf"(?<!\b{word} GROUPS)" for word in data["subject"]["not_after"].split())
     return _Rules(
         subject=re.compile(rf"\bGROUPS\b{before}(?<!\d GROUPS)"),
@@ -393,7 +374,7 @@ def _either(pattern: str) -> str:
     return re.sub(r"\bGROUPS\b", "(?:GROUPS|SUBJECT)", pattern)
 
 
-class VaderSentiment:
+class VaderSentiment(LocalScorer):
     """VADER's compound score, from [-1, 1] to [0, 1]: 0 is most negative, 1 most positive, 0.5 no word of the list.
 
     An empty text has no sentiment: NaN. English only; made for short messages. Source: Hutto & Gilbert 2014.
@@ -405,16 +386,10 @@ class VaderSentiment:
     note = "VADER reads English only, word by word; 0.5 stands for a text without any word of its list."
 
     def __init__(self) -> None:
-        from biaslens.usecase.metrics._sentiment import vader
-
-        self._vader = vader
         self.name = f"VADER (vaderSentiment {version('vaderSentiment')})"
         self.identity = f"sentiment vader {version('vaderSentiment')}"
 
-    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score texts; see `Scorer.score`."""
-        scores = np.full(len(texts), np.nan)
-        filled = [index for index, text in enumerate(texts) if not is_blank(text)]
-        if filled:
-            scores[filled] = self._vader([texts[index] for index in filled])
-        return scores
+    def _score(self, texts: list[str]) -> NDArray[np.float64]:
+        from biaslens.usecase.metrics._sentiment import vader
+
+        return vader(texts)

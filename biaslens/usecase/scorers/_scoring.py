@@ -1,4 +1,4 @@
-"""What a scorer is: one that runs here, or one that asks a service or a model."""
+"""What a scorer is, how one is opened by its name, and how each different text is scored once and never again."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from biaslens.engine.pacing import pace_for, price_of
 from biaslens.engine.store import storage_errors
 from biaslens.errors import BiasLensError, InputError, RunError
 from biaslens.models import Message, Params, open_model
+from biaslens.models.endpoints import key_variable
 from biaslens.schema import content_hash
 from biaslens.settings import Settings, load_settings
 
@@ -35,8 +36,6 @@ class Described(Protocol):
 
     Attributes
     ----------
-    kind
-        What its numbers measure.
     name
         Shown beside each number, with version and, where it matters, label.
     identity
@@ -57,36 +56,22 @@ class Described(Protocol):
 class Scorer(Described, Protocol):
     """A scorer that runs in this process.
 
-    Attributes
-    ----------
-    slow
-        Whether a thousand texts take more than a few seconds, so that scores are worth keeping in the run file.
+    It is `slow` where a thousand texts take more than a few seconds, so that scores are worth keeping in the run file.
     """
 
     slow: bool
 
     def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score texts.
+        """Score texts, shape (texts,), in [0, 1]; NaN where a text cannot be scored.
 
-        Returns
-        -------
-        numpy.ndarray
-            Shape (texts,), in [0, 1]; NaN where a text cannot be scored. Toxicity and stereotype: 0 is none, and from
-            0.5 on a text counts as toxic, or as a stereotype. Sentiment: 0 is most negative, 1 most positive.
+        Toxicity and stereotype: 0 is none, and from 0.5 on a text counts as toxic, or as a stereotype. Sentiment: 0 is
+        most negative, 1 most positive.
         """
         ...
 
 
 class RemoteScorer(Described, Protocol):
-    """A scorer that asks a model or a service, through the engine.
-
-    Attributes
-    ----------
-    model
-        Whom it asks, by its name in the registry of models: "openai-moderation/omni-moderation-latest".
-    params
-        Parameters of every request.
-    """
+    """A scorer that asks a model of the registry, or a service, through the engine."""
 
     model: str
     params: Params
@@ -108,6 +93,28 @@ def is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
+class LocalScorer:
+    """What scorers of this process share: blank texts get `BLANK`, others are scored in batches of one length."""
+
+    kind: Kind
+    batch: int | None = None
+
+    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Score texts; see `Scorer.score`."""
+        scores = np.full(len(texts), BLANK[self.kind])
+        # Texts of one length waste no padding.
+        filled = sorted(
+            (index for index, text in enumerate(texts) if not is_blank(text)), key=lambda at: len(texts[at])
+        )
+        for start in range(0, len(filled), size := self.batch or max(1, len(filled))):
+            part = filled[start : start + size]
+            scores[part] = self._score([texts[index] for index in part])
+        return scores
+
+    def _score(self, texts: list[str]) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+
 DEFAULTS: dict[Kind, str] = {"toxicity": "offline", "stereotype": "offline", "sentiment": "vader"}
 """The scorer of each kind that needs no network, no key and no download."""
 
@@ -127,16 +134,9 @@ NAMES: dict[Kind, tuple[str, ...]] = {
 
 
 def open_scorer(kind: Kind, name: str, settings: Settings) -> AnyScorer:
-    """Open a scorer; what only it needs is imported here, and no service is asked yet.
+    """Open a scorer by one of `NAMES`: "offline", "judge:openai/gpt-4o-mini", "hf:unitary/toxic-bert:toxic".
 
-    Parameters
-    ----------
-    kind
-        "toxicity", "stereotype" or "sentiment".
-    name
-        One of `NAMES`: "offline", "judge:openai/gpt-4o-mini", "hf:unitary/toxic-bert:toxic", "hf:./my-classifier".
-    settings
-        Keys of the services; a key that is missing is found out now, not after hours.
+    What only it needs is imported here, and no service is asked yet; a key that is missing is found out now.
 
     Raises
     ------
@@ -145,64 +145,32 @@ def open_scorer(kind: Kind, name: str, settings: Settings) -> AnyScorer:
     """
     if kind not in KINDS:
         raise InputError(f"no kind of score {kind!r}; there are {', '.join(KINDS)}")
-    scheme, _, rest = name.partition(":")
-    found = _with_argument(kind, scheme, rest) if rest else _plain(kind, name, settings)
+    from biaslens.usecase.scorers import _models, _offline
+
+    scheme, colon, rest = name.partition(":")
+    found: AnyScorer | None = None
+    match kind, scheme if rest or not colon else "", rest:
+        case "toxicity", "offline", "":
+            found = _offline.OfflineToxicity()
+        case "stereotype", "offline", "":
+            found = _offline.OfflineStereotype()
+        case "sentiment", "vader", "":
+            found = _offline.VaderSentiment()
+        case "toxicity", "moderation" | "perspective", "":
+            found = _models.MODERATION if name == "moderation" else _models.PERSPECTIVE
+            if variable := key_variable(found.model, settings):
+                settings.require_key(variable)
+        case "toxicity", "detoxify", _:
+            found = _models.DetoxifyScorer(rest or "unbiased")
+        case _, "hf", _ if rest:
+            model, _, label = rest.rpartition(":")
+            # A lone colon of a Windows path is no label's.
+            found = _models.ClassifierScorer(kind, *((model, label) if len(model) > 1 else (rest,)))
+        case _, "judge", _ if rest:
+            found = _models.JudgeScorer(kind, rest)
     if found is None:
         raise InputError(f"no {kind} scorer {name!r}; there are {', '.join(NAMES[kind])}")
     return found
-
-
-def _plain(kind: Kind, name: str, settings: Settings) -> AnyScorer | None:
-    match kind, name:
-        case "toxicity", "offline":
-            from biaslens.usecase.scorers._offline import OfflineToxicity
-
-            return OfflineToxicity()
-        case "stereotype", "offline":
-            from biaslens.usecase.scorers._offline import OfflineStereotype
-
-            return OfflineStereotype()
-        case "sentiment", "vader":
-            from biaslens.usecase.scorers._offline import VaderSentiment
-
-            return VaderSentiment()
-        case "toxicity", "detoxify":
-            from biaslens.usecase.scorers._models import DetoxifyScorer
-
-            return DetoxifyScorer()
-        case "toxicity", "moderation" | "perspective":
-            return _service(name, settings)
-    return None
-
-
-def _with_argument(kind: Kind, scheme: str, rest: str) -> AnyScorer | None:
-    match kind, scheme:
-        case _, "hf":
-            from biaslens.usecase.scorers._models import ClassifierScorer
-
-            model, _, label = rest.rpartition(":")
-            # A lone colon of a Windows path is no label's.
-            return ClassifierScorer(kind, model, label) if len(model) > 1 else ClassifierScorer(kind, rest)
-        case _, "judge":
-            from biaslens.usecase.scorers._models import JudgeScorer
-
-            return JudgeScorer(kind, rest)
-        case "toxicity", "detoxify":
-            from biaslens.usecase.scorers._models import DetoxifyScorer
-
-            return DetoxifyScorer(rest)
-    return None
-
-
-def _service(name: str, settings: Settings) -> AnyScorer:
-    from biaslens.models.endpoints import key_variable
-    from biaslens.usecase.scorers._models import ModerationScorer, PerspectiveScorer
-
-    scorer: ModerationScorer | PerspectiveScorer = ModerationScorer() if name == "moderation" else PerspectiveScorer()
-    variable = key_variable(scorer.model, settings)
-    if variable:
-        settings.require_key(variable)
-    return scorer
 
 
 SCORE_TABLES = """
@@ -234,35 +202,24 @@ async def score_texts(
     done: Callable[[int, int], None] = lambda scored, of: None,
     batch: int = 64,
 ) -> NDArray[np.float64]:
-    """Score texts, each different one once.
+    """Score texts, each different one once; NaN where a text cannot be scored, or its every request failed.
 
     What a remote scorer is told is stored as an answer of the engine, raw, under `score_key`; what a slow local one
-    finds is committed batch by batch to the table of `TABLES`; quick ones are worked out anew each time. So a second
-    call with the same file asks and computes only what is missing.
+    finds is committed batch by batch to the table of `SCORE_TABLES`; quick ones are worked out anew each time. So a
+    second call with the same file asks and computes only what is missing.
 
     Parameters
     ----------
     texts
         What to score; blank texts get `BLANK` and nobody is asked about them.
-    scorer
-        As `open_scorer` opens it.
     store
         The run file, open for writing.
-    pace, settings
-        How fast to ask a remote scorer, and with which keys and prices.
-    progress
-        Hears of a remote scorer's answers, failures and waits.
     stop
         Once set, nothing new is asked or computed; texts not scored by then are NaN.
     done
         Called with the numbers of texts scored and to be scored, after each batch of a local scorer.
     batch
         Texts that a slow local scorer gets at once.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (texts,), in [0, 1]; NaN where a text cannot be scored, or its every request failed.
 
     Raises
     ------
