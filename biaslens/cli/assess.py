@@ -17,11 +17,18 @@ from biaslens.cli.options import pace_of
 from biaslens.errors import RunInterruptedError
 from biaslens.models import Params
 from biaslens.report.assessment import print_assessment, score_files, write_assessment
-from biaslens.usecase._asking import Asking
-from biaslens.usecase._assess import assess_lists, assess_predictions, assess_texts, plan_texts
-from biaslens.usecase._framework import Intervention, UseCase
-from biaslens.usecase._result import Assessment, Resampling
-from biaslens.usecase._spec import TextOptions
+from biaslens.usecase import (
+    Asking,
+    Assessment,
+    Intervention,
+    Resampling,
+    TextOptions,
+    UseCase,
+    assess_lists,
+    assess_predictions,
+    assess_texts,
+    plan_texts,
+)
 
 INCOMPLETE = 3
 INTERRUPTED = 130

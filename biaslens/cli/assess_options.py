@@ -8,8 +8,7 @@ import click
 from click.core import ParameterSource
 
 from biaslens.cli.options import PACE_OPTIONS, PATH, json_option
-from biaslens.usecase._framework import Intervention, UseCase
-from biaslens.usecase._spec import MAX_TOKENS
+from biaslens.usecase import MAX_TOKENS, Intervention, UseCase
 
 _ALL = (
     click.argument("source", type=PATH),

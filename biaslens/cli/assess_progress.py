@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from biaslens.engine import Tally
 from biaslens.errors import ModelError
-from biaslens.usecase._spec import AssessmentWatcher
+from biaslens.usecase import AssessmentWatcher
 
 _WAIT_SHOWN = 2.0
 _LOCAL_SHOWN = 1000

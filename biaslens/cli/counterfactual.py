@@ -11,9 +11,7 @@ import click
 
 from biaslens.cli.options import PATH
 from biaslens.report.files import replacing
-from biaslens.usecase._counterfactual import COLUMNS, make_pairs, pair_rows
-from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._reading import read_prompts
+from biaslens.usecase import PAIR_COLUMNS, load_words, make_pairs, pair_rows, read_prompts
 
 
 @click.command("counterfactual")
@@ -40,12 +38,12 @@ def counterfactual_command(
     )
     rows = pair_rows(pairs)
     if out is None:
-        writer = csv.DictWriter(sys.stdout, COLUMNS)
+        writer = csv.DictWriter(sys.stdout, PAIR_COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
     else:
         with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
+            writer = csv.DictWriter(file, PAIR_COLUMNS)
             writer.writeheader()
             writer.writerows(rows)
     noted = sum(bool(pair.notes) for pair in pairs.counterfactual)

@@ -57,7 +57,7 @@ def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) 
         np.concatenate([columns[width:], columns[:width]]),
     )
     # A unit whose exchange changes nothing goes into the one before it: the same test with fewer ways to exchange.
-    changed = (as_is.sums != swapped.sums).any(axis=1)
+    changed = np.asarray(both.sums != both.exchanged().sums).any(axis=1)
     return swap_p(both.merged(np.maximum(np.cumsum(changed) - 1, 0)), rounds=rounds, seed=seed)
 
 

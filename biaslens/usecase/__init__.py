@@ -2,8 +2,7 @@
 
 A whole assessment is one call, and so is every metric:
 
-    from biaslens.usecase._assess import assess_texts
-    from biaslens.usecase.metrics._classification import demographic_parity
+    from biaslens.usecase import assess_texts, demographic_parity
 
     assessment = assess_texts("responses.csv")
     demographic_parity(group=["a", "a", "b", "b"], prediction=[1, 0, 0, 0])
@@ -12,8 +11,9 @@ A whole assessment is one call, and so is every metric:
 from biaslens.stats.estimate import Value
 from biaslens.stats.exchanging import permutation_p, swap_test
 from biaslens.stats.resampling import bootstrap
+from biaslens.usecase._asking import Asking
 from biaslens.usecase._assess import assess_lists, assess_predictions, assess_texts, plan_texts
-from biaslens.usecase._counterfactual import make_pairs, substitute
+from biaslens.usecase._counterfactual import PAIR_COLUMNS, make_pairs, pair_rows, substitute
 from biaslens.usecase._framework import (
     Intervention,
     UseCase,
@@ -23,8 +23,9 @@ from biaslens.usecase._framework import (
     recommendation_path,
 )
 from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._result import Assessment, Measure, Resampling
-from biaslens.usecase._spec import TextOptions
+from biaslens.usecase._reading import CUT, FILTERED, Response, read_prompts
+from biaslens.usecase._result import Assessment, GroupMention, Measure, Resampling, Standout
+from biaslens.usecase._spec import MAX_TOKENS, AssessmentWatcher, Recorder, TextOptions
 from biaslens.usecase.metrics._association import cobs, cobs_by_word, stereotypical_associations
 from biaslens.usecase.metrics._classification import (
     Parity,
@@ -64,11 +65,21 @@ from biaslens.usecase.metrics._similarity import bleu, cosine, rouge_l
 from biaslens.usecase.scorers._scoring import open_scorer
 
 __all__ = [
+    "CUT",
+    "FILTERED",
+    "MAX_TOKENS",
+    "PAIR_COLUMNS",
+    "Asking",
     "Assessment",
+    "AssessmentWatcher",
+    "GroupMention",
     "Intervention",
     "Measure",
     "Parity",
+    "Recorder",
     "Resampling",
+    "Response",
+    "Standout",
     "TextOptions",
     "UseCase",
     "Value",
@@ -104,11 +115,13 @@ __all__ = [
     "mean_serp_at_k",
     "one_vs_rest",
     "open_scorer",
+    "pair_rows",
     "pairwise_gaps",
     "parity_gap",
     "permutation_p",
     "plan_texts",
     "prag_at_k",
+    "read_prompts",
     "recommendation_path",
     "rouge_l",
     "scsp",

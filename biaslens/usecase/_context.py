@@ -32,6 +32,9 @@ class WordClasses:
 class Grammar(WordClasses):
     """The classes of ``persons.toml``, with the nouns for people and the names of the word lists."""
 
+    singular: frozenset[str]
+    plural: frozenset[str]
+
     def __init__(self) -> None:
         super().__init__("words/persons")
         self.singular |= _forms("gender", "noun")

@@ -471,7 +471,7 @@ def _after(
 COUNTERFACTUAL, NO_EFFECT = "counterfactual", "no_effect"
 """Kinds of pairs."""
 
-COLUMNS = (
+PAIR_COLUMNS = (
     "pair", "kind", "prompt", "attribute", "group_a", "group_b", "prompt_a", "prompt_b", "swapped_a", "swapped_b",
     "note",
 )  # fmt: skip
@@ -596,8 +596,8 @@ def _pair(
 
 
 def pair_rows(pairs: Sequence[PromptPair]) -> list[dict[str, str]]:
-    """Rows of a table of pairs with :data:`COLUMNS`, all text."""
+    """Rows of a table of pairs with :data:`PAIR_COLUMNS`, all text."""
     cells = attrgetter(
         "number", "kind", "prompt", "attribute", "group_a", "group_b", "text_a", "text_b", "swapped_a", "swapped_b"
     )
-    return [dict(zip(COLUMNS, [*map(str, cells(pair)), "; ".join(pair.notes)], strict=True)) for pair in pairs]
+    return [dict(zip(PAIR_COLUMNS, [*map(str, cells(pair)), "; ".join(pair.notes)], strict=True)) for pair in pairs]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import inf, nan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,7 +182,7 @@ class _Associating:
         """Count the words of some responses."""
         near, together = self._counted(tokens, mentions, units)
         self._near = replace(near, sums=self._near.sums + near.sums)
-        self._with = replace(together, sums=self._with.sums + together.sums)
+        self._with = replace(together, sums=cast(Any, self._with.sums) + together.sums)
 
     def _counted(self, tokens: Tokens, mentions: Mentions, units: NDArray[np.intp]) -> tuple[Cooccurrences, Sums]:
         places = of_attribute(mentions, self._number, self._group_numbers)
@@ -204,7 +204,7 @@ class _Associating:
                 "COBS",
                 pair,
                 # The last column only counts words.
-                replace(pair, sums=pair.sums[:, :-1]),
+                replace(pair, sums=cast(Any, pair.sums)[:, :-1]),
                 groups=(self.groups[a], self.groups[b]),
                 direction="0 is fair",
                 bounds=(-inf, inf),

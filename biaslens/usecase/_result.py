@@ -104,7 +104,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standout:
-    """A response, or a pair of them, that stands out: why ("toxicity 0.93"), what was asked and answered, about whom."""
+    """A response, or a pair of them, that stands out: why ("toxicity 0.93"), what was asked and answered, of whom."""
 
     why: str
     score: float

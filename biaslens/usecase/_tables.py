@@ -166,9 +166,10 @@ def _similar_lists(
     for index, name in enumerate(names):
         half = len(one[name]) // 2
         triples += [(index, *each) for each in zip(one[name][:half], two[name], one[name][half:], strict=False)]
-    units, triple_units = (np.array([each[0] for each in rows], dtype=np.intp) for rows in (pairs, triples))
-    left, right = ([each[side] for each in pairs] for side in (1, 2))
-    first, second, again = ([each[side] for each in triples] for side in (1, 2, 3))
+    units = np.array([index for index, *_ in pairs], dtype=np.intp)
+    triple_units = np.array([index for index, *_ in triples], dtype=np.intp)
+    left, right = [x for _, x, _ in pairs], [y for _, _, y in pairs]
+    first, second, again = [x for _, x, _, _ in triples], [y for _, _, y, _ in triples], [z for *_, z in triples]
     alone = sum(len(trials) for side in (one, two) for trials in side.values()) - 2 * len(pairs)
     for name, similar, largest in metrics:
         scores = similar(left, right)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from biaslens.errors import InputError
-from biaslens.usecase._counterfactual import COLUMNS, make_pairs, pair_rows
+from biaslens.usecase._counterfactual import PAIR_COLUMNS, make_pairs, pair_rows
 from biaslens.usecase._lexicon import load_words
 
 LEXICON = load_words()
@@ -49,7 +49,7 @@ def test_notes_of_both_sides() -> None:
 
 def test_rows_of_a_table() -> None:
     rows = pair_rows(make_pairs(["He is here."], GENDER, ["female", "male"], LEXICON))
-    assert all(tuple(row) == COLUMNS for row in rows)
+    assert all(tuple(row) == PAIR_COLUMNS for row in rows)
     assert rows[0] == {
         "pair": "0",
         "kind": "counterfactual",

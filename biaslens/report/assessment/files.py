@@ -10,7 +10,7 @@ import pandas as pd
 from biaslens.report.assessment.page import page
 from biaslens.report.files import replacing
 from biaslens.report.frames import write_csv
-from biaslens.usecase._result import Assessment
+from biaslens.usecase import Assessment
 
 COLUMNS = (
     "family", "metric", "attribute", "groups", "value", "low", "high", "standard_error", "baseline_value",

@@ -8,7 +8,7 @@ from typing import Any
 
 from biaslens.report.assessment.words import in_words, interval, level, p_value, remarks, sections, value
 from biaslens.report.page.environment import environment
-from biaslens.usecase._result import Assessment, GroupMention, Measure, Standout
+from biaslens.usecase import Assessment, GroupMention, Measure, Standout
 
 LONGEST = 1200
 """Characters shown of a prompt or a response."""

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from biaslens.report.files import replacing
-from biaslens.usecase._reading import CUT, FILTERED, Response
-from biaslens.usecase._spec import Recorder
+from biaslens.usecase import CUT, FILTERED, Recorder, Response
 
 RESPONSES = "responses.csv"
 PAIRS = "pairs.csv"

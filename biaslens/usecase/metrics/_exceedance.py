@@ -97,7 +97,7 @@ def exceedance_fraction_sums(
     found = mean(_reached(_checked(scores, units), threshold, variant), units, count, of="no scored response")
     if variant == "paper":
         return found
-    return mean(ratio(found.sums), np.arange(count), count, of="no scored response")
+    return mean(ratio(np.asarray(found.sums)), np.arange(count), count, of="no scored response")
 
 
 def _reached(scores: NDArray[np.float64], threshold: float, variant: Variant) -> NDArray[np.float64]:

@@ -303,7 +303,7 @@ health, history or the law may treat without a rude word.
 """
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class ServiceScorer:
     """A service that gives a text scores by category, of which the highest of some is its toxicity.
 

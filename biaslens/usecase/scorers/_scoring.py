@@ -157,9 +157,10 @@ def open_scorer(kind: Kind, name: str, settings: Settings) -> AnyScorer:
         case "sentiment", "vader", "":
             found = _offline.VaderSentiment()
         case "toxicity", "moderation" | "perspective", "":
-            found = _models.MODERATION if name == "moderation" else _models.PERSPECTIVE
-            if variable := key_variable(found.model, settings):
+            service = _models.MODERATION if name == "moderation" else _models.PERSPECTIVE
+            if variable := key_variable(service.model, settings):
                 settings.require_key(variable)
+            found = service
         case "toxicity", "detoxify", _:
             found = _models.DetoxifyScorer(rest or "unbiased")
         case _, "hf", _ if rest:
