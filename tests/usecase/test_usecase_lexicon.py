@@ -1,4 +1,4 @@
-"""Lists of words, and where they count."""
+"""Word lists: reading them, and finding their words in texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,21 @@ from hypothesis import strategies as st
 
 from biaslens.errors import InputError
 from biaslens.usecase._lexicon import ATTRIBUTES, Lexicon, load_words, phrase
-from biaslens.usecase._tokens import tokenise
+from biaslens.usecase._tokens import WORD, tokenise, words_of
+
+
+@given(st.text(max_size=40) | st.text(st.characters(max_codepoint=127), max_size=40))
+def test_ascii_texts_have_the_words_that_the_pattern_finds(text):
+    assert words_of(text) == WORD.findall(text.lower())
+
+
+@given(st.lists(st.text("ab é.", max_size=8), max_size=5))
+def test_numbers_give_back_the_words(texts):
+    tokens = tokenise(texts)
+    assert len(tokens) == len(texts)
+    assert [tokens.words(index) for index in range(len(texts))] == [words_of(text) for text in texts]
+    assert tokens.text_of.tolist() == [index for index, text in enumerate(texts) for _ in words_of(text)]
+
 
 LEXICON = load_words()
 

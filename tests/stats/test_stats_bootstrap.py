@@ -1,4 +1,6 @@
-"""Bootstrap of metrics over units."""
+"""The bootstrap of a metric over its units: bounds, coverage, policies for what is undefined."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass, replace
 

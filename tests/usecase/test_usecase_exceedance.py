@@ -1,5 +1,7 @@
 """Expected maximum, probability and fraction of scores."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,5 +1,7 @@
 """Parity of classifiers between groups."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from hypothesis import assume, given

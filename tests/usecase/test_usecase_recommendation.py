@@ -1,5 +1,7 @@
 """Similarity of ranked lists."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 
 import numpy as np
