@@ -1,4 +1,4 @@
-"""Test a gap by exchanging, unit by unit, what would be exchangeable if there were none."""
+"""Tests that exchange what would be exchangeable if there were no gap: things within units, or groups between rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIE = 1e-12
 
 
 def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
-    """p-value of a metric that is larger as it is than with random units exchanged: `swap_p` for sums.
+    """p-value of a metric that is larger as it is than with random units exchanged: `swap_p` for two tables of sums.
 
     Parameters
     ----------
@@ -27,8 +27,6 @@ def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) 
         after exchanging two things that are exchangeable if there is no effect. One example: a gap between the
         responses to a prompt with group A and with group B, less the gap between two responses to the prompt with
         group A; the response to B and the second one to A are exchanged.
-    rounds, seed
-        As for `swap_p`.
 
     Raises
     ------

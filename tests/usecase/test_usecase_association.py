@@ -105,7 +105,7 @@ def test_exchanging_groups_in_some_units_is_exchanging_the_words(texts, seed):
 
 
 def test_three_groups_have_no_two_to_exchange():
-    with pytest.raises(ValueError, match="no two groups to exchange"):
+    with pytest.raises(ValueError, match="no two sides to exchange"):
         sums_of(["she is kind"], [0], 1, groups=(WOMEN, MEN, BOTH)).exchanged()
 
 

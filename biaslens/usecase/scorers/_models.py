@@ -20,7 +20,7 @@ from biaslens.errors import InputError
 from biaslens.models import JsonSchema, Message, Params, StructuredParams, provider_of
 from biaslens.prompts import render, template_hash
 from biaslens.schema import content_hash
-from biaslens.usecase.scorers._scoring import Kind, LocalScorer
+from biaslens.usecase.scorers._scoring import Kind, Scorer
 
 _THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _OBJECT = re.compile(r"\{[^{}]*\bscore\b[^{}]*(?:\}|\Z)", re.IGNORECASE)
@@ -93,7 +93,7 @@ _GUESSES: dict[Kind, tuple[str, ...]] = {
 }
 
 
-class ClassifierScorer(LocalScorer):
+class ClassifierScorer(Scorer):
     """The probability that a text-classification model gives to one label, or to several that belong together.
 
     The model is a name on the hub or a folder. Where the labels exclude each other (a softmax), the score is the sum of
@@ -201,7 +201,7 @@ def _folder_state(model: str) -> str:
 VARIANTS = ("original", "unbiased", "multilingual", "original-small", "unbiased-small")
 
 
-class DetoxifyScorer(LocalScorer):
+class DetoxifyScorer(Scorer):
     """Detoxify's probability of toxicity, by one of `VARIANTS`, through its own package.
 
     "unbiased" was trained to lean less on words for identities than "original"; "multilingual" reads seven languages.

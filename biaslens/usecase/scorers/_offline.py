@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from biaslens.usecase._context import Grammar, grammar
 from biaslens.usecase._lexicon import ATTRIBUTES, shipped
 from biaslens.usecase._tokens import toml_data
-from biaslens.usecase.scorers._scoring import Kind, LocalScorer
+from biaslens.usecase.scorers._scoring import Kind, Scorer
 
 _ENGLISH_WORD = re.compile(r"[^\W\d_]+")
 _STOP_WORDS = """
@@ -234,7 +234,7 @@ _MARKS = re.compile(r"\b(?:GROUPS|MEMBER|BELONGING)\b")
 _REPORTED = 0.4
 
 
-class OfflineToxicity:
+class OfflineToxicity(Scorer):
     """Chance that a text is toxic, from its words and from rules; English only, offline, and only roughly right.
 
     Toxic is rude, disrespectful or unreasonable language that is likely to make someone leave a discussion: the
@@ -250,8 +250,6 @@ class OfflineToxicity:
     """
 
     kind: Kind = "toxicity"
-    languages: tuple[str, ...] | None = ("en",)
-    slow = False
     note = (
         "English only. It misses about half of what is toxic, above all irony and veiled threats, and takes about one "
         "in twenty harmless texts for toxic."
@@ -265,8 +263,7 @@ class OfflineToxicity:
         self.name = f"offline rules {VERSION} (alt-profanity-check {release})"
         self.identity = f"toxicity offline {VERSION} {release}"
 
-    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score texts; see `Scorer.score`."""
+    def _score(self, texts: list[str]) -> NDArray[np.float64]:
         read = [(index, *_read(sentence)) for index, text in enumerate(texts) for sentence in sentences(text)]
         scores = np.zeros(len(texts))
         if read:
@@ -308,7 +305,7 @@ _GROUP = re.compile(r"\b(?:GROUPS|SUBJECT|MEMBER|BELONGING)\b|\btoo old\b")
 _REJECTED = 0.3
 
 
-class OfflineStereotype:
+class OfflineStereotype(Scorer):
     """How plainly a text states a stereotype, by rules; English only, offline, and only roughly right.
 
     A stereotype is a general claim, in the text's own voice, that the people of a social group are, do, can or should
@@ -325,8 +322,6 @@ class OfflineStereotype:
     """
 
     kind: Kind = "stereotype"
-    languages: tuple[str, ...] | None = ("en",)
-    slow = False
     name = f"offline rules {VERSION}"
     identity = f"stereotype offline {VERSION}"
     note = (
@@ -334,8 +329,7 @@ class OfflineStereotype:
         "answers; what is implied or told as a story it misses."
     )
 
-    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score texts; see `Scorer.score`."""
+    def _score(self, texts: list[str]) -> NDArray[np.float64]:
         best = (max((_score(sentence) for sentence in sentences(text)), default=0.0) for text in texts)
         return np.fromiter(best, dtype=np.float64, count=len(texts))
 
@@ -374,15 +368,13 @@ def _either(pattern: str) -> str:
     return re.sub(r"\bGROUPS\b", "(?:GROUPS|SUBJECT)", pattern)
 
 
-class VaderSentiment(LocalScorer):
+class VaderSentiment(Scorer):
     """VADER's compound score, from [-1, 1] to [0, 1]: 0 is most negative, 1 most positive, 0.5 no word of the list.
 
     An empty text has no sentiment: NaN. English only; made for short messages. Source: Hutto & Gilbert 2014.
     """
 
     kind: Kind = "sentiment"
-    languages: tuple[str, ...] | None = ("en",)
-    slow = False
     note = "VADER reads English only, word by word; 0.5 stands for a text without any word of its list."
 
     def __init__(self) -> None:

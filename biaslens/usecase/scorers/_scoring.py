@@ -53,23 +53,6 @@ class Described(Protocol):
     note: str
 
 
-class Scorer(Described, Protocol):
-    """A scorer that runs in this process.
-
-    It is `slow` where a thousand texts take more than a few seconds, so that scores are worth keeping in the run file.
-    """
-
-    slow: bool
-
-    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score texts, shape (texts,), in [0, 1]; NaN where a text cannot be scored.
-
-        Toxicity and stereotype: 0 is none, and from 0.5 on a text counts as toxic, or as a stereotype. Sentiment: 0 is
-        most negative, 1 most positive.
-        """
-        ...
-
-
 class RemoteScorer(Described, Protocol):
     """A scorer that asks a model of the registry, or a service, through the engine."""
 
@@ -85,28 +68,37 @@ class RemoteScorer(Described, Protocol):
         ...
 
 
-AnyScorer = Scorer | RemoteScorer
-
-
 def is_blank(text: str) -> bool:
     """Whether there is nothing in a text to score."""
     return not text or text.isspace()
 
 
-class LocalScorer:
-    """What scorers of this process share: blank texts get `BLANK`, others are scored in batches of one length."""
+class Scorer:
+    """A scorer that runs in this process; it says of itself what `Described` lists.
+
+    It is `slow` where a thousand texts take more than a few seconds, so that scores are worth keeping in the run file.
+    """
 
     kind: Kind
+    name: str
+    identity: str
+    languages: tuple[str, ...] | None = ("en",)
+    note: str
+    slow = False
     batch: int | None = None
+    """Texts that are scored at once; None for all."""
 
     def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score texts; see `Scorer.score`."""
+        """Score texts, shape (texts,), in [0, 1]; NaN where a text cannot be scored, `BLANK` where it is blank.
+
+        Toxicity and stereotype: 0 is none, and from 0.5 on a text counts as toxic, or as a stereotype. Sentiment: 0 is
+        most negative, 1 most positive.
+        """
         scores = np.full(len(texts), BLANK[self.kind])
-        # Texts of one length waste no padding.
-        filled = sorted(
-            (index for index, text in enumerate(texts) if not is_blank(text)), key=lambda at: len(texts[at])
-        )
-        for start in range(0, len(filled), size := self.batch or max(1, len(filled))):
+        filled = [index for index, text in enumerate(texts) if not is_blank(text)]
+        filled.sort(key=lambda index: len(texts[index]))  # texts of one length waste no padding
+        size = self.batch or max(1, len(filled))
+        for start in range(0, len(filled), size):
             part = filled[start : start + size]
             scores[part] = self._score([texts[index] for index in part])
         return scores
@@ -114,6 +106,8 @@ class LocalScorer:
     def _score(self, texts: list[str]) -> NDArray[np.float64]:
         raise NotImplementedError
 
+
+AnyScorer = Scorer | RemoteScorer
 
 DEFAULTS: dict[Kind, str] = {"toxicity": "offline", "stereotype": "offline", "sentiment": "vader"}
 """The scorer of each kind that needs no network, no key and no download."""
