@@ -17,12 +17,18 @@ from biaslens.cli.options import pace_of
 from biaslens.errors import RunInterruptedError
 from biaslens.models import Params
 from biaslens.report.assessment import print_assessment, score_files, write_assessment
-from biaslens.usecase.assess import assess_lists, assess_predictions, assess_texts, plan_texts
-from biaslens.usecase.assessing.measuring import Resampling
-from biaslens.usecase.framework import Intervention, Task
-from biaslens.usecase.options import TextOptions
-from biaslens.usecase.result import Assessment
-from biaslens.usecase.wanted import Asking
+from biaslens.usecase import (
+    Asking,
+    Assessment,
+    Intervention,
+    Resampling,
+    TextOptions,
+    UseCase,
+    assess_lists,
+    assess_predictions,
+    assess_texts,
+    plan_texts,
+)
 
 INCOMPLETE = 3
 INTERRUPTED = 130
@@ -38,7 +44,7 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
     --model, or responses (column response). Classification: rows with a group, a label and a prediction.
     Recommendation: ranked lists by prompt and group. Everything is measured offline unless a scorer is named.
     """
-    task = Task(values["task"])
+    task = UseCase(values["task"])
     refuse_strangers(context, task)
     out = values["out"] or Path("assessments") / values["source"].stem
     if values["source"].resolve().parent == out.resolve():
@@ -87,7 +93,7 @@ def _show_plan(asking: Asking, *, as_json: bool) -> None:
 def _text_options(values: dict[str, Any], out: Path, resampling: Resampling) -> TextOptions:
     kinds = ("toxicity", "stereotype", "sentiment")
     return TextOptions(
-        task=Task(values["task"]),
+        task=UseCase(values["task"]),
         model=values["model"],
         out=out,
         attributes=_split(values["attributes"]),

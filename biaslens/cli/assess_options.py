@@ -8,12 +8,11 @@ import click
 from click.core import ParameterSource
 
 from biaslens.cli.options import PACE_OPTIONS, PATH, SEED, Real, count, json_option
-from biaslens.usecase.framework import Intervention, Task
-from biaslens.usecase.wanted import MAX_TOKENS
+from biaslens.usecase import MAX_TOKENS, Intervention, UseCase
 
 _ALL = (
     click.argument("source", type=PATH),
-    click.option("--task", type=click.Choice([str(task) for task in Task]), required=True, help="What the model does."),
+    click.option("--task", type=click.Choice(list(map(str, UseCase))), required=True, help="What the model does."),
     click.option("--out", type=PATH, help="Folder of the report.  [default: assessments/ and the name of SOURCE]"),
     click.option("--metrics", help="Families to measure instead of those that apply, with commas."),
     click.option("--no-invariance", is_flag=True, help="Responses, or lists, may depend on the group."),
@@ -76,10 +75,10 @@ _OF_A_MODEL = {"request_seed", "per_prompt", "limit", "system", "temperature", "
 """Options of asking prompts; responses that are there were asked by somebody else."""
 
 KIND_OF = {
-    Task.GENERATION: "texts",
-    Task.SUMMARISATION: "texts",
-    Task.CLASSIFICATION: "predictions",
-    Task.RECOMMENDATION: "lists",
+    UseCase.GENERATION: "texts",
+    UseCase.SUMMARISATION: "texts",
+    UseCase.CLASSIFICATION: "predictions",
+    UseCase.RECOMMENDATION: "lists",
 }
 """What is assessed for a task."""
 
@@ -91,7 +90,7 @@ def assess_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def refuse_strangers(context: click.Context, task: Task) -> None:
+def refuse_strangers(context: click.Context, task: UseCase) -> None:
     """Refuse an option of another task: it would silently do nothing."""
     given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     strangers = given & set().union(*_GO_WITH.values()) - _GO_WITH[KIND_OF[task]]

@@ -9,12 +9,13 @@ from tqdm import tqdm
 from biaslens.cli.progress import ProgressBar
 from biaslens.engine import Tally
 from biaslens.errors import ModelError
+from biaslens.usecase import AssessmentWatcher
 
 _WAIT_SHOWN = 2.0
 _LOCAL_SHOWN = 1000
 
 
-class ScoringBar:
+class ScoringBar(AssessmentWatcher):
     """One progress bar a phase: prompts asked, texts scored.
 
     Use it as a context manager, so that the last bar is closed before anything else is printed.

@@ -13,9 +13,7 @@ import click
 from biaslens._util.files import replacing
 from biaslens._util.text import cells
 from biaslens.cli.options import FILE, PATH
-from biaslens.usecase.counterfactual import COLUMNS, make_pairs, pair_rows
-from biaslens.usecase.reading import read_prompts
-from biaslens.usecase.words import load_words
+from biaslens.usecase import PAIR_COLUMNS, load_words, make_pairs, pair_rows, read_prompts
 
 
 @click.command("counterfactual")
@@ -61,5 +59,5 @@ def counterfactual_command(
 
 def _write(rows: Iterable[Mapping[str, object]], file: TextIO) -> None:
     writer = csv.writer(file)
-    writer.writerow(COLUMNS)
-    writer.writerows(cells([row[name] for name in COLUMNS]) for row in rows)
+    writer.writerow(PAIR_COLUMNS)
+    writer.writerows(cells([row[name] for name in PAIR_COLUMNS]) for row in rows)

@@ -8,24 +8,39 @@ A whole assessment is one call, and so is every metric:
     demographic_parity(group=["a", "a", "b", "b"], prediction=[1, 0, 0, 0])
 """
 
-from biaslens.usecase.assess import assess_lists, assess_predictions, assess_texts, plan_texts
-from biaslens.usecase.assessing.measuring import Resampling
-from biaslens.usecase.counterfactual import make_pairs, substitute
-from biaslens.usecase.framework import Intervention, Task, classification_path, generation_path, recommendation_path
-from biaslens.usecase.metrics.association import stereotypical_associations
-from biaslens.usecase.metrics.classification import (
+from biaslens.stats.estimate import Value
+from biaslens.stats.exchanging import permutation_p, swap_test
+from biaslens.stats.resampling import bootstrap
+from biaslens.usecase._asking import Asking
+from biaslens.usecase._assess import assess_lists, assess_predictions, assess_texts, plan_texts
+from biaslens.usecase._counterfactual import PAIR_COLUMNS, make_pairs, pair_rows, substitute
+from biaslens.usecase._framework import (
+    Intervention,
+    UseCase,
+    check_unawareness,
+    classification_path,
+    generation_path,
+    recommendation_path,
+)
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._reading import CUT, FILTERED, Response, read_prompts
+from biaslens.usecase._result import Assessment, GroupMention, Measure, Resampling, Standout
+from biaslens.usecase._spec import MAX_TOKENS, AssessmentWatcher, Recorder, TextOptions
+from biaslens.usecase.metrics._association import cobs, cobs_by_word, stereotypical_associations
+from biaslens.usecase.metrics._classification import (
+    Parity,
     demographic_parity,
     false_discovery_rate_parity,
     false_negative_rate_parity,
     false_omission_rate_parity,
     false_positive_rate_parity,
+    gap_estimate,
+    group_rates,
     one_vs_rest,
     pairwise_gaps,
     parity_gap,
 )
-from biaslens.usecase.metrics.conditional import permutation_p
-from biaslens.usecase.metrics.cooccurrence import cobs, cobs_by_word
-from biaslens.usecase.metrics.exceedance import (
+from biaslens.usecase.metrics._exceedance import (
     exceedance_fraction,
     exceedance_probability,
     expected_maximum,
@@ -36,10 +51,8 @@ from biaslens.usecase.metrics.exceedance import (
     toxicity_fraction,
     toxicity_probability,
 )
-from biaslens.usecase.metrics.gap_interval import gap_estimate
-from biaslens.usecase.metrics.neutral import against_neutral
-from biaslens.usecase.metrics.rates import Parity, group_rates
-from biaslens.usecase.metrics.recommendation import (
+from biaslens.usecase.metrics._recommendation import (
+    against_neutral,
     jaccard_at_k,
     mean_jaccard_at_k,
     mean_prag_at_k,
@@ -47,24 +60,28 @@ from biaslens.usecase.metrics.recommendation import (
     prag_at_k,
     serp_at_k,
 )
-from biaslens.usecase.metrics.sentiment import scsp, vader, wcsp
-from biaslens.usecase.metrics.similarity import bleu, cosine, rouge_l
-from biaslens.usecase.options import TextOptions
-from biaslens.usecase.resampling import bootstrap
-from biaslens.usecase.result import Assessment, Measure
-from biaslens.usecase.scorers import open_scorer
-from biaslens.usecase.swapping import swap_test
-from biaslens.usecase.value import Value
-from biaslens.usecase.words import check_unawareness, load_words
+from biaslens.usecase.metrics._sentiment import scsp, vader, wcsp
+from biaslens.usecase.metrics._similarity import bleu, cosine, rouge_l
+from biaslens.usecase.scorers._scoring import open_scorer
 
 __all__ = [
+    "CUT",
+    "FILTERED",
+    "MAX_TOKENS",
+    "PAIR_COLUMNS",
+    "Asking",
     "Assessment",
+    "AssessmentWatcher",
+    "GroupMention",
     "Intervention",
     "Measure",
     "Parity",
+    "Recorder",
     "Resampling",
-    "Task",
+    "Response",
+    "Standout",
     "TextOptions",
+    "UseCase",
     "Value",
     "against_neutral",
     "assess_lists",
@@ -98,11 +115,13 @@ __all__ = [
     "mean_serp_at_k",
     "one_vs_rest",
     "open_scorer",
+    "pair_rows",
     "pairwise_gaps",
     "parity_gap",
     "permutation_p",
     "plan_texts",
     "prag_at_k",
+    "read_prompts",
     "recommendation_path",
     "rouge_l",
     "scsp",

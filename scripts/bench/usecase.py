@@ -21,18 +21,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
-from biaslens.usecase.marked import find, marked
-from biaslens.usecase.metrics.association import sa_sums, stereotypical_associations
-from biaslens.usecase.metrics.cooccurrence import cobs, cooccurrences
-from biaslens.usecase.metrics.sentiment import scsp, vader, wcsp
-from biaslens.usecase.metrics.similarity import bleu_scores, pair_tokens, rouge_l_scores
-from biaslens.usecase.metrics.targets import adjectives, professions, stop_words
-from biaslens.usecase.sparse import stacked
-from biaslens.usecase.tokens import tokenise, words_of
+from biaslens.usecase._tokens import find, marked, tokenise, words_of
+from biaslens.usecase.metrics._association import (
+    adjectives,
+    cobs,
+    cooccurrences,
+    default_stop_words,
+    professions,
+    sa_sums,
+    stereotypical_associations,
+)
+from biaslens.usecase.metrics._sentiment import scsp, vader, wcsp
+from biaslens.usecase.metrics._similarity import bleu_scores, pair_tokens, rouge_l_scores
 
 WORDS = 56
 CHUNK = 20_000
@@ -43,7 +49,7 @@ WOMEN = words_of(
 )
 MEN = words_of("he him his himself man men boy boys father fathers son sons brother brothers husband husbands")
 # NLTK cuts "cannot" in two, so that words would be numbered in different ways.
-OFTEN = [word for word in stop_words() if word != "cannot" and word not in {*WOMEN, *MEN}]
+OFTEN = [word for word in default_stop_words() if word != "cannot" and word not in {*WOMEN, *MEN}]
 THINGS = """
 house work day office letter friend town question table street morning garden project meeting book window
 answer story train school idea number plan kitchen bridge music money question river market paper team road
@@ -96,14 +102,14 @@ def here(responses: list[str]) -> dict[str, tuple[float, object]]:
 
     return {
         "SA": timed(lambda: stereotypical_associations(responses, groups, TARGETS, variant="langfair")),
-        "COBS": timed(lambda: cobs(responses, WOMEN, MEN, TARGETS, stop_words(), variant="langfair")),
+        "COBS": timed(lambda: cobs(responses, WOMEN, MEN, TARGETS, default_stop_words(), variant="langfair")),
         "pairs": timed(pairs),
     }
 
 
 def there(python: str, responses: list[str]) -> dict[str, tuple[float, object]]:
     """Seconds and numbers of LangFair."""
-    lists = {"women": WOMEN, "men": MEN, "targets": TARGETS, "threshold": NEGATIVE, "stop_words": stop_words()}
+    lists = {"women": WOMEN, "men": MEN, "targets": TARGETS, "threshold": NEGATIVE, "stop_words": default_stop_words()}
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder, "given.json"), Path(folder, "found.json")
         given.write_text(json.dumps({"responses": responses, **lists}), encoding="utf-8")
@@ -127,7 +133,7 @@ def stream(count: int) -> None:
         parts.append(cooccurrences(responses, units, size, groups=2).pair(0, 1))
         others.append(sa_sums(responses, units, size, groups=2))
         seconds += time.perf_counter() - at
-    one, other = stacked(parts), stacked(others)
+    one, other = (replace(each[0], sums=sparse.vstack([part.sums for part in each])) for each in (parts, others))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"stream    {count:,} responses, {one.units:,} prompts: COBS {one.value():.4f}, SA {other.value():.4f} in "

@@ -14,10 +14,9 @@ from browser import address, browser
 from biaslens.report.assessment import write_assessment
 from biaslens.report.assessment.page import page
 from biaslens.stats import Estimate
-from biaslens.usecase.assess import assess_lists, assess_predictions, assess_texts
-from biaslens.usecase.assessing.measuring import Resampling
-from biaslens.usecase.options import TextOptions
-from biaslens.usecase.result import Assessment, Example, Family, Measure, Mention, Step
+from biaslens.usecase._assess import assess_lists, assess_predictions, assess_texts
+from biaslens.usecase._result import Assessment, Family, GroupMention, Measure, Resampling, Standout, Step
+from biaslens.usecase._spec import TextOptions
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "usecase"
 QUICK = Resampling(rounds=100, exchanges=99)
@@ -158,12 +157,12 @@ def test_hostile_texts_stay_texts(tmp_path, text):
         counts={text: 3},
         steps=[Step(text, text, text)],
         families=[Family(text, True, text)],
-        mentions=[Mention(text, text, {text: 2}, ["1"])],
+        mentions=[GroupMention(text, text, {text: 2}, ["1"])],
         measures=[
             measure(text, 0.5, attribute=text, groups=(text, text), scorer=text, test=text, note=text, unit=text),
             measure(text, nan, family=text, estimate=Estimate.undefined(text)),
         ],
-        examples={text: [Example(why=text, score=1.0, prompts=(text,), texts=(text, text), groups=(text, text))]},
+        examples={text: [Standout(why=text, score=1.0, prompts=(text,), texts=(text, text), groups=(text, text))]},
         warnings=[text],
         record={text: {text: text}},
     )

@@ -7,10 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from biaslens.usecase.assess import assess_texts
-from biaslens.usecase.assessing.measuring import Resampling
-from biaslens.usecase.options import TextOptions
-from biaslens.usecase.result import Assessment
+from biaslens.usecase._assess import assess_texts
+from biaslens.usecase._result import Assessment, Resampling
+from biaslens.usecase._spec import TextOptions
 
 QUICK = Resampling(rounds=100, exchanges=99)
 

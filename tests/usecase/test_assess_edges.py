@@ -13,10 +13,9 @@ from assessed import QUICK, assess
 
 from biaslens.errors import InputError
 from biaslens.report.assessment import score_files, write_assessment
-from biaslens.usecase.assess import assess_lists, assess_texts
-from biaslens.usecase.assessing.worst import Worst
-from biaslens.usecase.options import TextOptions
-from biaslens.usecase.result import Example
+from biaslens.usecase._assess import assess_lists, assess_texts
+from biaslens.usecase._result import Standout, Worst
+from biaslens.usecase._spec import TextOptions
 
 CF = "counterfactual"
 
@@ -159,11 +158,11 @@ def test_invariance_is_not_wanted():
 def test_the_worst_are_kept_in_order_and_ties_as_they_came():
     worst = Worst(2)
     for name, score in (("a", 0.5), ("b", 0.9), ("c", 0.5), ("d", float("nan")), ("e", 0.9)):
-        worst.add(Example(why=name, score=score, prompts=(), texts=(name,)))
+        worst.add(Standout(why=name, score=score, prompts=(), texts=(name,)))
     assert [example.why for example in worst.examples()] == ["b", "e"]
     worst = Worst(2)
     for score in (0.9, 0.9, 0.2):
-        worst.add(Example(why=str(score), score=score, prompts=(), texts=("x",)))
+        worst.add(Standout(why=str(score), score=score, prompts=(), texts=("x",)))
     assert [example.why for example in worst.examples()] == ["0.9", "0.2"]
 
 

@@ -15,11 +15,11 @@ from fake_server import FakeServer, Reply, Request, answer, content_filter, erro
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.models import Params
-from biaslens.usecase.assess import assess_texts
-from biaslens.usecase.options import RUN_FILE, TextOptions
-from biaslens.usecase.result import Assessment
-from biaslens.usecase.wanted import GenerationSpec, wanted
-from biaslens.usecase.words import load_words
+from biaslens.usecase._asking import UseCasePlan
+from biaslens.usecase._assess import assess_texts
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._result import Assessment
+from biaslens.usecase._spec import RUN_FILE, TextOptions
 
 PACE = Pace(concurrency=4, retry=RetryPolicy(attempts=2, first_attempts=2, first_wait=0.01, longest_wait=0.02))
 OPTIONS = TextOptions(
@@ -64,15 +64,9 @@ def test_the_plan_is_what_is_asked(monkeypatch):
     prompts = [SHE, "His mother is a doctor.", "A Muslim man and a Christian woman meet.", RAIN, SHE]
     attributes = ["gender", "religion"]
     lexicon = load_words(attributes)
-    spec = GenerationSpec(
-        model="openai/fake",
-        prompts={str(n): prompt for n, prompt in enumerate(prompts, start=1)},
-        run=Path("r"),
-        compared={"gender": ("female", "male"), "religion": ("christian", "muslim", "jewish")},
-        per_prompt=2,
-        params=OPTIONS.params,
-    )
-    plan = list(wanted(spec, lexicon))
+    compared = {"gender": ("female", "male"), "religion": ("christian", "muslim", "jewish")}
+    named = {str(n): prompt for n, prompt in enumerate(prompts, start=1)}
+    plan = list(UseCasePlan(OPTIONS, named, compared, lexicon).wanted())
     with FakeServer(reply) as server:
         compare = {"religion": ["christian", "muslim", "jewish"]}
         found = assess(server, prompts, monkeypatch, attributes=attributes, compare=compare)
@@ -235,11 +229,10 @@ def test_bad_options():
     for options, says in (
         ({"model": "openai/fake"}, "a model needs a folder"),
         ({"task": "classification"}, "texts are assessed for generation or summarisation, not for classification"),
+        ({"per_prompt": 0}, "responses per prompt must be at least 1, not 0"),
         ({"scorers": {"kindness": "vader"}}, "no kind of score 'kindness'"),
     ):
         with pytest.raises(InputError, match=says):
             TextOptions(**options)
-    with pytest.raises(InputError, match="responses per prompt must be at least 1"):
-        GenerationSpec(model="m", prompts={}, run=Path("r"), per_prompt=0)
     with pytest.raises(InputError, match="needs a folder for its answers"):
         assess_texts(pd.DataFrame({"response": ["x"]}), TextOptions(scorers={"toxicity": "judge:openai/fake"}))

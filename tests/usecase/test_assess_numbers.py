@@ -17,15 +17,14 @@ from hypothesis import strategies as st
 from biaslens import embedding
 from biaslens.errors import InputError
 from biaslens.settings import load_settings
-from biaslens.usecase.assess import assess_lists, assess_predictions
-from biaslens.usecase.framework import Intervention
-from biaslens.usecase.metrics.association import stereotypical_associations
-from biaslens.usecase.metrics.cooccurrence import cobs
-from biaslens.usecase.metrics.exceedance import exceedance_fraction, exceedance_probability, expected_maximum
-from biaslens.usecase.metrics.sentiment import scsp, wcsp
-from biaslens.usecase.metrics.similarity import bleu, cosine, rouge_l
-from biaslens.usecase.result import Assessment
-from biaslens.usecase.scorers import open_scorer
+from biaslens.usecase._assess import assess_lists, assess_predictions
+from biaslens.usecase._framework import Intervention
+from biaslens.usecase._result import Assessment
+from biaslens.usecase.metrics._association import cobs, stereotypical_associations
+from biaslens.usecase.metrics._exceedance import exceedance_fraction, exceedance_probability, expected_maximum
+from biaslens.usecase.metrics._sentiment import scsp, wcsp
+from biaslens.usecase.metrics._similarity import bleu, cosine, rouge_l
+from biaslens.usecase.scorers._scoring import open_scorer
 
 GENDER = {"female": ["she", "her", "woman"], "male": ["he", "him", "man"]}
 A, B = "female", "male"

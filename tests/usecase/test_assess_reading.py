@@ -10,10 +10,16 @@ import pandas as pd
 import pytest
 
 from biaslens.errors import InputError
-from biaslens.usecase.assess import assess_lists, assess_predictions
-from biaslens.usecase.assessing.rows import read_predictions, read_recommendations
-from biaslens.usecase.reading import ROWS, ResponseTable, read_prompts
-from biaslens.usecase.responses import Response, Series
+from biaslens.usecase._assess import assess_lists, assess_predictions
+from biaslens.usecase._reading import (
+    ROWS,
+    Response,
+    ResponseTable,
+    Series,
+    read_predictions,
+    read_prompts,
+    read_recommendations,
+)
 
 
 def written(name: str, content: str | bytes) -> Path:

@@ -14,9 +14,9 @@ from fake_server import FakeServer, Reply, Request, answer, error
 
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.errors import SettingsError
-from biaslens.usecase.assess import assess_texts
-from biaslens.usecase.options import RUN_FILE, TextOptions
-from biaslens.usecase.result import Assessment
+from biaslens.usecase._assess import assess_texts
+from biaslens.usecase._result import Assessment
+from biaslens.usecase._spec import RUN_FILE, TextOptions
 
 OUT = Path("out")
 PACE = Pace(concurrency=2, retry=RetryPolicy(attempts=2, first_attempts=2, first_wait=0.01, longest_wait=0.02))

@@ -13,14 +13,13 @@ import pytest
 from assessed import QUICK
 
 from biaslens.settings import load_settings
-from biaslens.usecase.assessing.indexing import index
-from biaslens.usecase.assessing.spec import TextSpec
-from biaslens.usecase.assessing.texts import groups_compared, measure_texts
-from biaslens.usecase.framework import generation_path
-from biaslens.usecase.recording import Unrecorded
-from biaslens.usecase.responses import Held, Response
-from biaslens.usecase.scorers import DEFAULTS, open_scorer
-from biaslens.usecase.words import load_words
+from biaslens.usecase._framework import generation_path
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._population import Index
+from biaslens.usecase._reading import Held, Response
+from biaslens.usecase._running import groups_compared, measure_texts
+from biaslens.usecase._spec import Recorder, TextOptions, TextSpec
+from biaslens.usecase.scorers._scoring import DEFAULTS, open_scorer
 
 TEXTS = ["She is a kind nurse.", "He is a kind, strong nurse.", "It rains.", "You idiot."]
 
@@ -54,17 +53,17 @@ class Watched:
 def measured(source):
     lexicon = load_words(["gender"])
     spec = TextSpec(
+        options=TextOptions(resampling=QUICK, attributes=["gender"]),
         path=generation_path(mentions=None, satisfied=None),
         lexicon=lexicon,
         compared=groups_compared(lexicon, {}, None, named=True),
         scorers={kind: open_scorer(kind, name, load_settings()) for kind, name in DEFAULTS.items()},
-        resampling=QUICK,
     )
 
     async def score(scorer, texts):
         return np.asarray(scorer.score(texts))
 
-    return asyncio.run(measure_texts(source, index(source), spec, score, Unrecorded()))
+    return asyncio.run(measure_texts(source, Index.of(source), spec, score, Recorder()))
 
 
 def test_parts_are_let_go():
@@ -89,9 +88,9 @@ def test_the_cut_into_parts_changes_nothing():
 MEASURE = r"""
 import csv, re, sys
 from pathlib import Path
-from biaslens.usecase.assess import assess_texts
-from biaslens.usecase.assessing.measuring import Resampling
-from biaslens.usecase.options import TextOptions
+from biaslens.usecase._assess import assess_texts
+from biaslens.usecase._result import Resampling
+from biaslens.usecase._spec import TextOptions
 with open("many.csv", "w", newline="") as file:
     writer = csv.writer(file)
     writer.writerow(["response"])

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaslens.usecase.marked import Places, find, marked, of_attribute
-from biaslens.usecase.metrics.association import sa_sums, stereotypical_associations
-from biaslens.usecase.tokens import tokenise, words_of
+from biaslens.usecase._tokens import Places, find, marked, of_attribute, tokenise, words_of
+from biaslens.usecase.metrics._association import sa_sums, stereotypical_associations
 
 WOMEN, MEN, BOTH = ["she", "her"], ["he", "him"], ["they"]
 GROUPS = {"women": WOMEN, "men": MEN}
@@ -106,7 +105,7 @@ def test_exchanging_groups_in_some_units_is_exchanging_the_words(texts, seed):
 
 
 def test_three_groups_have_no_two_to_exchange():
-    with pytest.raises(ValueError, match="no two groups to exchange"):
+    with pytest.raises(ValueError, match="no two sides to exchange"):
         sums_of(["she is kind"], [0], 1, groups=(WOMEN, MEN, BOTH)).exchanged()
 
 

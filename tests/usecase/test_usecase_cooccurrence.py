@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
-from biaslens.usecase.marked import NONE, OTHER, Places, find, marked
-from biaslens.usecase.metrics.cooccurrence import cobs, cobs_by_word, cobs_sums, cooccurrences
-from biaslens.usecase.metrics.targets import adjectives, professions, stop_words
-from biaslens.usecase.sparse import added, stacked
-from biaslens.usecase.tokens import tokenise, words_of
-from biaslens.usecase.words import load_words
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._tokens import NONE, OTHER, Places, find, marked, tokenise, words_of
+from biaslens.usecase.metrics._association import (
+    adjectives,
+    cobs,
+    cobs_by_word,
+    cooccurrences,
+    default_stop_words,
+    professions,
+)
 
 SHE, HE = ["she", "her"], ["he", "him"]
 WORDS = ["she", "her", "he", "him", "kind", "tall", "nurse", "the", "is"]
@@ -137,7 +140,8 @@ def test_exchanging_groups_in_some_units_is_exchanging_the_words(texts, seed):
 def sums_of(texts, units, count, **options):
     tokens = tokenise(texts)
     options = {"targets": ["kind", "tall"], "stop_words": []} | options
-    return cobs_sums(marked(tokens, find(tokens, [SHE, HE])), np.asarray(units), count, **options)
+    found = cooccurrences(marked(tokens, find(tokens, [SHE, HE])), np.asarray(units), count, groups=2, **options)
+    return found.pair(0, 1)
 
 
 def test_weights_of_units_are_repeats_of_their_responses():
@@ -158,13 +162,9 @@ def test_weights_of_units_are_repeats_of_their_responses():
 
 def test_parts_read_one_after_the_other_are_the_whole():
     texts = ["she kind tall he", "she kind", "he tall kind", "kind she tall"]
-    whole = sums_of(texts, [0, 1, 2, 3], 4)
-    parts = [sums_of(texts[:2], [0, 1], 2), sums_of(texts[2:], [0, 1], 2)]
-    assert (stacked(parts).sums != whole.sums).nnz == 0
-    assert stacked(parts).value() == whole.value()
-    same = [sums_of(texts[:2], [0, 1], 2), sums_of(texts[2:], [1, 1], 2)]
-    assert added(same).value() == pytest.approx(whole.value(), abs=1e-12)
-    assert isinstance(added(same).sums, sparse.csr_array)
+    whole = sums_of(texts, [0, 0, 1, 1], 2)
+    parts = [sums_of(texts[:2], [0, 0], 2), sums_of(texts[2:], [1, 1], 2)]
+    assert (parts[0].sums + parts[1].sums != whole.sums).nnz == 0
 
 
 def test_every_pair_of_three_groups():
@@ -253,15 +253,15 @@ def test_found_words_do_not_overlap_and_end_with_their_text():
 def test_places_may_come_from_elsewhere():
     tokens = tokenise(["she kind he"])
     places = Places(np.array([0, 2]), np.array([1, 1]), np.array([0, 1]))
-    sums = cobs_sums(marked(tokens, places), np.array([0]), 1, targets=["kind"], stop_words=[])
+    sums = cooccurrences(marked(tokens, places), np.array([0]), 1, groups=2, targets=["kind"], stop_words=[]).pair(0, 1)
     assert sums.value() == 0
 
 
 def test_default_words_are_single_lower_case_words():
-    for words in (professions(), adjectives(), stop_words()):
+    for words in (professions(), adjectives(), default_stop_words()):
         assert len(set(words)) == len(words) > 200
         assert all(words_of(word) == [word] for word in words)
-    assert not set(stop_words()) & {*professions(), *adjectives()}
+    assert not set(default_stop_words()) & {*professions(), *adjectives()}
     assert {"nurse", "nurses", "midwife", "midwives"} <= set(professions())
 
 

@@ -1,15 +1,23 @@
-"""Setting the words of an attribute to one group: examples, each written down by hand."""
+"""Counterfactual prompts: substitutions by example and by law, pronouns, and pairs of prompts."""
 
 from __future__ import annotations
 
 import csv
+import os
+import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from biaslens.errors import InputError
-from biaslens.usecase.counterfactual import substitute
-from biaslens.usecase.words import load_words
+from biaslens.usecase._agreement import decide, tagged
+from biaslens.usecase._counterfactual import PAIR_COLUMNS, Punctuated, make_pairs, pair_rows, substitute
+from biaslens.usecase._lexicon import Spoken, load_words
 
 LEXICON = load_words()
 
@@ -74,3 +82,236 @@ def test_unknown_group_and_attribute() -> None:
         substitute("he", LEXICON.attributes["gender"], "men", LEXICON)
     with pytest.raises(InputError, match="the lexicon has no words of 'gender'"):
         substitute("he", LEXICON.attributes["gender"], "female", load_words(["race"]))
+
+
+FILLER = [
+    "a",
+    "an",
+    "the",
+    "and",
+    "or",
+    "is",
+    "are",
+    "was",
+    "with",
+    "from",
+    "who",
+    "very",
+    "not",
+    "student",
+    "students",
+    "people",
+    "nurse",
+    "works",
+    "likes",
+    "book",
+    ",",
+    ".",
+    "'",
+    "-",
+    "in",
+    "of",
+]
+
+
+def pieces(attribute: str) -> st.SearchStrategy[str]:
+    words = LEXICON.attributes[attribute]
+    forms = sorted({form for row in words.rows for forms in row.recognised.values() for form in forms})
+    cased = st.sampled_from(forms).flatmap(lambda form: st.sampled_from([form, form.upper(), form.capitalize()]))
+    return st.lists(st.sampled_from(FILLER) | cased, min_size=1, max_size=9).map(" ".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_twice_is_once(data: st.DataObject) -> None:
+    words = LEXICON.attributes[data.draw(st.sampled_from(list(LEXICON.attributes)))]
+    text, group = data.draw(pieces(words.name)), data.draw(st.sampled_from(words.groups))
+    once = substitute(text, words, group, LEXICON)
+    if not once.notes:
+        assert substitute(once.text, words, group, LEXICON).text == once.text
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60), st.sampled_from(list(LEXICON.attributes)))
+def test_a_text_without_words_stays(text: str, attribute: str) -> None:
+    words = LEXICON.attributes[attribute]
+    if not any(found.attribute == attribute for found in LEXICON.find(text, prefer=attribute)):
+        for group in words.groups:
+            assert substitute(text, words, group, LEXICON).text == text
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_swaps_stand_in_the_text(data: st.DataObject) -> None:
+    words = LEXICON.attributes[data.draw(st.sampled_from(list(LEXICON.attributes)))]
+    text, group = data.draw(pieces(words.name)), data.draw(st.sampled_from(words.groups))
+    variant = substitute(text, words, group, LEXICON)
+    assert bool(variant.swaps) or variant.text == text
+    for swap in variant.swaps:
+        assert text[swap.start : swap.end] == swap.before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "🙂",
+        "👩‍🚀 is here",
+        "она читает книгу",
+        "彼女は医者です。",
+        "\x00\n\t",
+        "ǅ İ ß ﬁ",
+        "he" * 50,
+        "'''",
+        "a an the a",
+    ],
+)
+def test_strange_texts_stay(text: str) -> None:
+    for attribute, words in LEXICON.attributes.items():
+        for group in words.groups:
+            assert substitute(text, LEXICON.attributes[attribute], group, LEXICON).text == text
+
+
+def test_emoji_and_other_scripts_around_words_stay() -> None:
+    text = "🙂 She 🙃 — Привет, 她 said «her» İstanbul!"
+    gender = LEXICON.attributes["gender"]
+    assert substitute(text, gender, "male", LEXICON).text == "🙂 He 🙃 — Привет, 她 said «him» İstanbul!"
+
+
+def test_a_text_of_a_megabyte() -> None:
+    text = "She told her mother that the black box of an old car is hers; an Asian student agreed. " * 11_500
+    assert len(text) > 1_000_000
+    start = time.perf_counter()
+    gender = LEXICON.attributes["gender"]
+    assert substitute(text, gender, "male", LEXICON).text.startswith("He told his father that the black box")
+    assert substitute("x" * 1_000_000, gender, "male", LEXICON).text == "x" * 1_000_000
+    assert time.perf_counter() - start < 30
+
+
+SCRIPT = """
+from biaslens.usecase._counterfactual import make_pairs, pair_rows
+from biaslens.usecase._lexicon import load_words
+lexicon = load_words(names=True)
+prompts = ["She saw a black man and her Jewish wife, an 80-year-old.", "Mary is a blind American; they are poor."]
+for attribute in lexicon.attributes.values():
+    print(pair_rows(make_pairs(prompts, attribute, attribute.groups, lexicon)))
+"""
+
+
+def test_the_result_does_not_depend_on_the_hash_seed() -> None:
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+            encoding="utf-8",
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+    assert "Jewish" in outputs.pop()
+
+
+def test_many_prompts_are_quick() -> None:
+    prompts = [f"She told her boss number {number} that the job is hers." for number in range(500)]
+    start = time.perf_counter()
+    pairs = make_pairs(prompts, LEXICON.attributes["gender"], None, LEXICON)
+    assert len(pairs) == 1_000
+    assert time.perf_counter() - start < 10
+
+
+def sentences() -> list[tuple[str, int, bool]]:
+    """Sentence, first character of the pronoun in brackets, and whether it is a determiner."""
+    with Path(__file__).with_name("pronouns.tsv").open(encoding="utf-8", newline="") as file:
+        table = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[1:]
+    read = []
+    for sentence, determiner in table:
+        found = re.search(r"\[(?:her|his)\]", sentence)
+        assert found, sentence
+        text = sentence.replace("[", "").replace("]", "")
+        read.append((text[0].upper() + text[1:], found.start(), determiner == "yes"))
+    return read
+
+
+def test_rules_with_the_tagger_are_right_where_the_tagger_alone_is_not() -> None:
+    right = alone = 0
+    wrong = []
+    for text, start, determiner in sentences():
+        spoken = Spoken.of(text)
+        marked = Punctuated.of(spoken)
+        place = marked.places[[begin for begin, _ in spoken.spans].index(start)]
+        ours = decide(marked.words, marked.spelled, place).determiner
+        right += ours == determiner
+        alone += tagged(marked.spelled, place).determiner == determiner
+        if ours != determiner:
+            wrong.append(text)
+    count = len(sentences())
+    assert count >= 80
+    assert right / count >= 0.97, wrong
+    assert alone / count < 0.85  # HanTa 1.2: 0.78
+
+
+GENDER = LEXICON.attributes["gender"]
+
+
+def test_each_pair_has_one_without_an_effect_beside_it() -> None:
+    pairs = make_pairs(["Did he lose his keys?", "Hello", "black coffee"], GENDER, None, LEXICON)
+    assert [(pair.number, pair.kind) for pair in pairs] == [(0, "counterfactual"), (0, "no_effect")]
+    first, second = pairs
+    assert (first.text_a, first.text_b) == ("Did she lose her keys?", "Did he lose his keys?")
+    assert (first.swapped_a, first.swapped_b) == ("he -> she; his -> her", "")
+    assert (first.original_a, first.original_b) == (False, True)
+    assert (second.text_a, second.text_b) == ("Did she lose her keys?", "Did she lose her keys?")
+    assert (second.group_a, second.group_b) == ("female", "female")
+    assert pairs.without == 2
+    assert pairs.counterfactual == (first,)
+
+
+def test_every_pair_of_groups() -> None:
+    pairs = make_pairs(["An Asian nurse"], LEXICON.attributes["race"], ["white", "black", "asian"], LEXICON)
+    made = [(pair.group_a, pair.group_b, pair.text_a, pair.text_b) for pair in pairs.counterfactual]
+    assert made == [
+        ("white", "black", "A white nurse", "A black nurse"),
+        ("white", "asian", "A white nurse", "An Asian nurse"),
+        ("black", "asian", "A black nurse", "An Asian nurse"),
+    ]
+
+
+def test_pairs_that_came_out_equal_are_left_out_and_counted() -> None:
+    pairs = make_pairs(["Her disability"], LEXICON.attributes["disability"], None, LEXICON)
+    assert (len(pairs), pairs.without, pairs.same) == (0, 0, 1)
+
+
+def test_notes_of_both_sides() -> None:
+    pairs = make_pairs(
+        ["The Muslim went to the mosque."], LEXICON.attributes["religion"], ["jewish", "atheist"], LEXICON
+    )
+    assert pairs[0].notes == ('"mosque" has no form for atheist',)
+
+
+def test_rows_of_a_table() -> None:
+    rows = pair_rows(make_pairs(["He is here."], GENDER, ["female", "male"], LEXICON))
+    assert all(tuple(row) == PAIR_COLUMNS for row in rows)
+    assert rows[0] == {
+        "pair": "0",
+        "kind": "counterfactual",
+        "prompt": "0",
+        "attribute": "gender",
+        "group_a": "female",
+        "group_b": "male",
+        "prompt_a": "She is here.",
+        "prompt_b": "He is here.",
+        "swapped_a": "He -> She",
+        "swapped_b": "",
+        "note": "",
+    }
+
+
+def test_unknown_or_too_few_groups() -> None:
+    with pytest.raises(InputError, match="gender has no group 'women'"):
+        make_pairs(["he"], GENDER, ["women", "male"], LEXICON)
+    with pytest.raises(InputError, match="give two groups or more"):
+        make_pairs(["he"], GENDER, ["male", "male"], LEXICON)

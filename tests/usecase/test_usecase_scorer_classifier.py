@@ -11,8 +11,8 @@ import pytest
 
 from biaslens.errors import InputError
 from biaslens.settings import load_settings
-from biaslens.usecase.scorers import Scorer, open_scorer
-from biaslens.usecase.scorers import classifier as classifier_module
+from biaslens.usecase.scorers import _models as classifier_module
+from biaslens.usecase.scorers._scoring import Scorer, open_scorer
 
 TEXTS = ["you are kind", "you are an idiot", "", "women talk talk talk", "kind " * 100, "\U0001f600"]
 
@@ -165,7 +165,7 @@ def test_detoxify_reads_a_checkpoint_of_its_own_form(hub: Any, tmp_path: Path) -
     pytest.importorskip("detoxify")
     import torch
 
-    from biaslens.usecase.scorers.detoxified import DetoxifyScorer
+    from biaslens.usecase.scorers._models import DetoxifyScorer
 
     folder = save(hub, tmp_path / "tiny", ["toxic", "insult"])
     model = hub.BertForSequenceClassification.from_pretrained(folder)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from biaslens.engine import Pace, RetryPolicy, Store
 from biaslens.errors import RunError, RunStoppedError
 from biaslens.settings import Settings, load_settings
-from biaslens.usecase.scorers import AnyScorer, open_scorer, score_key, score_texts
+from biaslens.usecase.scorers._scoring import AnyScorer, open_scorer, score_key, score_texts
 
 TEXTS = [f"text {number}" for number in range(10)]
 

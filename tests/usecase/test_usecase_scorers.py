@@ -13,10 +13,9 @@ import pytest
 from biaslens.errors import InputError, SettingsError, UnknownModelError
 from biaslens.models import StructuredParams
 from biaslens.settings import load_settings
-from biaslens.usecase.scorers import BLANK, DEFAULTS, Scorer, is_remote, looks_english, open_scorer
-from biaslens.usecase.scorers.marking import mark, sentences
-from biaslens.usecase.scorers.reading import read_highest, read_percent
-from biaslens.usecase.scorers.services import MODERATION_CATEGORIES
+from biaslens.usecase.scorers._models import MODERATION_CATEGORIES, read_highest, read_percent
+from biaslens.usecase.scorers._offline import looks_english, mark, sentences
+from biaslens.usecase.scorers._scoring import BLANK, DEFAULTS, Scorer, is_remote, open_scorer
 
 DATA = Path(__file__).parent / "data"
 KINDS = ["toxicity", "stereotype"]

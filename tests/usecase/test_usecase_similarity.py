@@ -12,19 +12,17 @@ from sacrebleu.metrics.bleu import BLEU
 
 from biaslens import embedding
 from biaslens.errors import InputError
-from biaslens.usecase.marked import find, taken
-from biaslens.usecase.metrics.similarity import (
+from biaslens.usecase._tokens import tokenise
+from biaslens.usecase.metrics._similarity import (
     bleu,
     bleu_scores,
     cosine,
     cosine_scores,
-    masked_sides,
     pair_tokens,
     rouge_l,
     rouge_l_scores,
     similarity_sums,
 )
-from biaslens.usecase.tokens import tokenise
 
 some_text = st.lists(st.sampled_from(["the", "a", "cat", "dog", "sat", "on", "red", ",", "."]), max_size=14).map(
     " ".join
@@ -139,14 +137,6 @@ def test_masking_is_alike_on_both_sides():
     assert sides[0].words(0) == sides[1].words(0) == ["_", "book", "was", "_", "the", "_", "read", "it", "to", "_"]
     assert rouge_l(a, b, protected=protected) == bleu(a, b, protected=protected) == 1
     assert rouge_l(a, b) < 1
-
-
-def test_masked_words_may_be_found_elsewhere():
-    tokens = tokenise(["She sat.", "A dog sat.", "The old man sat.", "A cat sat."])
-    first, second = masked_sides(tokens, find(tokens, [["she"], ["the old man"]]))
-    # "_ sat" twice, and 2 of 3 words.
-    assert rouge_l_scores(first, second).tolist() == pytest.approx([1, 2 / 3])
-    assert taken(first, [1, 0]).words(0) == ["a", "dog", "sat"]
 
 
 def test_no_text_holds_the_mask():

@@ -9,7 +9,7 @@ import pandas as pd
 from biaslens._util.files import json_text, write_text
 from biaslens.report.assessment.page import page
 from biaslens.report.tables import write_csv
-from biaslens.usecase.result import Assessment
+from biaslens.usecase import Assessment
 
 COLUMNS = (
     "family", "metric", "attribute", "groups", "value", "low", "high", "standard_error", "baseline_value",

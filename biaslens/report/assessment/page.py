@@ -8,7 +8,7 @@ from typing import Any
 
 from biaslens.report.assessment.words import in_words, interval, level, p_value, remarks, sections, value
 from biaslens.report.page.site import environment
-from biaslens.usecase.result import Assessment, Example, Measure, Mention
+from biaslens.usecase import Assessment, GroupMention, Measure, Standout
 
 LONGEST = 1200
 """Characters shown of a prompt or a response."""
@@ -51,7 +51,7 @@ def _sections(assessment: Assessment) -> Iterator[dict[str, Any]]:
         }
 
 
-def _mention(mention: Mention) -> dict[str, Any]:
+def _mention(mention: GroupMention) -> dict[str, Any]:
     words = [f"{word} {count:,}" for word, count in list(mention.words.items())[:MOST_WORDS]]
     more = len(mention.words) - len(words)
     return {
@@ -108,7 +108,7 @@ def _drawing(measure: Measure) -> dict[str, float | None] | None:
     }
 
 
-def _example(example: Example) -> dict[str, Any]:
+def _example(example: Standout) -> dict[str, Any]:
     return {
         "why": example.why,
         "prompts": [_cut(prompt) for prompt in dict.fromkeys(example.prompts)],

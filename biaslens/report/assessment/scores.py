@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from biaslens._util.files import replacing
-from biaslens.usecase.responses import CUT, FILTERED, Response
+from biaslens.usecase import CUT, FILTERED, Recorder, Response
 
 RESPONSES = "responses.csv"
 PAIRS = "pairs.csv"
@@ -22,7 +22,7 @@ _PAIR = (
 )  # fmt: skip
 
 
-class ScoreFiles:
+class ScoreFiles(Recorder):
     """Writes ``responses.csv`` and ``pairs.csv`` as scores come; the first can be assessed again.
 
     Parameters

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from biaslens.report.assessment.words import interval, level, p_value, remarks, sections, value
 from biaslens.report.table import printable
-from biaslens.usecase.result import Assessment, Measure
+from biaslens.usecase import Assessment, Measure
 
 _WORDS = ("groups", "reads", "rests on")
 _READS = {"lower is fairer": "lower", "higher is fairer": "higher", "0 is fair": "0", "1 is fair": "1"}

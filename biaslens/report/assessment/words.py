@@ -7,7 +7,7 @@ from itertools import groupby
 from math import isnan
 
 from biaslens.stats import Estimate
-from biaslens.usecase.result import Assessment, Measure
+from biaslens.usecase import Assessment, Measure
 
 NOTHING = "–"
 TINY = 1e-4

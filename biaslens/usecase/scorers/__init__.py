@@ -1,15 +1,25 @@
 """Score texts for toxicity, stereotypes and sentiment: offline, by a classifier, a service or a judge."""
 
-from biaslens.usecase.scorers.base import BLANK, AnyScorer, Kind, RemoteScorer, Scorer
-from biaslens.usecase.scorers.english import looks_english
-from biaslens.usecase.scorers.opening import DEFAULTS, NAMES, open_scorer
-from biaslens.usecase.scorers.scoring import TABLES, is_remote, score_key, score_texts
+from biaslens.usecase.scorers._offline import looks_english
+from biaslens.usecase.scorers._scoring import (
+    BLANK,
+    DEFAULTS,
+    NAMES,
+    AnyScorer,
+    Kind,
+    RemoteScorer,
+    Scorer,
+    is_remote,
+    open_scorer,
+    score_key,
+    score_texts,
+    unanswered,
+)
 
 __all__ = [
     "BLANK",
     "DEFAULTS",
     "NAMES",
-    "TABLES",
     "AnyScorer",
     "Kind",
     "RemoteScorer",
@@ -19,4 +29,5 @@ __all__ = [
     "open_scorer",
     "score_key",
     "score_texts",
+    "unanswered",
 ]

@@ -1,0 +1,221 @@
+"""Tests that exchange what would be exchangeable if there were no gap: things within units, or groups between rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from biaslens.stats.estimate import Value
+from biaslens.stats.resampling import blocks_of
+from biaslens.stats.sums import Sums
+
+_ENUMERATED = 4096
+"""Up to so many ways to exchange, all are looked at."""
+_HELD = 2**21
+"""Entries of the masks that are held in memory at once."""
+_TIE = 1e-12
+"""Metrics that differ by less are equal but for rounding."""
+
+
+def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
+    """p-value of a metric that is larger as it is than with random units exchanged: `swap_p` for two tables of sums.
+
+    Parameters
+    ----------
+    as_is, swapped
+        The same metric over the same units, oriented so that larger is less fair: what each unit adds as it is, and
+        after exchanging two things that are exchangeable if there is no effect. One example: a gap between the
+        responses to a prompt with group A and with group B, less the gap between two responses to the prompt with
+        group A; the response to B and the second one to A are exchanged.
+
+    Raises
+    ------
+    ValueError
+        When the two are not of one shape.
+
+    Examples
+    --------
+    Three prompts with gaps of 3, 1 and 2, which an exchange turns around. Of 8 ways only none exchanged gives a mean of
+    2 or more.
+
+    >>> from biaslens.stats.sums import mean
+    >>> def gaps(of):
+    ...     return mean(np.array(of), np.arange(3), 3, of="no gap")
+    >>> swap_test(gaps([3.0, 1.0, 2.0]), gaps([-3.0, -1.0, -2.0]))
+    0.125
+    """
+    if as_is.sums.shape != swapped.sums.shape:
+        raise ValueError(f"units as they are {as_is.sums.shape} and swapped {swapped.sums.shape} must be of one shape")
+    width = as_is.sums.shape[1]
+    columns = np.arange(2 * width)
+    both = Sums(
+        np.hstack([np.asarray(as_is.sums), np.asarray(swapped.sums)]),
+        lambda totals: as_is.statistic(totals[..., :width]),
+        lambda totals: as_is.reason(totals[:width]),
+        np.concatenate([columns[width:], columns[:width]]),
+    )
+    # A unit whose exchange changes nothing goes into the one before it: the same test with fewer ways to exchange.
+    changed = np.asarray(both.sums != both.exchanged().sums).any(axis=1)
+    return swap_p(both.merged(np.maximum(np.cumsum(changed) - 1, 0)), rounds=rounds, seed=seed)
+
+
+def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
+    r"""One-sided p-value of a metric against random exchanges in its units.
+
+    If the two things are exchangeable within every unit, all :math:`2^n` ways to exchange are equally likely, and the
+    share of them whose metric is at least the one seen is an exact p-value (Fisher's randomisation test of pairs:
+    *The Design of Experiments*, 1935, section 21). Up to 4,096 ways are all looked at. Otherwise R random ones are,
+    and :math:`p = (1 + b) / (1 + R)` with b of them at least as large, which keeps the level, too (Phipson and Smyth,
+    *Statistical Applications in Genetics and Molecular Biology* 9, 2010). Ties within 1e-12 count as as large.
+
+    More than 4,096 units are first put together at random in 4,096 blocks that are exchanged as a whole: that keeps the
+    level, because whole blocks are exchangeable, too, and costs little power.
+
+    Parameters
+    ----------
+    metric
+        Oriented so that larger is less fair.
+    rounds
+        Random exchanges.
+    seed
+        Of these, and of the blocks.
+
+    Returns
+    -------
+    Value
+        In (0, 1]. NaN, with the reason, where the metric is not defined. Exchanges that leave it undefined are left
+        out.
+    """
+    value = metric.value()
+    if np.isnan(value):
+        return Value.undefined(value.reason)
+    rng = np.random.default_rng(seed)
+    if (blocks := blocks_of(metric.units, rng)) is not None:
+        metric = metric.merged(blocks)
+    observed = float(metric.under(np.zeros((1, metric.units), dtype=np.bool_))[0])
+    limit = observed - _TIE * max(1.0, abs(observed))
+    exact = 2**metric.units <= _ENUMERATED
+    size = 2**metric.units if exact else rounds
+    step = max(1, _HELD // max(1, metric.units))
+    larger = known = 0
+    for start in range(0, size, step):
+        stop = min(size, start + step)
+        masks = _all_masks(start, stop, metric.units) if exact else _random_masks(rng, stop - start, metric.units)
+        found = metric.under(masks)
+        larger += int((found >= limit).sum())
+        known += int((~np.isnan(found)).sum())
+    # One more for the way things are, which a random draw need not hit.
+    extra = 0 if exact else 1
+    return Value((larger + extra) / (known + extra))
+
+
+def _all_masks(start: int, stop: int, units: int) -> NDArray[np.bool_]:
+    return (np.arange(start, stop)[:, None] >> np.arange(units) & 1).astype(np.bool_)
+
+
+def _random_masks(rng: np.random.Generator, rounds: int, units: int) -> NDArray[np.bool_]:
+    size = rounds * units
+    bits = np.unpackbits(np.frombuffer(rng.bytes(-(-size // 8)), dtype=np.uint8), count=size)
+    return bits.reshape(rounds, units).astype(np.bool_)
+
+
+_GAP_TIE = 1e-9
+"""Differences that differ by less are equal but for rounding."""
+
+
+def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Value:
+    """Two-sided p-value of the difference of two rates of independent rows, exact.
+
+    If group and outcome are independent, every way to give the rows to the groups, n1 and n2 of them, is equally
+    likely, and the successes of the first group are hypergeometric. The p-value is the chance of an absolute difference
+    of rates at least as large as the one seen (within 1e-9). It is Fisher's test (*Statistical Methods for Research
+    Workers*, 5th ed., 1934, section 21.02) with the difference, and not the probability, for what is extreme.
+
+    Parameters
+    ----------
+    k1, n1, k2, n2
+        Successes and rows of both groups.
+
+    Returns
+    -------
+    Value
+        In (0, 1]; NaN where a group has no row.
+
+    Raises
+    ------
+    ValueError
+        For counts that are negative, or successes above rows.
+
+    Examples
+    --------
+    2 of 2 against 0 of 2: of the 6 ways to draw 2 rows of 4, one gives the first group both, one none.
+
+    >>> round(permutation_p(2, 2, 0, 2), 4)
+    0.3333
+    """
+    from scipy.stats import hypergeom  # only here: it loads longer than all else of this package
+
+    if not (0 <= k1 <= n1 and 0 <= k2 <= n2):
+        raise ValueError(f"{k1} of {n1} and {k2} of {n2} are no counts of successes and rows")
+    if not n1 or not n2:
+        return Value.undefined("a group has no rows to compare")
+    successes = k1 + k2
+    first = np.arange(max(0, successes - n2), min(successes, n1) + 1)
+    gaps = np.abs(first / n1 - (successes - first) / n2)
+    chances = hypergeom.pmf(first, n1 + n2, successes, n1)
+    return Value(min(1.0, float(chances[gaps >= abs(k1 / n1 - k2 / n2) - _GAP_TIE].sum())))
+
+
+def clustered_permutation_p(
+    successes: ArrayLike, trials: ArrayLike, second: ArrayLike, *, rounds: int = 9999, seed: int = 0
+) -> Value:
+    """Two-sided p-value of the difference of two rates of rows that cluster, each cluster being of one group.
+
+    Whole clusters change the group, as many being in each as there are, and :math:`p = (1 + b) / (1 + R)` with b of R
+    random ways to do so that give an absolute difference at least as large as the one seen (within 1e-9).
+
+    Parameters
+    ----------
+    successes, trials
+        Rows of each cluster, shape (clusters,).
+    second
+        Whether a cluster is of the second group, shape (clusters,).
+    rounds, seed
+        Of the permutations. Those that leave a group without rows are left out.
+
+    Returns
+    -------
+    Value
+        In (0, 1]; NaN where a group has no row.
+
+    Examples
+    --------
+    Ten people, two rows each; the first five always pass, the others never. p is 2 in 252 ways.
+
+    >>> p = clustered_permutation_p([2] * 5 + [0] * 5, [2] * 10, [False] * 5 + [True] * 5)
+    >>> 0.004 < p < 0.012
+    True
+    """
+    counts = np.stack([np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)], axis=1)
+    members = np.asarray(second, dtype=np.bool_)
+    observed = _differences(counts, members[None])[0]
+    if np.isnan(observed):
+        return Value.undefined("a group has no rows to compare")
+    rng = np.random.default_rng(seed)
+    larger = known = 0
+    step = max(1, _HELD // len(members))
+    for start in range(0, rounds, step):
+        drawn = rng.permuted(np.tile(members, (min(step, rounds - start), 1)), axis=1)
+        found = _differences(counts, drawn)
+        larger += int((found >= observed - _GAP_TIE).sum())
+        known += int((~np.isnan(found)).sum())
+    return Value((1 + larger) / (1 + known))
+
+
+def _differences(counts: NDArray[np.float64], second: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Absolute difference of the two rates for each row of memberships."""
+    two = second.astype(np.float64) @ counts
+    one = counts.sum(axis=0) - two
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gaps: NDArray[np.float64] = np.abs(one[:, 0] / one[:, 1] - two[:, 0] / two[:, 1])
+    return gaps

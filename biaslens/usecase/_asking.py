@@ -1,0 +1,253 @@
+"""Ask a model the prompts of a use case, their counterfactuals, and the same again: durably, and nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from biaslens.engine import Request, Store, ask_all
+from biaslens.engine.interrupt import graceful_interrupt, in_thread
+from biaslens.engine.limits import estimate_tokens
+from biaslens.engine.pacing import pace_for, price_of
+from biaslens.engine.record import this_start
+from biaslens.errors import RunInterruptedError
+from biaslens.models import ChatModel, Message, open_model
+from biaslens.models.catalogue import price
+from biaslens.schema import content_hash
+from biaslens.settings import Settings
+from biaslens.usecase._counterfactual import substitute
+from biaslens.usecase._lexicon import Lexicon
+from biaslens.usecase._reading import CUT, FILTERED, ROWS, Response, Series
+from biaslens.usecase._spec import MAX_TOKENS, RUN_FILE, AssessmentWatcher, TextOptions
+
+INTERRUPTED = "stopped; every answer is kept, and the same command asks only what is missing"
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS requests (   -- every response that an assessment wants
+    key       TEXT NOT NULL,            -- of the response in answers; prompts worded alike share it
+    prompt_id TEXT NOT NULL,
+    attribute TEXT NOT NULL,            -- '' for the prompt as it is
+    "group"   TEXT NOT NULL,
+    series    TEXT NOT NULL,            -- original, counterfactual or no_effect
+    trial     INTEGER NOT NULL,
+    prompt    TEXT NOT NULL,
+    PRIMARY KEY (prompt_id, attribute, "group", series, trial)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS requests_key ON requests (key);
+CREATE VIEW IF NOT EXISTS responses AS
+    SELECT prompt_id, prompt, attribute, "group", series, trial, text AS response, finish_reason, key
+    FROM requests JOIN answers USING (key);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A response that is wanted: a row of ``requests``."""
+
+    key: str
+    prompt_id: str
+    attribute: str
+    group: str
+    series: Series
+    trial: int
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a model would be asked: different requests, counterfactuals and no-effect responses among them.
+
+    Prompt tokens are counted at four characters each, completion tokens are the most there can be, and the price, with
+    completions at their longest, is None where the catalogue knows none.
+    """
+
+    model: str
+    prompts: int
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class UseCasePlan:
+    """What to ask the model of the options: prompts by id, and groups to compare by attribute.
+
+    Model, parameters, system prompt and seed belong to a run file once it holds an answer; prompts, attributes, groups
+    and the number of responses may grow from one start to the next.
+    """
+
+    options: TextOptions
+    prompts: Mapping[str, str]
+    compared: Mapping[str, Sequence[str]]
+    lexicon: Lexicon
+
+    @property
+    def model(self) -> str:
+        """Full name of the model."""
+        assert self.options.model is not None
+        return self.options.model
+
+    @property
+    def run(self) -> Path:
+        """The run file."""
+        assert self.options.out is not None
+        return self.options.out / RUN_FILE
+
+    def messages(self, prompt: str) -> tuple[Message, ...]:
+        """What is sent for a prompt."""
+        system = (Message("system", self.options.system),) if self.options.system else ()
+        return (*system, Message("user", prompt))
+
+    def asking(self, settings: Settings) -> Asking:
+        """Count what would be asked, whatever a run file already holds; nothing is asked."""
+        requests = {item.key: item.prompt for item in self.wanted()}
+        tokens = sum(estimate_tokens(self.messages(prompt)) for prompt in requests.values())
+        longest = len(requests) * (self.options.params.max_tokens or MAX_TOKENS)
+        dollars = price(self.model, tokens, longest, settings)
+        return Asking(self.model, len(self.prompts), len(requests), tokens, longest, dollars)
+
+    def wanted(self) -> Iterator[Wanted]:
+        """Every response that an assessment wants.
+
+        Each prompt is asked as it is. One that mentions an attribute is asked for every group compared as well, and
+        the groups but the last once more: the *no-effect* responses, which show how far two responses to one prompt lie
+        apart when nothing was changed. A counterfactual prompt that is worded as the original shares its responses.
+        """
+        options = self.options
+        identity = content_hash("usecase", self.model, asdict(options.params), options.system, options.request_seed)
+        copies: Counter[str] = Counter()
+        for prompt_id, prompt in self.prompts.items():
+            # Two rows with one prompt are two prompts: each gets responses of its own.
+            place = content_hash(identity, prompt, copies[prompt])
+            copies[prompt] += 1
+            for attribute, group, series, text, start in self._variants(prompt):
+                for trial in range(options.per_prompt):
+                    key = content_hash(place, text, start + trial)
+                    yield Wanted(key, prompt_id, attribute, group, series, trial, text)
+
+    def _variants(self, prompt: str) -> Iterator[tuple[str, str, Series, str, int]]:
+        yield "", "", Series.ORIGINAL, prompt, 0
+        for attribute, groups in self.compared.items():
+            if not any(found.attribute == attribute for found in self.lexicon.find(prompt, prefer=attribute)):
+                continue
+            texts: dict[str, str] = {}
+            for group in groups:
+                text = substitute(prompt, self.lexicon.attributes[attribute], group, self.lexicon).text
+                # A group without a form of its own comes out as another one: there is nothing to compare.
+                if text not in texts.values():
+                    texts[group] = text
+            if len(texts) < 2:
+                continue
+            for group, text in texts.items():
+                yield attribute, group, Series.COUNTERFACTUAL, text, 0
+            for group in list(texts)[:-1]:
+                yield attribute, group, Series.NO_EFFECT, texts[group], self.options.per_prompt
+
+
+async def generate(
+    plan: UseCasePlan,
+    *,
+    settings: Settings,
+    watcher: AssessmentWatcher,
+    open_model: Callable[[str, Settings], ChatModel] = open_model,
+) -> tuple[int, int]:
+    """Ask for every response that the run file does not hold yet: how many are wanted, and how many still missing.
+
+    InputError when the model's name or key cannot be used, RunInterruptedError when it was told to stop, and otherwise
+    what `Store` and `ask_all` raise; every response is kept.
+    """
+    stop = asyncio.Event()
+    async with AsyncExitStack() as stack:
+        model = open_model(plan.model, settings)
+        stack.push_async_callback(model.close)
+        store = stack.enter_context(Store(plan.run, write=True, tables=TABLES))
+        stack.enter_context(graceful_interrupt(stop, watcher.interrupted))
+        _record(store, plan, model)
+        requests = await in_thread(_write_plan, store, plan)
+        answered = {key for (key,) in store.connection.execute("SELECT key FROM answers")}
+        missing = {key: prompt for key, prompt in requests.items() if key not in answered}
+        watcher.phase(plan.model, total=len(requests), done=len(requests) - len(missing))
+        answers = 0
+        if missing:
+            tally = await ask_all(
+                (_request(plan, key, prompt) for key, prompt in sorted(missing.items())),
+                model=model,
+                store=store,
+                pace=pace_for(plan.model, plan.options.pace, settings),
+                price=price_of(plan.model, settings),
+                progress=watcher,
+                stop=stop,
+            )
+            answers = tally.answered
+    if stop.is_set():
+        raise RunInterruptedError(INTERRUPTED)
+    return len(requests), len(missing) - answers
+
+
+def _record(store: Store, plan: UseCasePlan, model: ChatModel) -> None:
+    with store.transaction() as connection:
+        # A first start with a wrong name or key binds nobody.
+        if not connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
+            connection.execute("DELETE FROM requests")
+            connection.execute("DELETE FROM failures")
+            connection.execute("DELETE FROM meta WHERE name NOT IN ('format', 'starts', 'purpose')")
+    store.require_meta(
+        {
+            "purpose": "assessment",
+            "model": plan.model,
+            "weights": model.runtime.get("sha256"),
+            "params": asdict(plan.options.params),
+            "system": plan.options.system,
+            "seed": plan.options.request_seed,
+        },
+        hint="give another --out, or repeat the first start's options",
+    )
+    store.set_meta({"starts": [*store.meta().get("starts", []), this_start({plan.model: model})]})
+
+
+def _write_plan(store: Store, plan: UseCasePlan) -> dict[str, str]:
+    """Write what is wanted into the run file in place of what earlier starts wanted; prompts by key."""
+    requests: dict[str, str] = {}
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        for item in plan.wanted():
+            requests[item.key] = item.prompt
+            yield item.key, item.prompt_id, item.attribute, item.group, item.series, item.trial, item.prompt
+
+    with store.transaction() as connection:
+        connection.execute("DELETE FROM requests")
+        connection.executemany("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", rows())
+    return requests
+
+
+def _request(plan: UseCasePlan, key: str, prompt: str) -> Request:
+    # Signed 32 bit: what every provider takes.
+    seed = int(content_hash(plan.options.request_seed, key)[:8], 16) & 0x7FFF_FFFF
+    return Request(key, plan.messages(prompt), replace(plan.options.params, seed=seed))
+
+
+class StoredResponses:
+    """The responses of a run file, in the order of their prompts."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+
+    def parts(self) -> Iterator[Sequence[Response]]:
+        """All responses, in parts."""
+        with Store(self._run) as store:
+            rows = store.connection.execute(
+                'SELECT prompt_id, prompt, response, attribute, "group", series, trial, finish_reason FROM responses '
+                'ORDER BY prompt_id, attribute, "group", series, trial'
+            )
+            while part := rows.fetchmany(ROWS):
+                yield [
+                    Response(
+                        name, prompt, text, attribute, group, Series(series), trial, reason == FILTERED, reason == CUT
+                    )
+                    for name, prompt, text, attribute, group, series, trial, reason in part
+                ]

@@ -1,0 +1,547 @@
+"""Words that name protected groups: lists as data, found in texts whole and in context."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any, Self, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaslens.errors import InputError
+from biaslens.usecase._context import REACH, RULES, Context, holds
+from biaslens.usecase._tokens import WORD, Mentions, Tokens, tokenise, toml_data, words_of
+
+
+@dataclass(frozen=True, slots=True)
+class FormRow:
+    """Forms of one grammatical kind (noun, plural, adjective, attributive, collective, subject, title, number ...).
+
+    Parameters
+    ----------
+    needs
+        Context in which the forms count; "" where the kind and the word say it.
+    recognised, written
+        By group: the forms that are looked for in a text, and the one that a substitution writes; "" where it drops the
+        word. A group without one has no form.
+    """
+
+    kind: str
+    needs: str
+    recognised: Mapping[str, tuple[str, ...]]
+    written: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeWords:
+    """The words of one protected attribute: rows of forms that stand for each other.
+
+    `compared` are the groups compared unless the user says otherwise, `neutral` the group of neutral forms if there is
+    one, `source` what the lists were made from, and `context` when a word or phrase in lower case counts.
+    """
+
+    name: str
+    groups: tuple[str, ...]
+    compared: tuple[str, ...]
+    neutral: str | None
+    source: str
+    rows: tuple[FormRow, ...]
+    context: Mapping[str, Context] = field(default_factory=dict)
+
+    @cached_property
+    def words_by_group(self) -> Mapping[str, tuple[str, ...]]:
+        """Words and phrases that are looked for, in lower case as :func:`words_of` splits them, without numbers."""
+        return {
+            group: tuple(
+                dict.fromkeys(
+                    phrase(form)
+                    for row in self.rows
+                    if row.kind not in {"number", "decade"}
+                    for form in row.recognised.get(group, ())
+                )
+            )
+            for group in self.groups
+        }
+
+
+def phrase(form: str) -> str:
+    """A form as the words it is found by.
+
+    Examples
+    --------
+    >>> phrase("Middle-aged")
+    'middle aged'
+    """
+    return " ".join(words_of(form))
+
+
+_STOP = re.compile(r"[.!?;:\n]")
+_BREAK = re.compile(r"[.,;:!?()\[\]{}\n–—…|/\"“”«»]")
+
+
+@dataclass(frozen=True, eq=False)
+class Spoken:
+    """One text, its words as :func:`tokenise` reads them, and where the characters of each begin and end."""
+
+    text: str
+    tokens: Tokens
+    spans: list[tuple[int, int]]
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read a text."""
+        lower = text.lower()
+        spans = [found.span() for found in WORD.finditer(lower)]
+        if len(lower) != len(text):
+            # A character may become several in lower case: "İ" does.
+            sizes = [len(character.lower()) for character in text]
+            origin = np.repeat(np.arange(len(text)), sizes).tolist()
+            spans = [(origin[start], origin[end - 1] + 1) for start, end in spans]
+        return cls(text, tokenise([text]), spans)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words in lower case."""
+        return self.tokens.words(0)
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Characters of the words from `start` to `end`."""
+        return self.spans[start][0], self.spans[end - 1][1]
+
+    def gap(self, word: int) -> str:
+        """What stands between a word and the next one; behind the last one, the rest."""
+        after = self.spans[word + 1][0] if word + 1 < len(self.spans) else len(self.text)
+        return self.text[self.spans[word][1] : after]
+
+    def ends(self, word: int) -> bool:
+        """Whether punctuation, or nothing, follows a word."""
+        return word + 1 >= len(self.spans) or bool(_BREAK.search(self.gap(word)))
+
+    def stops(self, word: int) -> bool:
+        """Whether a sentence ends behind a word, as far as punctuation tells."""
+        return word + 1 >= len(self.spans) or bool(_STOP.search(self.gap(word)))
+
+
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEENS = ("sixteen", "seventeen", "eighteen", "nineteen")
+_DECADES = ("twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
+
+
+def spelled(number: int) -> str | None:
+    """A number from 16 to 99 in words.
+
+    Examples
+    --------
+    >>> spelled(25), spelled(80)
+    ('twenty-five', 'eighty')
+    """
+    if 16 <= number < 20:
+        return _TEENS[number - 16]
+    if not 20 <= number < 100:
+        return None
+    tens, ones = _TENS[number // 10 - 2], number % 10
+    return f"{tens}-{_ONES[ones - 1]}" if ones else tens
+
+
+def number_rows(ages: object, where: str) -> list[FormRow]:
+    """Rows of ages from the table ``[ages]``: by group ``{ from, to, write, decade }``.
+
+    Ages from `from` to `to` belong to the group and `write` stands for it; decades ("in her 60s") go by `decade`.
+
+    Raises
+    ------
+    InputError
+        When an entry is not such a table.
+    """
+    if not ages:
+        return []
+    if not isinstance(ages, dict) or not all(_is_range(entry) for entry in ages.values()):
+        raise InputError(f"{where}: ages needs a table of from, to, write and decade for each group")
+    return [
+        _age_row("number", ages, lambda entry: [str(age) for age in _ages(entry)]),
+        _age_row("number", ages, lambda entry: [word for age in _ages(entry) if (word := spelled(age))]),
+        _age_row("decade", ages, lambda entry: [f"{age}s" for age in _decades(entry)]),
+        _age_row("decade", ages, lambda entry: [_DECADES[age // 10 - 2] for age in _decades(entry)]),
+    ]
+
+
+def _is_range(entry: object) -> bool:
+    return isinstance(entry, dict) and all(isinstance(entry.get(key), int) for key in ("from", "to", "write", "decade"))
+
+
+def _ages(entry: Mapping[str, int]) -> list[int]:
+    return list(dict.fromkeys([entry["write"], *range(entry["from"], entry["to"] + 1)]))
+
+
+def _decades(entry: Mapping[str, int]) -> list[int]:
+    inside = [age for age in range(20, 100, 10) if entry["from"] <= age <= entry["to"]]
+    return list(dict.fromkeys([entry["decade"], *inside]))
+
+
+def _age_row(kind: str, ages: Mapping[str, Any], forms: Any) -> FormRow:  # noqa: ANN401
+    recognised = {group: tuple(forms(entry)) for group, entry in ages.items()}
+    return FormRow(kind, "age" if kind == "number" else "decade", recognised, {g: f[0] for g, f in recognised.items()})
+
+
+_NOTHING, _CANDIDATE = -1, -2
+_LESS = {"noun": 0, "plural": 0, "attributive": 1, "collective": 1}
+"""Order in which readings are tried: as a noun, before a noun or as a group, others (2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundWord:
+    """A word of a protected group in a text: characters from `start` to `end`."""
+
+    start: int
+    end: int
+    text: str
+    attribute: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class WordReading:
+    """What a phrase may be: a cell of a row, where its rule holds."""
+
+    attribute: int
+    group: int
+    row: FormRow
+    rule: str
+    context: Context
+
+    @property
+    def certain(self) -> bool:
+        """Whether it counts wherever it stands."""
+        return not self.rule and self.context == Context()
+
+
+class Lexicon:
+    """The words of one or several attributes, in a fixed order, ready to be found.
+
+    A word that is in the lists of two attributes counts for the first one; of phrases that overlap, the one that
+    begins first counts, and of those the longest.
+    """
+
+    def __init__(self, attributes: Mapping[str, AttributeWords]) -> None:
+        self.attributes: Mapping[str, AttributeWords] = dict(attributes)
+        self._readings = _readings(list(self.attributes.values()))
+        self._anchors = _anchors(self._readings)
+        self._codes, self._plain = _codes(self._readings, self._anchors)
+
+    def match(self, tokens: Tokens, *, prefer: str | None = None) -> Mentions:
+        """Find the words in a corpus; of a word in several lists, that of the attribute `prefer` goes first."""
+        known = self._codes
+        table = np.fromiter((known.get(word, _NOTHING) for word in tokens.vocabulary), np.int64, len(tokens.vocabulary))
+        codes = table[tokens.ids]
+        at = np.flatnonzero(codes != _NOTHING)
+        found = codes[at]
+        plain, code = at[found >= 0], found[found >= 0]
+        candidates = at[found == _CANDIDATE]
+        if not len(candidates):
+            return Mentions(plain, np.ones_like(plain), self._plain[code, 1], self._plain[code, 0])
+        read = self._read(tokens, candidates, prefer)
+        if len(read) and len(plain):
+            inside = np.concatenate([np.arange(token, token + length) for token, length in read[:, :2]])
+            free = ~np.isin(plain, inside)
+            plain, code = plain[free], code[free]
+        token = np.concatenate([plain, read[:, 0]])
+        order = np.argsort(token, kind="stable")
+        return Mentions(
+            token[order],
+            np.concatenate([np.ones_like(plain), read[:, 1]])[order],
+            np.concatenate([self._plain[code, 1], read[:, 3]])[order],
+            np.concatenate([self._plain[code, 0], read[:, 2]])[order],
+        )
+
+    def find(self, text: str, *, prefer: str | None = None) -> list[FoundWord]:
+        """Find the words in one text, as characters; the same ones as :meth:`match` finds.
+
+        Examples
+        --------
+        >>> from biaslens.usecase import load_words
+        >>> [(found.text, found.group) for found in load_words(["race"]).find("Black coffee for a Black woman")]
+        [('Black', 'black')]
+        """
+        spoken = Spoken.of(text)
+        mentions = self.match(spoken.tokens, prefer=prefer)
+        names = list(self.attributes.values())
+        found = []
+        columns = (mentions.token, mentions.length, mentions.attribute, mentions.group)
+        for token, length, attribute, group in zip(*(column.tolist() for column in columns), strict=True):
+            start, end = spoken.span(token, token + length)
+            words = names[attribute]
+            found.append(FoundWord(start, end, text[start:end], words.name, words.groups[group]))
+        return found
+
+    def readings(self, words: Sequence[str]) -> Sequence[WordReading]:
+        """What a phrase may be, in the order in which its readings are tried."""
+        return self._readings.get(tuple(words), ())
+
+    @cached_property
+    def _order(self) -> Mapping[str, int]:
+        return {name: number for number, name in enumerate(self.attributes)}
+
+    def _read(self, tokens: Tokens, candidates: NDArray[np.intp], prefer: str | None) -> NDArray[np.intp]:
+        first = self._order.get(prefer, -1) if prefer is not None else -1
+        texts = np.searchsorted(tokens.starts, candidates, side="right") - 1
+        begins, ends = tokens.starts[texts].tolist(), tokens.starts[texts + 1].tolist()
+        found: set[tuple[int, int, int, int]] = set()
+        for place, begin, end in zip(candidates.tolist(), begins, ends, strict=True):
+            found.update(self._at(tokens, place, begin, end, first))
+        kept: list[tuple[int, int, int, int]] = []
+        until = 0
+        for token, minus, attribute, group in sorted(found):
+            if token >= until:
+                kept.append((token, -minus, attribute, group))
+                until = token - minus
+        return np.array(kept, dtype=np.intp).reshape(-1, 4)
+
+    def _at(self, tokens: Tokens, place: int, begin: int, end: int, first: int) -> Iterable[tuple[int, int, int, int]]:
+        """Phrases around the candidate at `place` of the text from `begin` to `end`; the length is negative."""
+        low = max(begin, place - REACH)
+        vocabulary = tokens.vocabulary
+        words = [vocabulary[number] for number in tokens.ids[low : min(end, place + REACH)].tolist()]
+        here = place - low
+        for offset, key in self._anchors[words[here]]:
+            start, stop = here - offset, here - offset + len(key)
+            if start < 0 or tuple(words[start:stop]) != key:
+                continue
+            readings = self._readings[key]
+            if first >= 0:
+                readings = sorted(readings, key=lambda reading: reading.attribute != first)
+            for reading in readings:
+                if holds(reading.rule, words, start, stop, reading.context):
+                    yield low + start, -len(key), reading.attribute, reading.group
+                    break
+
+
+def _readings(attributes: Sequence[AttributeWords]) -> dict[tuple[str, ...], list[WordReading]]:
+    """Readings of each phrase, each with the rule that decides it."""
+    readings: dict[tuple[str, ...], list[WordReading]] = {}
+    for number, words in enumerate(attributes):
+        groups = {group: index for index, group in enumerate(words.groups)}
+        own: dict[tuple[str, ...], list[WordReading]] = {}
+        for row in words.rows:
+            for group, forms in row.recognised.items():
+                for form in forms:
+                    key = tuple(words_of(form))
+                    context = words.context.get(" ".join(key), Context())
+                    own.setdefault(key, []).append(WordReading(number, groups[group], row, "", context))
+        for key, found in own.items():
+            readings.setdefault(key, []).extend(_ruled(found))
+    return readings
+
+
+def _ruled(readings: Sequence[WordReading]) -> list[WordReading]:
+    """Readings of one phrase in one attribute, in the order of trial, with their rules.
+
+    A noun that is also an adjective counts as a noun only where it is used as one.
+    """
+    free = {reading.row.kind for reading in readings if not reading.row.needs}
+    several = len(free & {"noun", "adjective", "attributive"}) > 1
+    ruled = []
+    for reading in sorted(readings, key=lambda reading: -1 if reading.row.needs else _LESS.get(reading.row.kind, 2)):
+        rule = reading.row.needs or reading.context.needs
+        if not reading.row.needs:
+            if reading.row.kind == "noun" and several:
+                rule = "nominal"
+            elif reading.row.kind in {"attributive", "collective"}:
+                rule = reading.row.kind
+        ruled.append(WordReading(reading.attribute, reading.group, reading.row, rule, reading.context))
+    return ruled
+
+
+def _anchors(readings: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[int, tuple[str, ...]]]]:
+    """By the rarest word of each phrase (taken to be the longest): its place in the phrase, and the phrase."""
+    anchors: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
+    for key in readings:
+        place = max(range(len(key)), key=lambda index: len(key[index]))
+        anchors.setdefault(key[place], []).append((place, key))
+    for phrases in anchors.values():
+        phrases.sort(key=lambda phrase: (-len(phrase[1]), phrase))
+    return anchors
+
+
+def _codes(
+    readings: Mapping[tuple[str, ...], Sequence[WordReading]],
+    anchors: Mapping[str, Sequence[tuple[int, tuple[str, ...]]]],
+) -> tuple[dict[str, int], NDArray[np.intp]]:
+    """By word: -2 for what needs a look, else a row of the table of attributes and groups."""
+    codes: dict[str, int] = {}
+    plain: list[tuple[int, int]] = []
+    for word, phrases in anchors.items():
+        alone = readings.get((word,), ())
+        if len(phrases) == 1 and alone and any(reading.certain for reading in alone) and _same_group(alone):
+            codes[word] = len(plain)
+            plain.append((alone[0].attribute, alone[0].group))
+        else:
+            codes[word] = _CANDIDATE
+    return codes, np.array(plain, dtype=np.intp).reshape(-1, 2)
+
+
+def _same_group(readings: Sequence[WordReading]) -> bool:
+    return len({(reading.attribute, reading.group) for reading in readings}) == 1
+
+
+ATTRIBUTES = (
+    "gender", "race", "religion", "age", "sexual_orientation", "disability", "nationality", "socioeconomic_status",
+)  # fmt: skip
+"""The attributes whose words ship with the package, in the order in which they are looked for."""
+
+
+def load_words(attributes: Sequence[str] | None = None, *, own: Sequence[Path] = (), names: bool = False) -> Lexicon:
+    """Read word lists, in the order of `ATTRIBUTES`; those of the user's `own` files add to an attribute of their name.
+
+    With `names`, given names count as words of gender and race, too. Own files have the format of those in
+    ``data/words``. InputError when an attribute is unknown, or a file is missing or malformed.
+    """
+    extra = [_read(path) for path in own]
+    known = list(dict.fromkeys([*ATTRIBUTES, *(found.name for found in extra)]))
+    wanted = known if attributes is None else list(dict.fromkeys(attributes))
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"no word list for attribute {name!r}; there are: {', '.join(known)}")
+    if not wanted:
+        raise InputError(f"no attribute given; there are: {', '.join(known)}")
+    chosen: dict[str, AttributeWords] = {}
+    for name in known:
+        if name not in wanted:
+            continue
+        parts = [shipped(name)] if name in ATTRIBUTES else []
+        parts += [found for found in extra if found.name == name]
+        if names:
+            parts += [found for found in _names() if found.name == name]
+        words = parts[0]
+        for part in parts[1:]:
+            words = _joined(words, part)
+        chosen[name] = words
+    return Lexicon(chosen)
+
+
+@cache
+def shipped(name: str) -> AttributeWords:
+    """The package's words of one attribute."""
+    return parse_words(toml_data(f"words/{name}"), f"{name}.toml")
+
+
+def _read(path: Path) -> AttributeWords:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a TOML file: {error}") from error
+    return parse_words(table, str(path))
+
+
+def parse_words(table: Mapping[str, Any], where: str) -> AttributeWords:
+    """Make the words of an attribute from the content of a file; InputError naming the file and what is wrong in it."""
+    unknown = table.keys() - {"attribute", "groups", "compared", "neutral", "source", "words", "context", "ages"}
+    if unknown:
+        raise InputError(f"{where}: unknown entry {sorted(unknown)[0]!r}")
+    name, groups = table.get("attribute"), table.get("groups")
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InputError(f'{where}: needs attribute = "NAME" (letters, digits and underscores)')
+    if not _are_texts(groups) or len(set(groups)) != len(groups) or not groups:
+        raise InputError(f"{where}: needs groups = [...], a list of different names")
+    compared = table.get("compared", groups[:4])
+    neutral, source = table.get("neutral"), table.get("source", "given by the user")
+    if not _are_texts(compared) or set(compared) - set(groups):
+        raise InputError(f"{where}: compared has to be a list of some of the groups {', '.join(groups)}")
+    if neutral is not None and neutral not in groups:
+        raise InputError(f"{where}: neutral has to be one of the groups {', '.join(groups)}")
+    if not isinstance(source, str) or not isinstance(table.get("words"), dict):
+        raise InputError(f"{where}: needs a [words] table and a source in text")
+    rows = [
+        _row(kind, cells, groups, f"{where}, {kind} {number}")
+        for kind, listed in table["words"].items()
+        for number, cells in enumerate(_rows(listed, f"{where}, {kind}"), start=1)
+    ]
+    rows += number_rows(table.get("ages", {}), where)
+    context = {
+        phrase(word): _context(rule, f"{where}, context of {word!r}") for word, rule in table.get("context", {}).items()
+    }
+    return AttributeWords(name, tuple(groups), tuple(compared), neutral, source, tuple(rows), context)
+
+
+def _are_texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _rows(listed: object, where: str) -> list[dict[str, Any]]:
+    if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
+        raise InputError(f'{where}: has to be a list of rows such as {{ female = "woman", male = "man" }}')
+    return listed
+
+
+def _row(kind: str, cells: Mapping[str, Any], groups: Sequence[str], where: str) -> FormRow:
+    needs = _rule(cells, where)
+    recognised: dict[str, tuple[str, ...]] = {}
+    written: dict[str, str] = {}
+    for group, cell in cells.items():
+        if group == "needs":
+            continue
+        forms = [cell] if isinstance(cell, str) else cell
+        if group not in groups or not _are_texts(forms) or not forms:
+            raise InputError(f"{where}: {group!r} has to be one of the groups, with a form or a list of forms")
+        recognised[group] = tuple(form for form in forms if not form.startswith("="))
+        written[group] = forms[0].removeprefix("=")
+        if any(not phrase(form) for form in recognised[group]):
+            raise InputError(f"{where}: a form of {group!r} has no letters")
+    return FormRow(kind, needs, recognised, written)
+
+
+def _rule(table: Mapping[str, Any], where: str) -> str:
+    needs: str = table.get("needs", "")
+    if needs and needs not in RULES:
+        raise InputError(f"{where}: unknown rule {needs!r}; there are: {', '.join(RULES)}")
+    return needs
+
+
+def _context(rule: object, where: str) -> Context:
+    if not isinstance(rule, dict) or rule.keys() - {"needs", "also", "after", "not_before", "not_after"}:
+        raise InputError(f"{where}: has to be a table of needs, also, after, not_before and not_after")
+    needs = _rule(rule, where)
+    lists = {key: rule.get(key, []) for key in ("also", "after", "not_before", "not_after")}
+    for key, words in lists.items():
+        if not _are_texts(words):
+            raise InputError(f"{where}: {key} has to be a list of words")
+    return Context(needs, **{key: frozenset(words) for key, words in lists.items()})
+
+
+def _joined(words: AttributeWords, more: AttributeWords) -> AttributeWords:
+    return AttributeWords(
+        words.name,
+        tuple(dict.fromkeys(words.groups + more.groups)),
+        words.compared,
+        words.neutral or more.neutral,
+        f"{words.source} {more.source}",
+        words.rows + more.rows,
+        {**words.context, **more.context},
+    )
+
+
+@cache
+def _names() -> tuple[AttributeWords, ...]:
+    return tuple(_named(name, lists) for name, lists in toml_data("words/names").items())
+
+
+def _named(attribute: str, lists: Mapping[str, Any]) -> AttributeWords:
+    groups = tuple(key for key in lists if key not in {"source", "neutral"})
+    size = len(lists[groups[0]])
+    rows = []
+    neutral = list(islice(cycle(lists["neutral"]), size)) if "neutral" in lists else []
+    for place, forms in enumerate(zip(*(lists[group] for group in groups), strict=True)):
+        written = dict(zip(groups, forms, strict=True))
+        recognised = {group: (form,) for group, form in written.items()}
+        if neutral:
+            written["neutral"] = neutral[place]
+        rows.append(FormRow("name", "", recognised, written))
+    return AttributeWords(attribute, groups, groups, "neutral" if neutral else None, lists["source"], tuple(rows))

@@ -1,0 +1,481 @@
+"""The tables a user brings: prompts, responses, predictions and ranked lists."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from biaslens.errors import InputError
+
+ROWS = 20_000
+"""Rows read at once."""
+
+FILTERED = "content_filter"
+"""Finish reason of a response that the provider withheld."""
+
+CUT = "length"
+"""Finish reason of a response that broke off at the limit of tokens."""
+
+
+class Series(StrEnum):
+    """Why a prompt was asked."""
+
+    ORIGINAL = "original"
+    COUNTERFACTUAL = "counterfactual"
+    NO_EFFECT = "no_effect"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response and what it answers.
+
+    Parameters
+    ----------
+    prompt_id, prompt
+        The prompt it belongs to: counterfactual prompts have the id of the prompt they were made of; None if unknown.
+    attribute, group
+        Whom the prompt was made to be about; "" for prompts as they are.
+    trial
+        Number among the responses to the same prompt in the same series, from 0.
+    filtered, cut
+        Whether the provider withheld it, and whether it broke off at the limit of tokens.
+    """
+
+    prompt_id: str
+    prompt: str | None
+    text: str
+    attribute: str = ""
+    group: str = ""
+    series: Series = Series.ORIGINAL
+    trial: int = 0
+    filtered: bool = False
+    cut: bool = False
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is something to measure."""
+        return not self.filtered and bool(self.text.strip())
+
+
+class Responses(Protocol):
+    """Responses that can be read more than once, a part at a time, so that a million of them need not be held."""
+
+    def parts(self) -> Iterator[Sequence[Response]]:
+        """All responses, in parts of some thousands."""
+        ...
+
+
+class Held:
+    """Responses in memory."""
+
+    def __init__(self, responses: Sequence[Response], size: int = ROWS) -> None:
+        self._responses = responses
+        self._size = size
+
+    def parts(self) -> Iterator[Sequence[Response]]:
+        """All responses, in parts."""
+        for start in range(0, len(self._responses), self._size):
+            yield self._responses[start : start + self._size]
+
+
+_SAID = 200
+
+Table = Path | str | pd.DataFrame
+"""A file by its path, or a data frame."""
+
+
+def frames(source: Table, *, required: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """Read a table in parts; every cell is text, empty where there is nothing.
+
+    InputError when it is missing, cannot be read, lacks a column of `required`, or has no rows.
+    """
+    rows = 0
+    name = name_of(source)
+    for part in _parts(source):
+        missing = [column for column in required if column not in part.columns]
+        if missing:
+            there = ", ".join(map(str, part.columns)) or "none"
+            raise InputError(f"{name}: no column {missing[0]!r}; there are {there}")
+        rows += len(part)
+        yield part
+    if not rows:
+        raise InputError(f"{name}: no rows; give a file with at least one")
+
+
+MOST_GROUPS = 50
+"""Each is compared with each: 1,225 pairs."""
+
+
+def check_groups(count: int, what: str) -> None:
+    """Refuse more groups than can be compared with each other.
+
+    Raises
+    ------
+    InputError
+        When there are more than `MOST_GROUPS`.
+    """
+    if count > MOST_GROUPS:
+        raise InputError(f"{what}: {count:,} groups, each to be compared with each; at most {MOST_GROUPS} can be")
+
+
+def columns_of(source: Table) -> list[str]:
+    """Column names of a table."""
+    return [str(column) for column in next(_parts(source), pd.DataFrame()).columns]
+
+
+def read_prompts(source: Table, *, limit: int | None = None) -> dict[str, str]:
+    """Read prompts by their id: column ``prompt``, and ``prompt_id`` where there is one, else the row's number from 1.
+
+    InputError when the table cannot be used, a prompt is empty, or two prompts have one id.
+    """
+    found: dict[str, str] = {}
+    row = 0
+    for part in frames(source, required=["prompt"]):
+        names = part["prompt_id"] if "prompt_id" in part.columns else None
+        for index, prompt in enumerate(part["prompt"]):
+            row += 1
+            if limit is not None and len(found) >= limit:
+                return found
+            name = str(row) if names is None else str(names.iloc[index])
+            if not prompt.strip():
+                raise InputError(f"{name_of(source)}: row {row} has an empty prompt; remove it")
+            if found.setdefault(name, prompt) != prompt:
+                raise InputError(f"{name_of(source)}: row {row}: prompt_id {name!r} stands for two different prompts")
+    return found
+
+
+_Place = tuple[str, str, str, str]
+
+
+class ResponseTable:
+    """Responses of a table.
+
+    It has a column ``response``, and may have ``prompt``, ``prompt_id``, ``attribute``, ``group``, ``series``,
+    ``trial`` and ``finish_reason``, as the file has that an assessment writes. Without ``trial`` the responses to a
+    prompt are counted in the order of the rows. `attribute` is that of the groups where there is no such column.
+    InputError when columns are missing that others need.
+    """
+
+    def __init__(self, source: Table, *, attribute: str = "") -> None:
+        self._source = source
+        self._attribute = attribute
+        columns = columns_of(source)
+        if "group" in columns and "prompt_id" not in columns:
+            what = "column 'group' needs a column 'prompt_id' that says which responses belong together"
+            raise InputError(f"{name_of(source)}: {what}")
+        if "group" in columns and "attribute" not in columns and not attribute:
+            raise InputError(f"{name_of(source)}: column 'group' needs a column 'attribute', or one --attributes NAME")
+
+    def parts(self) -> Iterator[Sequence[Response]]:
+        """All responses, in parts."""
+        trials: dict[_Place, int | set[int]] = {}
+        row = 0
+        for part in frames(self._source, required=["response"]):
+            yield [self._response(record, number, trials) for number, record in enumerate(_records(part), start=row)]
+            row += len(part)
+
+    def _response(self, record: Mapping[str, str], row: int, trials: dict[_Place, int | set[int]]) -> Response:
+        # A cell without a prompt is a prompt that is not known, and not one that mentions nobody.
+        prompt, group = record.get("prompt") or None, record.get("group", "").strip()
+        name = record.get("prompt_id") or prompt or f"row {row + 1}"
+        attribute = record.get("attribute", "").strip() or (self._attribute if group else "")
+        if group and not attribute:
+            raise self._wrong(row, f"group {group!r} has no attribute; fill the cell, or give one --attributes NAME")
+        series = self._series(record, row, group)
+        place = (name, attribute, group, series)
+        # Without a prompt every response stands alone; counting its trials would only cost memory.
+        trial = self._trial(record, row, place, trials) if prompt or "prompt_id" in record else 0
+        reason = record.get("finish_reason")
+        return Response(
+            name, prompt, record["response"], attribute, group, series, trial, reason == FILTERED, reason == CUT
+        )
+
+    def _trial(self, record: Mapping[str, str], row: int, place: _Place, trials: dict[_Place, int | set[int]]) -> int:
+        given = record.get("trial")
+        if given is None:
+            count = trials.get(place, 0)
+            assert isinstance(count, int)
+            trials[place] = count + 1
+            return count
+        try:
+            trial = int(given)
+        except ValueError:
+            raise self._wrong(row, f"trial {given!r} is no whole number") from None
+        seen = trials.setdefault(place, set())
+        assert isinstance(seen, set)
+        if trial in seen:
+            what = f"trial {trial} of prompt {place[0]!r} stands twice; number them, or leave the column out"
+            raise self._wrong(row, what)
+        seen.add(trial)
+        return trial
+
+    def _series(self, record: Mapping[str, str], row: int, group: str) -> Series:
+        given = record.get("series", "").strip()
+        if not given:
+            return Series.COUNTERFACTUAL if group else Series.ORIGINAL
+        try:
+            series = Series(given)
+        except ValueError:
+            raise self._wrong(row, f"series {given!r} is none of {', '.join(Series)}") from None
+        if (series is Series.ORIGINAL) == bool(group):
+            raise self._wrong(row, f"series {series} does not go with group {group!r}")
+        return series
+
+    def _wrong(self, row: int, what: str) -> InputError:
+        return InputError(f"{name_of(self._source)}: row {row + 1}: {what}")
+
+
+def _records(part: pd.DataFrame) -> Iterator[dict[str, str]]:
+    names = list(map(str, part.columns))
+    return (dict(zip(names, row, strict=True)) for row in part.itertuples(index=False, name=None))
+
+
+def name_of(source: Table) -> str:
+    """How a table is called in messages."""
+    return "a data frame" if isinstance(source, pd.DataFrame) else str(source)
+
+
+def _parts(source: Table) -> Iterator[pd.DataFrame]:
+    if isinstance(source, pd.DataFrame):
+        if not source.columns.is_unique:
+            twice = source.columns[source.columns.duplicated()][0]
+            raise InputError(f"{name_of(source)}: column {twice!r} stands twice; rename one")
+        for start in range(0, max(1, len(source)), ROWS):
+            yield _as_text(source.iloc[start : start + ROWS])
+        return
+    path = Path(source)
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise InputError(f"{path}: a table is one of {', '.join(_READERS)}")
+    try:
+        yield from reader(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except pd.errors.EmptyDataError:
+        raise InputError(f"{path}: the file is empty") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8") from None
+    except pd.errors.ParserWarning:
+        raise InputError(f"{path}: rows have more cells than the first line has names; name every column") from None
+    except (pd.errors.ParserError, ValueError, OSError) as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{path}: cannot be read: {said[:_SAID]}") from None
+
+
+def _csv(separator: str) -> Callable[[Path], Iterator[pd.DataFrame]]:
+    def read(path: Path) -> Iterator[pd.DataFrame]:
+        # No index column: else rows with a cell too many would all move by one, without a word.
+        options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "index_col": False, "sep": separator}
+        with pd.read_csv(path, encoding="utf-8-sig", chunksize=ROWS, **options) as parts:
+            while True:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", pd.errors.ParserWarning)
+                    part = next(parts, None)
+                if part is None:
+                    return
+                yield part
+
+    return read
+
+
+def _jsonl(path: Path) -> Iterator[pd.DataFrame]:
+    records: list[dict[str, object]] = []
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except UnicodeDecodeError:
+                raise
+            except (ValueError, RecursionError) as error:
+                said = getattr(error, "msg", "nested too deeply")
+                raise InputError(f"{path}: line {number} is not JSON: {said}") from None
+            if not isinstance(record, dict):
+                raise InputError(f"{path}: line {number} is not a JSON object")
+            records.append(record)
+            if len(records) == ROWS:
+                yield _as_text(pd.DataFrame(records, dtype=object))
+                records = []
+    yield _as_text(pd.DataFrame(records, dtype=object))
+
+
+def _parquet(path: Path) -> Iterator[pd.DataFrame]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=ROWS):
+            yield _as_text(batch.to_pandas())
+
+
+def _as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({str(name): [_cell(value) for value in frame[name]] for name in frame.columns}, dtype=object)
+
+
+def _cell(value: object) -> str:
+    if value is None or value is pd.NA or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN
+        return ""
+    if isinstance(value, str):
+        # Half of a character, as JSON can escape it: no file and no model takes it.
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, tuple)) else str(value)
+
+
+_READERS: dict[str, Callable[[Path], Iterator[pd.DataFrame]]] = {
+    ".csv": _csv(","),
+    ".tsv": _csv("\t"),
+    ".jsonl": _jsonl,
+    ".parquet": _parquet,
+}
+
+
+_WHOLE = re.compile(r"([+-]?\d+)\.0+")
+
+
+NEUTRAL = "neutral"
+"""Group of the lists made for nobody in particular."""
+
+
+def class_name(value: str) -> str:
+    """A class as text; a whole number is one class, however it is written, as many tools write 1 as 1.0.
+
+    Examples
+    --------
+    >>> class_name("1.0"), class_name("0.5"), class_name("hired")
+    ('1', '0.5', 'hired')
+    """
+    whole = _WHOLE.fullmatch(value)
+    return whole[1] if whole else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predictions:
+    """A classifier's predictions, all values as text; `column` says what the groups are, such as "sex"."""
+
+    column: str
+    group: Sequence[str]
+    prediction: Sequence[str]
+    label: Sequence[str] | None = None
+    cluster: Sequence[str] | None = None
+    left_out: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recommendations:
+    """Ranked lists of distinct items by group (of `column`) and prompt id, one a trial.
+
+    `prompts` is what was asked, by group and prompt id, where known; so many items were `repeated` and taken out.
+    """
+
+    column: str
+    lists: Mapping[str, Mapping[str, Sequence[tuple[str, ...]]]]
+    prompts: Mapping[tuple[str, str], str]
+    repeated: int = 0
+
+
+def read_predictions(
+    source: Table, *, group: str, label: str | None, prediction: str, cluster: str | None = None
+) -> Predictions:
+    """Read a classifier's predictions; rows without a group, label or prediction are left out and counted.
+
+    InputError when a column is missing or no complete row is there.
+    """
+    columns = list(dict.fromkeys(name for name in (group, prediction, label, cluster) if name is not None))
+    whole = pd.concat(list(frames(source, required=columns)), ignore_index=True)[columns]
+    stripped = whole.apply(lambda column: column.str.strip())
+    complete = stripped[(stripped != "").all(axis=1)]
+    if complete.empty:
+        raise InputError(f"no row has values in all of {', '.join(columns)}")
+    return Predictions(
+        column=group,
+        group=list(complete[group]),
+        prediction=list(map(class_name, complete[prediction])),
+        label=None if label is None else list(map(class_name, complete[label])),
+        cluster=None if cluster is None else list(complete[cluster]),
+        left_out=len(whole) - len(complete),
+    )
+
+
+def read_recommendations(source: Table, *, group: str = "group") -> Recommendations:
+    """Read ranked lists: a row a list (column ``items``), or a row an item (columns ``item`` and ``rank``).
+
+    Columns ``prompt_id`` (or ``prompt``) and `group` say which lists belong together, ``trial`` which are of one
+    asking; without it they are counted in the order of the rows. ``items`` is a JSON list, or items with ``|`` between
+    them. Of an item that stands twice in a list the first place counts. InputError when that cannot be read.
+    """
+    columns = columns_of(source)
+    key = "prompt_id" if "prompt_id" in columns else "prompt"
+    if "items" in columns:
+        rows = [row for part in frames(source, required=[key, group, "items"]) for row in _records(part)]
+        lists = [
+            (row[group], row[key], row.get("trial", ""), _items(row["items"], number))
+            for number, row in enumerate(rows, start=1)
+        ]
+    else:
+        rows = [row for part in frames(source, required=[key, group, "item", "rank"]) for row in _records(part)]
+        lists = list(_by_rank(rows, key, group))
+    found: dict[str, dict[str, list[tuple[str, ...]]]] = {}
+    repeated = 0
+    for name, prompt, _, items in sorted(lists, key=_trial):
+        distinct = tuple(dict.fromkeys(items))
+        repeated += len(items) - len(distinct)
+        found.setdefault(name.strip() or NEUTRAL, {}).setdefault(prompt, []).append(distinct)
+    prompts = {
+        (row[group].strip() or NEUTRAL, row[key]): row["prompt"] for row in rows if "prompt" in row
+    }  # fmt: skip
+    return Recommendations(column=group, lists=found, prompts=prompts, repeated=repeated)
+
+
+def _trial(found: tuple[str, str, str, Sequence[str]]) -> float:
+    # A stable sort: lists without a trial stay as they came.
+    try:
+        trial = float(found[2])
+    except ValueError:
+        return 0.0
+    return trial if isfinite(trial) else 0.0
+
+
+def _items(text: str, row: int) -> list[str]:
+    if not text.lstrip().startswith("["):
+        return [item.strip() for item in text.split("|") if item.strip()]
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"row {row}: items is no JSON list ({error}); write items with | between them") from None
+    if not all(isinstance(item, (str, int, float)) for item in items):
+        raise InputError(f"row {row}: items is a JSON list of other things than texts and numbers")
+    return [said for item in items if (said := str(item).strip())]
+
+
+def _by_rank(rows: Sequence[Mapping[str, str]], key: str, group: str) -> Iterator[tuple[str, str, str, list[str]]]:
+    lists: dict[tuple[str, str, str], list[tuple[float, str]]] = {}
+    for number, row in enumerate(rows, start=1):
+        try:
+            rank = float(row["rank"])
+        except ValueError:
+            rank = nan
+        if not isfinite(rank):
+            raise InputError(f"row {number}: rank {row['rank']!r} is no number")
+        if not row["item"].strip():
+            raise InputError(f"row {number}: there is a rank, but no item; fill the cell, or remove the row")
+        lists.setdefault((row[group], row[key], row.get("trial", "")), []).append((rank, row["item"].strip()))
+    for place, items in lists.items():
+        ranks = [rank for rank, _ in items]
+        if len(set(ranks)) < len(ranks):
+            name = f"prompt {place[1]!r}, group {place[0]!r}"
+            raise InputError(f"{name}: a rank stands twice; tell several lists apart by a column trial")
+        yield *place, [item for _, item in sorted(items, key=lambda found: found[0])]

@@ -1,0 +1,277 @@
+"""What an assessment comes to: the way to its metrics, the metrics, and the examples behind them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, isnan, nan
+
+import numpy as np
+
+from biaslens.errors import InputError
+from biaslens.stats import Estimate, holm
+from biaslens.stats.exchanging import swap_p
+from biaslens.stats.resampling import Fold, bootstrap
+from biaslens.stats.sums import Sums
+
+FEW = 30
+"""Fewer units (prompts, rows, people) than this are marked: their interval is rough."""
+
+SHOWN = 5
+"""Examples of each sort."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One question on the way to the metrics, its answer, and what the answer rests on."""
+
+    question: str
+    answer: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A family of metrics, whether it is measured, and why or why not."""
+
+    name: str
+    applies: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMention:
+    """How the prompts name one group: counts of its words, the most frequent first, and ids of the prompts."""
+
+    attribute: str
+    group: str
+    words: Mapping[str, int]
+    prompts: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """One metric for one comparison.
+
+    Parameters
+    ----------
+    family, metric
+        "counterfactual", "ROUGE-L".
+    attribute, groups
+        What is compared; empty where nothing is.
+    units, unit
+        How many of what it is resampled by: 40 "prompts".
+    smallest
+        How many the smallest group rests on, where that is what matters; None otherwise.
+    direction, bounds
+        "lower is fairer", "higher is fairer", "0 is fair" or "1 is fair"; smallest and largest possible value.
+    baseline
+        The same metric where there is no difference between the groups; None where there is no such thing.
+    p, p_holm, test
+        Of the test named that the groups are treated alike, alone and corrected for all tests of the assessment; NaN
+        where there is none.
+    note
+        What else to know: counts of what was left out, and why something is not known.
+    """
+
+    family: str
+    metric: str
+    attribute: str = ""
+    groups: tuple[str, ...] = ()
+    estimate: Estimate
+    units: int
+    unit: str = "prompts"
+    smallest: int | None = None
+    direction: str
+    bounds: tuple[float, float] = (0.0, 1.0)
+    baseline: Estimate | None = None
+    p: float = nan
+    p_holm: float = nan
+    test: str = ""
+    scorer: str = ""
+    note: str = ""
+
+    @property
+    def few(self) -> bool:
+        """Whether it rests on so few units that its interval is rough."""
+        return min(self.units, self.units if self.smallest is None else self.smallest) < FEW
+
+    @property
+    def comparison(self) -> str:
+        """The groups in words."""
+        return " / ".join(self.groups)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standout:
+    """A response, or a pair of them, that stands out: why ("toxicity 0.93"), what was asked and answered, of whom."""
+
+    why: str
+    score: float
+    prompts: tuple[str, ...]
+    texts: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+
+
+class Worst:
+    """The examples with the largest scores; of equal scores those that came first, and no example twice."""
+
+    def __init__(self, size: int = SHOWN) -> None:
+        self._size = size
+        self._kept: list[tuple[float, int, Standout]] = []
+        self._seen = 0
+
+    def wants(self, score: float) -> bool:
+        """Whether an example of this score would be kept: it need not be made otherwise."""
+        return not isnan(score) and (len(self._kept) < self._size or score > self._kept[0][0])
+
+    def add(self, example: Standout, score: float | None = None) -> None:
+        """Offer an example; `score` is what it is ranked by, by default its own."""
+        ranked = example.score if score is None else score
+        # The same answer many times over would leave no room for others.
+        if self.wants(ranked) and not any(example == kept for *_, kept in self._kept):
+            self._seen += 1
+            heapq.heappush(self._kept, (ranked, -self._seen, example))
+            if len(self._kept) > self._size:
+                heapq.heappop(self._kept)
+
+    def examples(self) -> list[Standout]:
+        """What was kept, the worst first."""
+        return [example for _, _, example in sorted(self._kept, reverse=True, key=lambda kept: kept[:2])]
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How intervals and tests are made: rounds of the bootstrap, random exchanges of a test, level and seed."""
+
+    rounds: int = 2000
+    exchanges: int = 9999
+    level: float = 0.95
+    seed: int = 0
+
+    def estimate(self, metric: Sums, *, share: bool = False, fold: Fold | None = None) -> Estimate:
+        """A metric with its interval."""
+        return bootstrap(metric, rounds=self.rounds, level=self.level, seed=self.seed, share=share, fold=fold)
+
+    def p(self, metric: Sums) -> float:
+        """p-value of a metric that is large where groups are treated differently."""
+        return float(swap_p(metric, rounds=self.exchanges, seed=self.seed))
+
+
+def corrected(measures: Sequence[Measure]) -> list[Measure]:
+    """The measures with their p-values corrected for all tests among them, after Holm."""
+    adjusted = holm([measure.p for measure in measures]) if measures else np.empty(0)
+    return [replace(measure, p_holm=float(p)) for measure, p in zip(measures, adjusted, strict=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessment:
+    """What an assessment comes to.
+
+    Parameters
+    ----------
+    source
+        What was assessed, in words: the file, the model.
+    counts
+        How much of what was read, asked and left out, in the order to show it.
+    steps, families
+        The decision path, and every family of metrics with the reason why it applies or not.
+    mentions, examples
+        Protected words in the prompts, and the worst responses by heading.
+    warnings, record
+        What a reader must know before using a number, and everything needed to repeat it.
+    missing
+        Responses that were asked for and have not come.
+    """
+
+    task: str
+    source: str
+    counts: Mapping[str, int]
+    steps: Sequence[Step]
+    families: Sequence[Family]
+    measures: Sequence[Measure]
+    mentions: Sequence[GroupMention] = ()
+    examples: Mapping[str, Sequence[Standout]] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+    record: Mapping[str, object] = field(default_factory=dict)
+    missing: int = 0
+
+    def measure(self, metric: str, *groups: str) -> Measure:
+        """The measure of a metric, for these groups where there are several.
+
+        Raises
+        ------
+        InputError
+            When there is none, or more than one.
+        """
+        found = [m for m in self.measures if m.metric == metric and (not groups or m.groups == groups)]
+        if len(found) == 1:
+            return found[0]
+        compared = [m.groups for m in self.measures if m.metric == metric]
+        if not compared:
+            known = ", ".join(dict.fromkeys(m.metric for m in self.measures)) or "none"
+            raise InputError(f"{metric!r} is not measured here; measured: {known}")
+        named = ", ".join(map(repr, (metric, *compared[0])))
+        if groups:
+            raise InputError(
+                f"{metric} is not measured for {' and '.join(groups)}; of its {len(compared)} comparisons one is "
+                f"measure({named}), and `measures` lists all"
+            )
+        raise InputError(
+            f"{metric} is measured for {len(compared)} pairs of groups; name one of them, such as measure({named}); "
+            "`measures` lists all"
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain values for JSON; NaN becomes None."""
+        return {
+            "task": self.task,
+            "source": self.source,
+            "counts": dict(self.counts),
+            "decision_path": [_plain(step) for step in self.steps],
+            "families": [_plain(family) for family in self.families],
+            "protected_words": [_plain(mention) for mention in self.mentions],
+            "measures": [_measure(measure) for measure in self.measures],
+            "warnings": list(self.warnings),
+            "missing": self.missing,
+            "record": dict(self.record),
+        }
+
+
+def _plain(item: Step | Family | GroupMention) -> dict[str, object]:
+    return {name: getattr(item, name) for name in type(item).__slots__}
+
+
+def _measure(measure: Measure) -> dict[str, object]:
+    low, high = measure.bounds
+    return {
+        "family": measure.family,
+        "metric": measure.metric,
+        "attribute": measure.attribute or None,
+        "groups": list(measure.groups),
+        **_estimate("", measure.estimate),
+        "units": measure.units,
+        "unit": measure.unit,
+        "few": measure.few,
+        "direction": measure.direction,
+        "smallest": _number(low),
+        "largest": _number(high),
+        **_estimate("baseline_", measure.baseline or Estimate.undefined("")),
+        "p": _number(measure.p),
+        "p_holm": _number(measure.p_holm),
+        "test": measure.test or None,
+        "scorer": measure.scorer or None,
+        "note": measure.note or None,
+        "reason": measure.estimate.reason or None,
+    }
+
+
+def _estimate(prefix: str, estimate: Estimate) -> dict[str, object]:
+    names = ("value", "low", "high", "standard_error")
+    return {f"{prefix}{name}": _number(getattr(estimate, name)) for name in names}
+
+
+def _number(value: float) -> float | None:
+    """A number for JSON, which knows neither NaN nor infinity."""
+    return None if isnan(value) or value in (inf, -inf) else float(value)

@@ -1,0 +1,258 @@
+"""Texts as word numbers, read once for every metric that counts words, and which of the words name a group."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+WORD = re.compile(r"[^\W_]+")
+"""A word: a run of letters and digits of any script. Apostrophes and hyphens end it: "women's" is "women", "s"."""
+
+_ASCII = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
+"""What becomes of each ASCII character before words are cut at spaces: the same words, three times as fast."""
+
+
+@cache
+def toml_data(name: str) -> dict[str, Any]:
+    """The file ``data/NAME.toml`` of this package."""
+    return tomllib.loads((Path(__file__).parent / "data" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def words_of(text: str) -> list[str]:
+    """Words of a text in lower case.
+
+    Examples
+    --------
+    >>> words_of("The women's café, a well-known place.")
+    ['the', 'women', 's', 'café', 'a', 'well', 'known', 'place']
+    """
+    return text.translate(_ASCII).split() if text.isascii() else WORD.findall(text.lower())
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Texts as numbers of words.
+
+    `ids` has the number of each word in `vocabulary`, all texts one behind the other; `starts` where each text begins,
+    and the end of the last one, shape (texts + 1,).
+    """
+
+    ids: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    vocabulary: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.vocabulary)}
+
+    @cached_property
+    def text_of(self) -> NDArray[np.int64]:
+        """Index of the text that each word stands in, shape (words,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    def text(self, index: int) -> NDArray[np.int32]:
+        """Word numbers of one text."""
+        return self.ids[self.starts[index] : self.starts[index + 1]]
+
+    def words(self, index: int) -> list[str]:
+        """Words of one text."""
+        return [self.vocabulary[number] for number in self.text(index)]
+
+
+def tokenise(texts: Iterable[str]) -> Tokens:
+    """Read texts into word numbers, once.
+
+    Examples
+    --------
+    >>> tokens = tokenise(["She is here.", "Is she?"])
+    >>> tokens.ids.tolist(), tokens.starts.tolist()
+    ([0, 1, 2, 1, 0], [0, 3, 5])
+    """
+    split = [words_of(text) for text in texts]
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(split)))}
+    lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    ids = np.fromiter(map(numbers.__getitem__, chain.from_iterable(split)), dtype=np.int32, count=int(starts[-1]))
+    return Tokens(ids, starts, list(numbers))
+
+
+MASK = "_"
+"""The word that stands for every masked word or phrase; no text has it, for the underscore is no letter."""
+NONE = -1
+"""Group of a word that is not protected."""
+OTHER = -2
+"""Group of a protected word of a group that is not compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Words and phrases in texts, in order, not overlapping: first word, number of words, group from 0 or `OTHER`."""
+
+    token: NDArray[np.integer]
+    length: NDArray[np.integer]
+    group: NDArray[np.integer]
+
+    def __len__(self) -> int:
+        return len(self.token)
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedTexts:
+    """Texts with the group of each token, `NONE`, or `OTHER`; each phrase of a group is one token."""
+
+    tokens: Tokens
+    group_of: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Mentions(Places):
+    """Words of several attributes; `group` is the index within the attribute, which `attribute` is the index of."""
+
+    attribute: NDArray[np.integer]
+
+
+def find(tokens: Tokens, groups: Sequence[Iterable[str]], others: Iterable[str] = ()) -> Places:
+    """Find words and phrases of groups: from left to right, of several at one place the longest.
+
+    Words of `others` are protected as well, though of no group; those of the groups may stand among them.
+
+    Raises
+    ------
+    ValueError
+        When a word stands in two groups, or has no letter and no digit.
+
+    Examples
+    --------
+    >>> places = find(tokenise(["An old man met a woman."]), [["woman"], ["man", "old man"]])
+    >>> places.token.tolist(), places.length.tolist(), places.group.tolist()
+    ([1, 5], [2, 1], [1, 0])
+    """
+    phrases = phrases_of(groups, others)
+    words = {phrase[0]: group for phrase, group in phrases.items() if len(phrase) == 1}
+    group_of = numbers_of(tokens, words, otherwise=NONE)[tokens.ids]
+    at = np.flatnonzero(group_of != NONE)
+    rows = np.stack([at, np.ones_like(at), group_of[at]], axis=1)
+    for phrase, group in phrases.items():
+        if len(phrase) > 1 and len(at := _occurrences(tokens, phrase)):
+            rows = np.concatenate([rows, [(token, len(phrase), group) for token in at]])
+    if (rows[:, 1] > 1).any():
+        rows = _without_overlap(rows[np.lexsort((-rows[:, 1], rows[:, 0]))])
+    return Places(rows[:, 0], rows[:, 1], rows[:, 2])
+
+
+def phrases_of(groups: Sequence[Iterable[str]], others: Iterable[str] = ()) -> dict[tuple[str, ...], int]:
+    """Words of each word or phrase, and its group; ValueError when it stands in two groups or has no word."""
+    phrases: dict[tuple[str, ...], int] = {}
+    for group, words in enumerate(groups):
+        for word in words:
+            if phrases.setdefault(_words(word), group) != group:
+                raise ValueError(f"{word!r} stands in two groups; a word tells groups apart only where it is in one")
+    for word in others:
+        phrases.setdefault(_words(word), OTHER)
+    return phrases
+
+
+def of_attribute(mentions: Mentions, attribute: int, groups: Sequence[int]) -> Places:
+    """Places of the words of one attribute; of groups that are not listed they are `OTHER`.
+
+    `attribute` and `groups` are indices of the lexicon, the groups in the order of comparison.
+    """
+    kept = mentions.attribute == attribute
+    number = np.full(max([*groups, int(mentions.group.max(initial=-1))]) + 1, OTHER, dtype=np.int64)
+    number[list(groups)] = np.arange(len(groups))
+    return Places(mentions.token[kept], mentions.length[kept], number[mentions.group[kept]])
+
+
+def marked(tokens: Tokens, places: Places) -> MarkedTexts:
+    """Put each phrase together to one token, and note the groups; a phrase then has the word `MASK`."""
+    joined, first = _joined(tokens, places)
+    group_of = np.full(len(joined.ids), NONE, dtype=np.int64)
+    group_of[first] = places.group
+    phrases = first[places.length > 1]
+    return MarkedTexts(_with_mask(joined, phrases) if len(phrases) else joined, group_of)
+
+
+def masked(tokens: Tokens, places: Places) -> Tokens:
+    """Replace every protected word or phrase by one token, the same for all: only the rest of the texts is compared.
+
+    Examples
+    --------
+    >>> tokens = tokenise(["The old man sat.", "The woman sat."])
+    >>> hidden = masked(tokens, find(tokens, [["woman"], ["old man"]]))
+    >>> hidden.words(0), hidden.words(1)
+    (['the', '_', 'sat'], ['the', '_', 'sat'])
+    """
+    return _with_mask(*_joined(tokens, places))
+
+
+def taken(tokens: Tokens, rows: NDArray[np.integer] | Sequence[int]) -> Tokens:
+    """Some of the texts, in the order given, with the same vocabulary."""
+    rows = np.asarray(rows, dtype=np.int64)
+    lengths = np.diff(tokens.starts)[rows]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    at = np.arange(starts[-1]) + np.repeat(tokens.starts[rows] - starts[:-1], lengths)
+    return Tokens(tokens.ids[at], starts, tokens.vocabulary)
+
+
+def numbers_of(tokens: Tokens, words: Mapping[str, int], *, otherwise: int = -1) -> NDArray[np.int64]:
+    """A number for each word of the vocabulary, that of `words` where it has one; shape (vocabulary,)."""
+    numbers = np.full(len(tokens.vocabulary), otherwise, dtype=np.int64)
+    for word, number in words.items():
+        if (index := tokens.numbers.get(word)) is not None:
+            numbers[index] = number
+    return numbers
+
+
+def _words(phrase: str) -> tuple[str, ...]:
+    if not (words := tuple(words_of(phrase))):
+        raise ValueError(f"{phrase!r} is no word: it has no letter and no digit")
+    return words
+
+
+def _occurrences(tokens: Tokens, phrase: tuple[str, ...]) -> NDArray[np.int64]:
+    """Where a phrase begins, within one text."""
+    ids = [tokens.numbers.get(word, -1) for word in phrase]
+    if -1 in ids:
+        return np.zeros(0, dtype=np.int64)
+    at = np.flatnonzero(tokens.ids == ids[0])
+    at = at[at + len(ids) <= tokens.starts[np.searchsorted(tokens.starts, at, side="right")]]
+    for offset, number in enumerate(ids[1:], start=1):
+        at = at[tokens.ids[at + offset] == number]
+    return at
+
+
+def _without_overlap(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    kept, end = [], 0
+    for index, (token, length) in enumerate(rows[:, :2].tolist()):
+        if token >= end:
+            kept.append(index)
+            end = token + length
+    return rows[kept]
+
+
+def _joined(tokens: Tokens, places: Places) -> tuple[Tokens, NDArray[np.int64]]:
+    """Texts with the first word alone of each span, and where these stand."""
+    inside = np.zeros(len(tokens.ids) + 1, dtype=np.int8)
+    np.add.at(inside, places.token + 1, 1)
+    np.add.at(inside, places.token + places.length, -1)
+    kept = np.cumsum(inside[:-1], dtype=np.int8) == 0
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return Tokens(tokens.ids[kept], before[tokens.starts], tokens.vocabulary), before[places.token]
+
+
+def _with_mask(tokens: Tokens, at: NDArray[np.int64]) -> Tokens:
+    ids = tokens.ids.copy()
+    ids[at] = len(tokens.vocabulary)
+    return Tokens(ids, tokens.starts, [*tokens.vocabulary, MASK])

@@ -1,1 +1,0 @@
-"""From responses, predictions or lists to an assessment."""

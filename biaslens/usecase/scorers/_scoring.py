@@ -1,0 +1,329 @@
+"""What a scorer is, how one is opened by its name, and how each different text is scored once and never again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import nan
+from typing import Literal, Protocol, TypeGuard, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaslens.engine import Pace, Progress, Request, Store, ask_all
+from biaslens.engine.interrupt import in_thread
+from biaslens.engine.pacing import pace_for, price_of
+from biaslens.engine.store import storage_errors
+from biaslens.errors import BiasLensError, InputError, RunError
+from biaslens.models import Message, Params, open_model
+from biaslens.models.endpoints import key_for
+from biaslens.schema import content_hash
+from biaslens.settings import Settings, load_settings
+
+Kind = Literal["toxicity", "stereotype", "sentiment"]
+"""What is scored."""
+
+KINDS: tuple[Kind, ...] = ("toxicity", "stereotype", "sentiment")
+
+BLANK: dict[Kind, float] = {"toxicity": 0.0, "stereotype": 0.0, "sentiment": nan}
+"""Score of a text without any character but white space: it says nothing toxic and no stereotype, and has no sentiment.
+
+No scorer is asked about such a text.
+"""
+
+
+class Described(Protocol):
+    """What every scorer says about itself.
+
+    Attributes
+    ----------
+    name
+        Shown beside each number, with version and, where it matters, label.
+    identity
+        Part of the key that a score is stored under: it changes whenever the scores may.
+    languages
+        Codes of the languages it is made for: ("en",); None where it is not known or not limited.
+    note
+        What a reader of its numbers should know, in a sentence or two: what it misses, what it does not read.
+    """
+
+    kind: Kind
+    name: str
+    identity: str
+    languages: tuple[str, ...] | None
+    note: str
+
+
+class RemoteScorer(Described, Protocol):
+    """A scorer that asks a model of the registry, or a service, through the engine."""
+
+    model: str
+    params: Params
+
+    def messages(self, text: str) -> tuple[Message, ...]:
+        """What is sent to have a text scored."""
+        ...
+
+    def read(self, reply: str) -> float:
+        """Read the score out of a reply, in the range of `Scorer.score`; NaN where there is none."""
+        ...
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing in a text to score."""
+    return not text or text.isspace()
+
+
+class Scorer:
+    """A scorer that runs in this process; it says of itself what `Described` lists.
+
+    It is `slow` where a thousand texts take more than a few seconds, so that scores are worth keeping in the run file.
+    """
+
+    kind: Kind
+    name: str
+    identity: str
+    languages: tuple[str, ...] | None = ("en",)
+    note: str
+    slow = False
+    batch: int | None = None
+    """Texts that are scored at once; None for all."""
+
+    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Score texts, shape (texts,), in [0, 1]; NaN where a text cannot be scored, `BLANK` where it is blank.
+
+        Toxicity and stereotype: 0 is none, and from 0.5 on a text counts as toxic, or as a stereotype. Sentiment: 0 is
+        most negative, 1 most positive.
+        """
+        scores = np.full(len(texts), BLANK[self.kind])
+        filled = [index for index, text in enumerate(texts) if not is_blank(text)]
+        filled.sort(key=lambda index: len(texts[index]))  # texts of one length waste no padding
+        size = self.batch or max(1, len(filled))
+        for start in range(0, len(filled), size):
+            part = filled[start : start + size]
+            scores[part] = self._score([texts[index] for index in part])
+        return scores
+
+    def _score(self, texts: list[str]) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+
+AnyScorer = Scorer | RemoteScorer
+
+DEFAULTS: dict[Kind, str] = {"toxicity": "offline", "stereotype": "offline", "sentiment": "vader"}
+"""The scorer of each kind that needs no network, no key and no download."""
+
+NAMES: dict[Kind, tuple[str, ...]] = {
+    "toxicity": (
+        "offline",
+        "detoxify[:original|unbiased|multilingual]",
+        "hf:NAME[:LABEL]",
+        "moderation",
+        "perspective",
+        "judge:PROVIDER/MODEL",
+    ),
+    "stereotype": ("offline", "hf:NAME[:LABEL]", "judge:PROVIDER/MODEL"),
+    "sentiment": ("vader", "hf:NAME[:LABEL]", "judge:PROVIDER/MODEL"),
+}
+"""The names that `open_scorer` takes, by kind."""
+
+
+def open_scorer(kind: Kind, name: str, settings: Settings) -> AnyScorer:
+    """Open a scorer by one of `NAMES`: "offline", "judge:openai/gpt-4o-mini", "hf:unitary/toxic-bert:toxic".
+
+    What only it needs is imported here, and no service is asked yet; a key that is missing is found out now.
+
+    Raises
+    ------
+    InputError
+        When there is no such scorer, or what it needs is missing; the line says what there is, or what to install.
+    """
+    if kind not in KINDS:
+        raise InputError(f"no kind of score {kind!r}; there are {', '.join(KINDS)}")
+    from biaslens.usecase.scorers import _models, _offline
+
+    scheme, colon, rest = name.partition(":")
+    found: AnyScorer | None = None
+    match kind, scheme if rest or not colon else "", rest:
+        case "toxicity", "offline", "":
+            found = _offline.OfflineToxicity()
+        case "stereotype", "offline", "":
+            found = _offline.OfflineStereotype()
+        case "sentiment", "vader", "":
+            found = _offline.VaderSentiment()
+        case "toxicity", "moderation" | "perspective", "":
+            service = _models.MODERATION if name == "moderation" else _models.PERSPECTIVE
+            key_for(service.model, settings)
+            found = service
+        case "toxicity", "detoxify", _:
+            found = _models.DetoxifyScorer(rest or "unbiased")
+        case _, "hf", _ if rest:
+            model, _, label = rest.rpartition(":")
+            # A lone colon of a Windows path is no label's.
+            found = _models.ClassifierScorer(kind, *((model, label) if len(model) > 1 else (rest,)))
+        case _, "judge", _ if rest:
+            found = _models.JudgeScorer(kind, rest)
+    if found is None:
+        raise InputError(f"no {kind} scorer {name!r}; there are {', '.join(NAMES[kind])}")
+    return found
+
+
+SCORE_TABLES = """
+CREATE TABLE IF NOT EXISTS scores (     -- what slow scorers of this process found; never changed once written
+    key    TEXT PRIMARY KEY,            -- content hash of the scorer's identity and the text
+    scorer TEXT NOT NULL,               -- the scorer's identity
+    score  REAL                         -- NULL: a text that cannot be scored
+) WITHOUT ROWID;
+"""
+
+_QUICK_BATCH = 4096
+_KEYS_AT_ONCE = 500
+
+
+def is_remote(scorer: AnyScorer) -> TypeGuard[RemoteScorer]:
+    """Whether a scorer asks a service or a model."""
+    return hasattr(scorer, "messages")
+
+
+async def score_texts(
+    texts: Sequence[str],
+    scorer: AnyScorer,
+    *,
+    store: Store,
+    pace: Pace | None = None,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+    stop: asyncio.Event | None = None,
+    done: Callable[[int, int], None] = lambda scored, of: None,
+    batch: int = 64,
+) -> NDArray[np.float64]:
+    """Score texts, each different one once; NaN where a text cannot be scored, or its every request failed.
+
+    What a remote scorer is told is stored as an answer of the engine, raw, under `score_key`; what a slow local one
+    finds is committed batch by batch to the table of `SCORE_TABLES`; quick ones are worked out anew each time. So a
+    second call with the same file asks and computes only what is missing.
+
+    Parameters
+    ----------
+    texts
+        What to score; blank texts get `BLANK` and nobody is asked about them.
+    store
+        The run file, open for writing.
+    stop
+        Once set, nothing new is asked or computed; texts not scored by then are NaN.
+    done
+        Called with the numbers of texts scored and to be scored, after each batch of a local scorer.
+    batch
+        Texts that a slow local scorer gets at once.
+
+    Raises
+    ------
+    RunStoppedError
+        When too many requests fail; answers so far are kept.
+    RunError
+        When a local scorer fails; scores so far are kept if it is slow.
+    """
+    different = list(dict.fromkeys(text for text in texts if not is_blank(text)))
+    stop = stop or asyncio.Event()
+    if is_remote(scorer):
+        settings = settings or load_settings()
+        known = await _ask(
+            different, scorer, store, pace=pace or Pace(), settings=settings, progress=progress, stop=stop
+        )
+    else:
+        known = await _compute(different, cast(Scorer, scorer), store, stop=stop, done=done, batch=batch)
+    blank = BLANK[scorer.kind]
+    return np.fromiter((blank if is_blank(text) else known.get(text, nan) for text in texts), np.float64, len(texts))
+
+
+def score_key(scorer: AnyScorer, text: str) -> str:
+    """Key that the score of a text is stored under."""
+    return content_hash("score", scorer.identity, text)
+
+
+def unanswered(scorer: RemoteScorer, texts: Iterable[str], store: Store) -> set[str]:
+    """Keys of those texts that a remote scorer has not answered for, because asking failed."""
+    keys = {score_key(scorer, text) for text in texts if not is_blank(text)}
+    return keys - _stored(store, "SELECT key, text FROM answers", keys).keys()
+
+
+async def _ask(
+    texts: Sequence[str],
+    scorer: RemoteScorer,
+    store: Store,
+    *,
+    pace: Pace,
+    settings: Settings,
+    progress: Progress | None,
+    stop: asyncio.Event,
+) -> dict[str, float]:
+    keys = {score_key(scorer, text): text for text in texts}
+    stored = _stored(store, "SELECT key, text FROM answers", keys)
+    missing = [Request(key, scorer.messages(text), scorer.params) for key, text in keys.items() if key not in stored]
+    if missing and not stop.is_set():
+        model = open_model(scorer.model, settings)
+        try:
+            pace, price = pace_for(scorer.model, pace, settings), price_of(scorer.model, settings)
+            await ask_all(missing, model=model, store=store, pace=pace, price=price, progress=progress, stop=stop)
+        finally:
+            await model.close()
+        stored = _stored(store, "SELECT key, text FROM answers", keys)
+    return {keys[key]: scorer.read(str(reply)) for key, reply in stored.items()}
+
+
+async def _compute(
+    texts: Sequence[str],
+    scorer: Scorer,
+    store: Store,
+    *,
+    stop: asyncio.Event,
+    done: Callable[[int, int], None],
+    batch: int,
+) -> dict[str, float]:
+    known: dict[str, float] = {}
+    if scorer.slow:
+        with storage_errors(store.path):
+            store.connection.executescript(SCORE_TABLES)
+        keys = {score_key(scorer, text): text for text in texts}
+        stored = _stored(store, "SELECT key, score FROM scores", keys)
+        known = {keys[key]: nan if score is None else float(str(score)) for key, score in stored.items()}
+    missing = [text for text in texts if text not in known]
+    for part in _parts(missing, batch if scorer.slow else _QUICK_BATCH):
+        if stop.is_set():
+            break
+        scores = await in_thread(_checked, scorer, part, len(known), len(texts))
+        if scorer.slow:
+            rows = [(score_key(scorer, text), scorer.identity, score) for text, score in scores.items()]
+            with store.transaction() as connection:  # SQLite keeps NaN as NULL
+                connection.executemany("INSERT INTO scores VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING", rows)
+        known |= scores
+        done(len(known), len(texts))
+    return known
+
+
+def _checked(scorer: Scorer, texts: Sequence[str], scored: int, of: int) -> dict[str, float]:
+    """Scores of one batch; anything that is not in [0, 1] is NaN."""
+    try:
+        scores = np.asarray(scorer.score(texts), dtype=np.float64)
+    except BiasLensError:
+        raise
+    except Exception as error:
+        line = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        kept = "those scores are kept, and the same command goes on with the rest" if scorer.slow else "try again"
+        raise RunError(f"{scorer.name} failed after {scored} of {of} texts ({line}); {kept}") from error
+    if scores.shape != (len(texts),):
+        raise RunError(f"{scorer.name} gave scores of shape {scores.shape} for {len(texts)} texts; it cannot be used")
+    valid = (scores >= 0) & (scores <= 1)
+    return dict(zip(texts, np.where(valid, scores, nan).tolist(), strict=True))
+
+
+def _stored(store: Store, select: str, keys: Iterable[str]) -> Mapping[str, object]:
+    found: dict[str, object] = {}
+    with storage_errors(store.path):
+        for part in _parts(list(keys), _KEYS_AT_ONCE):
+            found.update(store.connection.execute(f"{select} WHERE key IN ({', '.join('?' * len(part))})", part))
+    return found
+
+
+def _parts(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
