@@ -25,6 +25,9 @@ THEMES = (
 """What a stereotype is about."""
 
 PER_ROLE = 20
+_WHOLE = 500 * PER_ROLE
+"""Encounters from which quotas hold; parts of a benchmark may lean to one side."""
+
 COLUMNS = (
     *("role", "target", "theme", "stereotype", "disfavoured", "a", "b", "c", "a_one", "b_one", "c_one"),
     *("yes_no", "choice", "options", "picks", "why"),
@@ -338,9 +341,9 @@ def _near_repeats(encounters: Sequence[Encounter]) -> Iterator[tuple[int, str]]:
 
 
 def _quotas(encounters: Sequence[Encounter]) -> Iterator[str]:
-    """Groups and stereotypes that are too frequent over a whole benchmark; small sets are left alone."""
+    """Groups, stereotypes and targets that are too frequent, or too rare, over a whole benchmark."""
     total = len(encounters)
-    if total < 50 * PER_ROLE:
+    if total < _WHOLE:
         return
     for what, most, values in (
         ("groups", 0.01, [one.pair for one in encounters]),
