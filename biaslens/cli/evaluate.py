@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,11 @@ from biaslens.cli.progress import Bar
 from biaslens.cli.report import summary_record
 from biaslens.engine import Pace
 from biaslens.errors import BiasLensError
-from biaslens.evaluation import Evaluation, evaluate
+from biaslens.evaluation import Evaluation
 from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.judge import Judged, judge
 from biaslens.evaluation.panel import Panel
-from biaslens.evaluation.study import Task
+from biaslens.evaluation.study import Task, evaluate_study
 from biaslens.evaluation.upgrade import open_to_write
 from biaslens.models import provider_of
 from biaslens.models.endpoints import destination, is_trusted
@@ -114,29 +115,28 @@ def _load_line(load: Load) -> str:
 def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
     """Evaluate a model, or go on with an evaluation.
 
-    Only what the run file does not hold yet is asked. Ctrl-C stops cleanly. The run file keeps every answer.
+    Only what the run file does not hold yet is asked. Ctrl-C stops cleanly. The run file keeps every answer. The models
+    of a study are asked side by side, those of one provider one after the other.
     """
-    done: list[Evaluation] = []
-    refused = False
-    for task in tasks:
-        try:
-            with Bar() as bar:
-                result = evaluate(task.spec, pace=task.pace, judge_pace=task.judge_pace, observer=bar)
-        except KeyboardInterrupt:
-            click.echo("stopped; the same command asks only what is missing", err=True)
-            sys.exit(INTERRUPTED)
-        except BiasLensError as error:
-            if len(tasks) == 1:
-                raise
-            click.echo(f"biaslens: {task.spec.model}: {error}", err=True)
-            refused = True
+    try:
+        with ExitStack() as bars:
+            found = evaluate_study(tasks, observe=lambda task: bars.enter_context(Bar(_title(task, tasks))))
+    except KeyboardInterrupt:
+        click.echo("stopped; the same command asks only what is missing", err=True)
+        sys.exit(INTERRUPTED)
+    done = [result for result in found if isinstance(result, Evaluation)]
+    refused = [error for error in found if isinstance(error, BiasLensError)]
+    if refused and len(tasks) == 1:
+        raise refused[0]
+    for task, result in zip(tasks, found, strict=True):
+        if isinstance(result, BiasLensError):
+            click.echo(f"biaslens: {task.spec.model}: {result}", err=True)
             continue
-        done.append(result)
+        if result is None:
+            continue
         if not as_json and len(tasks) == 1:
             print_table(summarise(result.run), brief=True)
         _say(result)
-        if result.interrupted:
-            break
     if as_json:
         click.echo(json.dumps([_record(result) for result in done], default=str))
     elif len(tasks) > 1 and done:
@@ -147,6 +147,11 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
         sys.exit(1)
     if not all(result.complete for result in done):
         sys.exit(INCOMPLETE)
+
+
+def _title(task: Task, tasks: list[Task]) -> str:
+    """What the bars of one of several models begin with."""
+    return f"{task.spec.model}: " if len(tasks) > 1 else ""
 
 
 def _record(result: Evaluation) -> dict[str, Any]:

@@ -79,9 +79,15 @@ class Bar:
     """One progress bar a phase: done, biased so far, errors, cost, waits on limits, time left.
 
     Use it as a context manager, so that the last bar is closed before anything else is printed.
+
+    Parameters
+    ----------
+    prefix
+        What each bar's title begins with, unless the title says it itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
         self._bar: ProgressBar | None = None
         self._done = 0
 
@@ -96,6 +102,7 @@ class Bar:
         """Begin a bar."""
         self.__exit__()
         self._done = done
+        title = title if f"{title}: " == self._prefix else self._prefix + title
         self._bar = ProgressBar(total=total, initial=done, desc=title)
 
     def update(self, tally: Tally, outcomes: Mapping[Outcome, int]) -> None:

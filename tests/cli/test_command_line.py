@@ -104,6 +104,25 @@ def test_a_study_goes_on_after_a_model_that_cannot_be_asked(tmp_path: Path):
     assert Path("runs/openai-fake.sqlite").exists()
 
 
+def test_models_of_a_study_are_asked_side_by_side_unless_one_provider_has_both(tmp_path: Path):
+    benchmark = small_benchmark(tmp_path / "benchmark")
+    names = ["openai/first", "openai/second", "together/other"]
+    models = "".join(f'[[models]]\nname = "{name}"\nconcurrency = 1\n' for name in names)
+    Path("study.toml").write_text(f'benchmark = "{benchmark}"\n{models}')
+    with FakeServer(lambda request: by_kind(request, delay=0.05)) as server:
+        done = biaslens(
+            *("evaluate", "--study", "study.toml"),
+            base_url=server.base_url,
+            TOGETHER_API_KEY="x",
+            TOGETHER_BASE_URL=server.base_url,
+        )
+        asked = [request.body["model"] for request in server.requests]
+    assert done.returncode == 0, done.stderr
+    assert asked.index("other") < len(asked) - 1 - asked[::-1].index("first")  # not held up by the first provider
+    assert asked.index("second") > len(asked) - 1 - asked[::-1].index("first")  # its limits are one provider's
+    assert [line.split()[0] for line in done.stdout.splitlines() if line.startswith(tuple(names))] == names
+
+
 @pytest.mark.parametrize("fault", ["column", "duplicate", "attribute", "utf-8"])
 def test_a_broken_benchmark_is_one_line_with_its_place(tmp_path: Path, fault: str):
     folder = small_benchmark(tmp_path / "benchmark")

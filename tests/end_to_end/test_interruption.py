@@ -92,6 +92,28 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path):
         assert len(server.log) == PLANNED
 
 
+def test_one_ctrl_c_stops_all_models_of_a_study(tmp_path: Path):
+    benchmark = small_benchmark(tmp_path / "benchmark", copies=COPIES)
+    Path("study.toml").write_text(
+        f'benchmark = "{benchmark}"\n[[models]]\nname = "openai/a"\nrun = "r.sqlite"\n[[models]]\nname = "together/b"\n'
+    )
+    with FakeServer(lambda request: by_kind(request, delay=0.05)) as server:
+        process = subprocess.Popen(
+            [*COMMAND, "evaluate", "--study", "study.toml"],
+            env=environment(server.base_url, TOGETHER_API_KEY="x", TOGETHER_BASE_URL=server.base_url),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        wait_until(lambda: len(stored()) > 50, process)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "Traceback" not in err
+        assert err.count("incomplete: ") == 2
+        assert all(line.delivered for line in server.log)
+
+
 def test_a_second_ctrl_c_does_not_wait(tmp_path: Path):
     benchmark = small_benchmark(tmp_path / "benchmark", copies=COPIES)
     with FakeServer(lambda request: by_kind(request, delay=0.05 if request.number < 100 else 600)) as server:
