@@ -1,15 +1,14 @@
 """Pure array functions: shares, majorities, rates and means with role-clustered intervals, agreement, comparison."""
 
-from biaslens.stats.agreement import agreement
-from biaslens.stats.coefficients import (
+from biaslens.stats.agreement import (
     Coefficient,
+    agreement,
     cohen_kappa,
     fleiss_kappa,
     gwet_ac1,
     krippendorff_alpha,
     raw_agreement,
 )
-from biaslens.stats.comparison import Pair, compare_pairs, rank_intervals, rank_shares, tied_groups, tied_with
 from biaslens.stats.consistency import (
     Components,
     Patterns,
@@ -18,21 +17,34 @@ from biaslens.stats.consistency import (
     patterns,
     verdicts_changed,
 )
-from biaslens.stats.correction import prediction_powered, rogan_gladen
-from biaslens.stats.counts import (
+from biaslens.stats.correction import Accuracy, prediction_powered, rogan_gladen, verdict_accuracy, weighted_share
+from biaslens.stats.estimate import Estimate
+from biaslens.stats.means import (
+    McNemar,
+    Mean,
+    Pair,
+    clustered_mean,
+    compare_pairs,
+    holm,
+    mcnemar,
+    mean_of_sums,
+    rank_intervals,
+    rank_shares,
+    tied_groups,
+    tied_with,
+)
+from biaslens.stats.rates import (
+    Rate,
+    Rates,
     biased_majority,
     biased_questions,
+    clustered_rate,
+    clustered_rates,
     coverage,
     majority_decided,
     majority_threshold,
     share,
 )
-from biaslens.stats.estimate import Estimate
-from biaslens.stats.means import Mean, clustered_mean, mean_of_sums
-from biaslens.stats.multiple import holm
-from biaslens.stats.paired import McNemar, mcnemar
-from biaslens.stats.rates import Rate, Rates, clustered_rate, clustered_rates
-from biaslens.stats.shares import Accuracy, verdict_accuracy, weighted_share
 
 __all__ = [
     "Accuracy",

@@ -1,14 +1,234 @@
-"""Agreement of raters with an interval that knows how the items were sampled."""
+"""Agreement between raters: coefficients and their intervals.
+
+Ratings are a table of items by raters: whole numbers from 0 as categories, -1 for no rating. The trials of a question
+are raters too. Every coefficient is :math:`1 - D_o / D_e`, disagreement seen over disagreement expected by chance; they
+differ in what they expect.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from biaslens.stats.coefficients import Coefficient, Parts, coefficient_parts
+from biaslens.stats.correction import cluster_codes, item_weights, weighted_share
 from biaslens.stats.estimate import Estimate
 from biaslens.stats.resampling import resampled_sums
-from biaslens.stats.shares import cluster_codes, item_weights, weighted_share
+
+Sums = NDArray[Any]
+"""Totals of features, shape (..., P), real or complex."""
+
+
+class Coefficient(StrEnum):
+    r"""The coefficients, and the disagreement that each expects by chance.
+
+    Attributes
+    ----------
+    RAW
+        Share of pairs of ratings of one item that agree: :math:`D_e = 1`.
+    COHEN
+        Cohen's kappa (*Educational and Psychological Measurement* 20, 1960), for two raters, each with their own
+        shares of the categories: :math:`D_e = 1 - \sum_k p_{k \cdot} p_{\cdot k}`.
+    FLEISS
+        Fleiss' kappa (*Psychological Bulletin* 76, 1971), of items that all raters rated, with shares common to all:
+        :math:`D_e = 1 - \sum_k p_k^2`.
+    ALPHA
+        Krippendorff's alpha for nominal data (*Content Analysis*, 2nd ed., 2004, section 11.3), of items with two or
+        more ratings: with :math:`c_k` ratings of category k among them, n in all,
+        :math:`D_e = \sum_k c_k (n - c_k) / (n (n - 1))`.
+    AC1
+        Gwet's AC1 (*British Journal of Mathematical and Statistical Psychology* 61, 2008), with shares over all items
+        and K categories: :math:`D_e = 1 - \sum_k p_k (1 - p_k) / (K - 1)`. Unlike kappa it does not fall towards 0
+        when nearly all items are of one category.
+    """
+
+    RAW = "raw"
+    COHEN = "cohen"
+    FLEISS = "fleiss"
+    ALPHA = "alpha"
+    AC1 = "ac1"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A coefficient as a function of totals over items.
+
+    Parameters
+    ----------
+    features
+        Of each item, shape (N, P).
+    compared
+        Items that are compared: with two ratings or more, for Fleiss' kappa with all, shape (N,).
+    disagreement
+        Observed and expected disagreement, shape (...), from totals of the features, shape (..., P).
+    """
+
+    features: NDArray[np.float64]
+    compared: NDArray[np.bool_]
+    disagreement: Callable[[Sums], tuple[Sums, Sums]]
+
+    def value(self, totals: Sums) -> Sums:
+        """The coefficient; NaN where no disagreement is expected."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            observed, expected = self.disagreement(totals)
+            result: Sums = 1 - observed / expected
+        return result
+
+
+def raw_agreement(ratings: ArrayLike) -> float:
+    """Share of pairs of ratings that agree, a mean over items; NaN without an item rated twice.
+
+    Examples
+    --------
+    One pair of three agrees, then one of one: (1/3 + 1) / 2.
+
+    >>> round(raw_agreement([[1, 1, 0], [1, 1, -1]]), 3)
+    0.667
+    """
+    return _plain(ratings, Coefficient.RAW)
+
+
+def cohen_kappa(ratings: ArrayLike) -> float:
+    """Cohen's kappa of two raters; NaN without an item both rated, and where all ratings are of one category.
+
+    Examples
+    --------
+    They agree on 3 of 4 and say 1 twice and once: Do = 1/4, De = 1 - (2/4 * 1/4 + 2/4 * 3/4) = 1/2.
+
+    >>> cohen_kappa([[1, 1], [1, 0], [0, 0], [0, 0]])
+    0.5
+    """
+    return _plain(ratings, Coefficient.COHEN)
+
+
+def fleiss_kappa(ratings: ArrayLike) -> float:
+    """Fleiss' kappa; NaN with one rater, without an item that all rated, and where all ratings are of one category.
+
+    Examples
+    --------
+    p = 4/6, P = 1/2 * (1 + 1/3), Pe = 16/36 + 4/36: (2/3 - 5/9) / (4/9).
+
+    >>> round(fleiss_kappa([[1, 1, 1], [1, 0, 0]]), 3)
+    0.25
+    """
+    return _plain(ratings, Coefficient.FLEISS)
+
+
+def krippendorff_alpha(ratings: ArrayLike) -> float:
+    """Krippendorff's alpha, nominal; NaN without an item rated twice, and where all ratings are of one category.
+
+    Examples
+    --------
+    Do = 2 / 5 (one item splits 1 : 1, n - 1 = 1); De = 2 * 4 * 1 / (5 * 4) = 2 / 5.
+
+    >>> krippendorff_alpha([[1, 1, 1], [1, 0, -1]])
+    0.0
+    """
+    return _plain(ratings, Coefficient.ALPHA)
+
+
+def gwet_ac1(ratings: ArrayLike, *, categories: int | None = None) -> float:
+    """Gwet's AC1; NaN without an item rated twice.
+
+    Parameters
+    ----------
+    ratings
+        Shape (items, raters).
+    categories
+        How many the raters had to choose from; as many as were used if not given, and at least 2.
+
+    Examples
+    --------
+    Do = 1/4; p = 3/8 and 5/8, De = 1 - 2 * 15/64 = 34/64; 1 - 16/34.
+
+    >>> round(gwet_ac1([[1, 1], [1, 0], [0, 0], [0, 0]]), 3)
+    0.529
+    """
+    return _plain(ratings, Coefficient.AC1, categories)
+
+
+def _plain(ratings: ArrayLike, coefficient: Coefficient, categories: int | None = None) -> float:
+    parts = coefficient_parts(ratings, coefficient, categories=categories)
+    return float(parts.value(parts.features.sum(axis=0)))
+
+
+def coefficient_parts(ratings: ArrayLike, coefficient: Coefficient, *, categories: int | None = None) -> Parts:
+    """Take a coefficient of these ratings apart.
+
+    Raises
+    ------
+    ValueError
+        For ratings that are no table of whole numbers from -1, or Cohen's kappa of other than two raters.
+    """
+    table = np.asarray(ratings)
+    if table.ndim != 2 or table.dtype.kind not in "biu" or (table < -1).any():
+        raise ValueError("ratings must be a table of items by raters, of whole numbers from -1 (no rating)")
+    seen = np.unique(table[table >= 0])
+    if coefficient is Coefficient.COHEN:
+        return _cohen(table, seen)
+    # A comparison and a sum for each category: no larger array than the table is held.
+    counts = np.stack([(table == k).sum(axis=1) for k in seen], axis=1) if len(seen) else np.zeros((len(table), 1))
+    size = counts.sum(axis=1)
+    compared = (size == table.shape[1]) & (size > 1) if coefficient is Coefficient.FLEISS else size > 1
+    pairs = np.maximum(size * (size - 1), 1)
+    split = np.where(compared, (counts * (size[:, None] - counts)).sum(axis=1) / pairs, 0.0)
+    if coefficient is Coefficient.ALPHA:
+        features = np.column_stack([np.where(compared, size, 0), size * split, counts * compared[:, None]])
+        return Parts(features, compared, _alpha)
+    shares = counts / np.maximum(size, 1)[:, None]
+    if coefficient is Coefficient.RAW:
+        return Parts(np.column_stack([compared, split]), compared, _raw)
+    if coefficient is Coefficient.FLEISS:
+        return Parts(np.column_stack([compared, split, shares * compared[:, None]]), compared, _fleiss)
+    return Parts(np.column_stack([compared, split, shares]), compared, _ac1(max(2, categories or len(seen))))
+
+
+def _raw(totals: Sums) -> tuple[Sums, Sums]:
+    return totals[..., 1] / totals[..., 0], np.ones_like(totals[..., 0])
+
+
+def _fleiss(totals: Sums) -> tuple[Sums, Sums]:
+    return totals[..., 1] / totals[..., 0], _mixing(totals[..., 2:])
+
+
+def _alpha(totals: Sums) -> tuple[Sums, Sums]:
+    of_category = totals[..., 2:]
+    n = of_category.sum(axis=-1)
+    return totals[..., 1] / totals[..., 0], _mixing(of_category) * n / (n - 1)
+
+
+def _ac1(categories: int) -> Callable[[Sums], tuple[Sums, Sums]]:
+    return lambda totals: (totals[..., 1] / totals[..., 0], 1 - _mixing(totals[..., 2:]) / (categories - 1))
+
+
+def _mixing(of_category: Sums) -> Sums:
+    """Sum of p_k (1 - p_k): exactly 0 where there is one category."""
+    n = of_category.sum(axis=-1)
+    result: Sums = (of_category * (n[..., None] - of_category)).sum(axis=-1) / n**2
+    return result
+
+
+def _cohen(table: NDArray[Any], seen: NDArray[Any]) -> Parts:
+    if table.shape[1] != 2:
+        raise ValueError(f"Cohen's kappa is of two raters, not of {table.shape[1]}")
+    k = max(1, len(seen))
+    compared: NDArray[np.bool_] = np.all(table >= 0, axis=1)
+    cell = np.searchsorted(seen, table[:, 0]) * k + np.searchsorted(seen, table[:, 1])
+    features = (cell[:, None] == np.arange(k * k)) & compared[:, None]
+
+    def disagreement(totals: Sums) -> tuple[Sums, Sums]:
+        cells = totals.reshape(*totals.shape[:-1], k, k)
+        one, two = cells.sum(axis=-1), cells.sum(axis=-2)
+        n = one.sum(axis=-1)
+        off = (cells * ~np.eye(k, dtype=np.bool_)).sum(axis=(-2, -1))
+        return off / n, (one * (n[..., None] - two)).sum(axis=-1) / n**2
+
+    return Parts(features.astype(np.float64), compared, disagreement)
+
 
 _FEWEST_DEFINED = 0.95
 """Share of the bootstrap rounds in which a coefficient must be defined for an interval."""

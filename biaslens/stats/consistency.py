@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import comb
 
-from biaslens.stats.counts import majority_threshold
 from biaslens.stats.means import Mean, clustered_mean
+from biaslens.stats.rates import majority_threshold
 
 
 @dataclass(frozen=True, slots=True)

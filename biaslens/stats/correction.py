@@ -1,4 +1,4 @@
-"""Rates corrected for the errors of the judge, by labels on a sample of the items.
+"""Rates corrected by hand labels of a sample.
 
 Every item has a verdict and some have a label. The labels stand for all items by their chance of being sampled, so that
 a sample may take more of what the judge flags. Intervals carry both the labels' uncertainty and that of roles.
@@ -6,13 +6,302 @@ a sample may take more of what the judge flags. Intervals carry both the labels'
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from biaslens.stats.estimate import Estimate
-from biaslens.stats.labelled import ROUNDING, Labelled, Linear, UndefinedError, weighted_mean
-from biaslens.stats.wilson import wilson
+from biaslens.stats.rates import wilson
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How well verdicts meet the truth.
+
+    Parameters
+    ----------
+    agreement
+        Share of items with the right verdict.
+    prevalence
+        Share of items that are truly biased.
+    sensitivity
+        Share of the biased items that the verdict calls biased; 1 less this is the share of bias missed.
+    specificity
+        Share of the unbiased items that the verdict calls unbiased.
+    precision
+        Share of the items called biased that are.
+    """
+
+    agreement: Estimate
+    prevalence: Estimate
+    sensitivity: Estimate
+    specificity: Estimate
+    precision: Estimate
+
+
+def verdict_accuracy(
+    truth: ArrayLike,
+    verdict: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    level: float = 0.95,
+) -> Accuracy:
+    """Compare verdicts with the truth, as labelled.
+
+    Parameters
+    ----------
+    truth, verdict
+        1 biased, 0 not, -1 unknown, shape (N,). Items with one of them unknown are left out.
+    weights, clusters, level
+        As for `weighted_share`, which all five are.
+
+    Examples
+    --------
+    >>> found = verdict_accuracy([1, 1, 1, 0, 0], [1, 1, 0, 0, 1])
+    >>> found.agreement.value, round(found.sensitivity.value, 3), found.specificity.value
+    (0.6, 0.667, 0.5)
+    """
+    t, v = np.asarray(truth), np.asarray(verdict)
+    known = (t >= 0) & (v >= 0)
+
+    def share(hit: NDArray[np.bool_], among: NDArray[np.bool_], reason: str) -> Estimate:
+        values = np.where(among & known, hit, np.nan)
+        return weighted_share(values, weights=weights, clusters=clusters, level=level, reason=reason)
+
+    return Accuracy(
+        agreement=share(t == v, known, "no item has a label and a verdict"),
+        prevalence=share(t == 1, known, "no item has a label and a verdict"),
+        sensitivity=share(v == 1, t == 1, "no labelled item is biased"),
+        specificity=share(v == 0, t == 0, "no labelled item is unbiased"),
+        precision=share(t == 1, v == 1, "no labelled item is called biased"),
+    )
+
+
+def weighted_share(
+    values: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    level: float = 0.95,
+    reason: str = "no items",
+) -> Estimate:
+    r"""Share of items, weighted and clustered, with an interval that is sound near 0 and 1.
+
+    With values :math:`h_i` from 0 to 1 and weights :math:`w_i`, W their sum: the share is
+    :math:`p = \sum w_i h_i / W`, its variance :math:`R / (R-1) \sum_r (\sum_{i \in r} w_i (h_i - p))^2 / W^2` over R
+    clusters (Hájek's ratio, linearised: Särndal, Swensson and Wretman, *Model Assisted Survey Sampling*, 1992,
+    section 5.7). The interval is Wilson's with t on R-1 degrees of freedom and the effective sample size
+    :math:`p (1 - p) / variance`, at most the number of items (Franco, Little, Louis and Slud, *Journal of Survey
+    Statistics and Methodology* 7, 2019). **Where all items agree** the variance is 0, and the effective size is Kish's,
+    :math:`W^2 / \sum_r W_r^2` with the weight of each cluster. It is not `clustered_rates`, whose interval is
+    symmetric: here a share of 0.97 of 60 items is the usual case.
+
+    Simulated coverage of the 95 % interval, with and without weights of 1 and 5: 93 to 98 % for shares of 0.5, 0.9 and
+    0.97 of 30, 100 and 400 items; 92 to 98 % with 50 clusters of 4 and 10 of 10 items, intraclass correlation 0.2.
+
+    Parameters
+    ----------
+    values
+        From 0 to 1, or booleans, shape (N,). NaN values are left out.
+    weights
+        Positive, such as one over the chance of being sampled; all 1 if not given.
+    clusters
+        Cluster of each item, any integers; each item its own if not given.
+    level
+        Confidence level.
+    reason
+        What to say where there are no items, so that the share is NaN.
+
+    Raises
+    ------
+    ValueError
+        For values outside [0, 1], weights that are not positive, or lengths that differ.
+
+    Examples
+    --------
+    0 of 20: t(19)^2 / (20 + t(19)^2) = 4.3808 / 24.3808.
+
+    >>> round(weighted_share([0] * 20).high, 4)
+    0.1797
+    """
+    h = np.asarray(values, dtype=np.float64)
+    w, code = item_weights(weights, len(h)), cluster_codes(clusters, len(h))
+    known = ~np.isnan(h)
+    h, w = h[known], w[known]
+    if not len(h):
+        return Estimate.undefined(reason)
+    if h.min() < 0 or h.max() > 1:
+        raise ValueError("values of a share must be from 0 to 1")
+    code = np.unique(code[known], return_inverse=True)[1]
+    total, count = w.sum(), int(code.max()) + 1
+    p = float((w * h).sum() / total)
+    if count < 2:
+        return Estimate(p, np.nan, np.nan, np.nan, len(h), "all items are of one cluster")
+    alike = h.min() == h.max()
+    residual = np.bincount(code, w * (h - p)) / total
+    error = 0.0 if alike else float(np.sqrt(count / (count - 1) * np.square(residual).sum()))
+    size = min(len(h), p * (1 - p) / error**2) if error else total**2 / np.square(np.bincount(code, w)).sum()
+    low, high = wilson(p, size, stdtrit(count - 1, (1 + level) / 2))
+    return Estimate(p, float(low), float(high), error, len(h))
+
+
+def item_weights(weights: ArrayLike | None, items: int) -> NDArray[np.float64]:
+    """Weights of the items, 1 each if not given.
+
+    Raises
+    ------
+    ValueError
+        When they are not positive and finite, or not as many as the items.
+    """
+    if weights is None:
+        return np.ones(items)
+    w = np.asarray(weights, dtype=np.float64)
+    if w.shape != (items,) or not (np.isfinite(w) & (w > 0)).all():
+        raise ValueError(f"weights must be {items} positive numbers")
+    return w
+
+
+def cluster_codes(clusters: ArrayLike | None, items: int) -> NDArray[np.int64]:
+    """Cluster of each item as a number from 0; each item its own if not given.
+
+    Raises
+    ------
+    ValueError
+        When they are not as many as the items.
+    """
+    if clusters is None:
+        return np.arange(items)
+    codes = np.asarray(clusters)
+    if codes.shape != (items,):
+        raise ValueError(f"clusters must be {items} numbers, one an item")
+    found: NDArray[np.int64] = np.unique(codes, return_inverse=True)[1]
+    return found
+
+
+ROUNDING = 1e-24
+"""A variance under this is rounding."""
+
+
+class UndefinedError(Exception):
+    """A rate cannot be corrected with these labels; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A rate, the derivative of it by the weight of each item, and variance that the derivatives cannot show."""
+
+    value: float
+    influence: NDArray[np.float64]
+    unseen: float = 0.0
+
+
+class Labelled:
+    """Verdicts on all items and labels on some, checked."""
+
+    def __init__(
+        self,
+        verdicts: ArrayLike,
+        labels: ArrayLike,
+        inclusion: ArrayLike | None,
+        clusters: ArrayLike | None,
+        strata: ArrayLike | None,
+    ) -> None:
+        self.verdict, self.label = np.asarray(verdicts, dtype=np.float64), np.asarray(labels)
+        if self.verdict.ndim != 1 or self.verdict.shape != self.label.shape:
+            raise ValueError(
+                f"verdicts and labels are not one row each of one length: {self.verdict.shape}, {self.label.shape}"
+            )
+        if not ((self.verdict >= 0) & (self.verdict <= 1)).all():
+            raise ValueError("verdicts must be from 0 to 1")
+        if not np.isin(self.label, (-1, 0, 1)).all():
+            raise ValueError("labels must be 1, 0, or -1 where there is none")
+        items = len(self.label)
+        self.known: NDArray[np.bool_] = np.asarray(self.label >= 0)
+        self.labels = int(self.known.sum())
+        chance = np.ones(items) if inclusion is None else np.asarray(inclusion, dtype=np.float64)
+        if chance.shape != (items,) or not ((chance > 0) & (chance <= 1))[self.known].all():
+            raise ValueError("the inclusion probability of a labelled item must be above 0 and at most 1")
+        self.weight = np.divide(1.0, chance, out=np.zeros(items), where=self.known)
+        self.cluster = cluster_codes(clusters, items)
+        self.stratum = np.zeros(items, dtype=np.int64) if strata is None else cluster_codes(strata, items)
+        self.strata = int(self.stratum.max()) + 1 if items else 0
+
+    def by_cluster(self, influence: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums over the items of each cluster."""
+        return np.asarray(np.bincount(self.cluster, influence), dtype=np.float64)
+
+    def unseen(self, among: NDArray[np.bool_]) -> float:
+        """Variance of a share of labelled items of which none was found otherwise.
+
+        By item, not by cluster: how a judge errs is a matter of the answer more than of the role.
+        """
+        weights = self.weight[among]
+        size = float(weights.sum() ** 2 / np.square(weights).sum())
+        share = 1 / (size + 2)
+        return share * (1 - share) / size
+
+    def added_up(self, estimate: Callable[[NDArray[np.bool_]], Linear]) -> Linear:
+        """A rate over the strata, each by its share of the items; that share varies with the clusters drawn."""
+        if not self.labels:
+            raise UndefinedError("no item has a label")
+        items = len(self.stratum)
+        value, unseen, influence = 0.0, 0.0, np.zeros(items)
+        for stratum in range(self.strata):
+            among = self.stratum == stratum
+            found = estimate(among)
+            part = among.sum() / items
+            value += part * found.value
+            unseen += part**2 * found.unseen
+            influence += part * found.influence + among * found.value / items
+        return Linear(value, influence - value / items, unseen)
+
+    def unseen_in_strata(self) -> float:
+        """Variance hidden in strata whose labels are all of one class or all agree with the verdicts."""
+        hidden = 0.0
+        for stratum in range(self.strata):
+            members = self.stratum == stratum
+            labels, verdicts = self.label[members & self.known], self.verdict[members & self.known]
+            if labels.min() == labels.max() or (labels == verdicts).all():
+                hidden += float(members.mean()) ** 2 * self.unseen(members & self.known)
+        return hidden
+
+    def freedom(self) -> int:
+        """Clusters with a label, less one."""
+        return len(np.unique(self.cluster[self.known])) - 1
+
+    def standard_error(self, found: Linear) -> float:
+        """Root of the clustered variance and of what it cannot show; NaN with labels of one cluster.
+
+        Where all clusters agree exactly it is that of a share of as many items as there are clusters.
+        """
+        clusters = self.freedom() + 1
+        if clusters < 2:
+            return float("nan")
+        square = clusters / (clusters - 1) * np.square(self.by_cluster(found.influence)).sum() + found.unseen
+        if square <= ROUNDING:
+            share = float(np.clip(found.value, 0, 1))
+            square = max(share * (1 - share) / clusters, self.unseen(self.known))
+        return float(np.sqrt(square))
+
+
+def weighted_mean(values: NDArray[Any], weight: NDArray[Any], *, of: str = "any item") -> Linear:
+    """Mean with its influence.
+
+    Raises
+    ------
+    UndefinedError
+        When nothing has weight.
+    """
+    total = float(weight.sum())
+    if not total:
+        raise UndefinedError(f"a stratum has no label of {of}")
+    mean = float((weight * values).sum() / total)
+    return Linear(mean, weight * (values - mean) / total)
 
 
 def rogan_gladen(

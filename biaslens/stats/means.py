@@ -1,12 +1,18 @@
-"""Means of values that cluster by role, with intervals and tests that know it."""
+"""Means and differences of clustered answers: paired, between several models, corrected for the number of tests."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from string import ascii_lowercase
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
+
+from biaslens.stats.rates import clustered_rate
+from biaslens.stats.resampling import resampled_sums
 
 _ROUNDING = 1e-12
 """Residuals under this share of the largest value are rounding, not disagreement of clusters."""
@@ -89,7 +95,7 @@ def clustered_mean(
     counts once however many trials it has, and one without a valid trial in both arms is left out, so both rates are
     of the same questions: (1/3 - 0/3 + 3/3 - 1/2) / 2.
 
-    >>> from biaslens.stats.counts import share
+    >>> from biaslens.stats.rates import share
     >>> round(clustered_mean(share([1, 3, 2], [3, 3, 3]) - share([0, 1, 0], [3, 2, 0]), [7, 8, 8]).mean, 4)
     0.4167
     """
@@ -132,3 +138,325 @@ def mean_of_sums(
     error = float(np.sqrt(r / (r - 1) * np.square(residuals).sum())) / n
     low, high = (float(np.clip(mean + sign * quantile * error, *bounds)) for sign in (-1, 1))
     return Mean(mean, low, high, error, float(2 * stdtr(r - 1, -abs(mean / error))), n, r)
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """A paired comparison of two binary results a question.
+
+    Parameters
+    ----------
+    only_first, only_second
+        Discordant questions: true in one arm and not in the other.
+    p
+        Two-sided p-value that knows the clusters; NaN with fewer than two of them.
+    p_exact
+        McNemar's exact p-value, which takes every question as independent: too small when questions cluster.
+    odds_ratio
+        Conditional odds ratio, only_first / only_second; NaN without discordant questions, infinite where only the
+        first has some.
+    odds_ratio_low, odds_ratio_high
+        Its interval, which knows the clusters; NaN with fewer than two clusters that have discordant questions.
+    odds_ratio_exact_low, odds_ratio_exact_high
+        Its exact binomial interval, which takes every question as independent: too short when questions cluster. NaN
+        without discordant questions.
+    """
+
+    only_first: int
+    only_second: int
+    p: float
+    p_exact: float
+    odds_ratio: float
+    odds_ratio_low: float
+    odds_ratio_high: float
+    odds_ratio_exact_low: float
+    odds_ratio_exact_high: float
+
+
+def mcnemar(first: ArrayLike, second: ArrayLike, clusters: ArrayLike, *, level: float = 0.95) -> McNemar:
+    r"""Compare two binary results of the same questions, which cluster by role.
+
+    With b and c the discordant counts: the conditional odds ratio of matched pairs is :math:`b / c`, and McNemar's
+    exact test is binomial on b of b + c (McNemar, *Psychometrika* 12, 1947); the exact interval turns that of
+    Clopper and Pearson (*Biometrika* 26, 1934) for the share :math:`s = b / (b + c)` into odds, :math:`s / (1 - s)`.
+
+    Clustered, the test is that of the mean of first - second being 0, as `clustered_mean` has it. It differs from the
+    cluster-adjusted McNemar tests of Obuchowski (*Statistics in Medicine* 17, 1998) and Durkalski and others
+    (*Statistics in Medicine* 22, 2003) in taking the variance around the mean, and t instead of normal quantiles:
+    simulated without a difference, 20 questions a role, it rejects at 0.05 in 4.7, 5.1 and 4.7 % with 5, 10 and 50
+    roles and a rate of 0.3, Obuchowski's in 1.8, 4.2 and 4.5 %; both in fewer at a rate of 0.05.
+
+    The interval of the odds ratio is symmetric around its logarithm, the variance linearised by cluster,
+    :math:`R / (R-1) \sum_r (b_r / b - c_r / c)^2` over the R clusters with discordant questions, t with R-1 degrees of
+    freedom. Where all of these clusters have the same :math:`b_r / (b_r + c_r)`, so also where b or c is 0, it is the
+    interval of that share from `clustered_rates`, turned into odds. Simulated coverage of the 95 % interval with 20
+    questions a role and an intraclass correlation of 0.15: 94 to 96 % with 50 and 550 roles, 95 to 99 % with 5 and 10;
+    of the exact one 87 to 91 % with 50 and 550.
+
+    Parameters
+    ----------
+    first, second
+        Booleans, shape (Q,).
+    clusters
+        Cluster of each question, any integers, shape (Q,).
+    level
+        Confidence level.
+
+    Examples
+    --------
+    >>> result = mcnemar([1, 1, 1, 0], [0, 0, 1, 1], [1, 2, 3, 4])
+    >>> result.only_first, result.only_second, result.odds_ratio
+    (2, 1, 2.0)
+    """
+    from scipy.stats import binomtest  # only here: it loads longer than all else of this package
+
+    one, two = np.asarray(first, dtype=np.bool_), np.asarray(second, dtype=np.bool_)
+    _, codes = np.unique(np.asarray(clusters), return_inverse=True)
+    count = int(codes.max()) + 1 if codes.size else 0
+    b = np.bincount(codes[one & ~two], minlength=count)
+    c = np.bincount(codes[two & ~one], minlength=count)
+    only_first, only_second = int(b.sum()), int(c.sum())
+    discordant = only_first + only_second
+    low, high = _odds_interval(b, c, level=level)
+    exact = binomtest(only_first, discordant) if discordant else None
+    exact_low, exact_high = exact.proportion_ci(level, method="exact") if exact else (np.nan, np.nan)
+    return McNemar(
+        only_first=only_first,
+        only_second=only_second,
+        p=clustered_mean(one.astype(np.float64) - two, codes, level=level).p,
+        p_exact=float(exact.pvalue) if exact else np.nan,
+        odds_ratio=_ratio(only_first, only_second),
+        odds_ratio_low=low,
+        odds_ratio_high=high,
+        odds_ratio_exact_low=_ratio(exact_low, 1 - exact_low),
+        odds_ratio_exact_high=_ratio(exact_high, 1 - exact_high),
+    )
+
+
+def _odds_interval(b: NDArray[np.int64], c: NDArray[np.int64], *, level: float) -> tuple[float, float]:
+    """Interval of the odds ratio from the discordant counts of the clusters."""
+    rate = clustered_rate(b, b + c, level=level)
+    if not rate.standard_error > 0:
+        return _ratio(rate.low, 1 - rate.low), _ratio(rate.high, 1 - rate.high)
+    # The residuals of the logit are those of the share over s (1 - s): both give b_r / b - c_r / c.
+    error = rate.standard_error / (rate.rate * (1 - rate.rate))
+    reach = stdtrit(rate.clusters - 1, (1 + level) / 2) * error
+    odds = b.sum() / c.sum()
+    return float(odds * np.exp(-reach)), float(odds * np.exp(reach))
+
+
+def _ratio(part: float, rest: float) -> float:
+    if rest:
+        return float(part / rest)
+    return np.inf if part else np.nan
+
+
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    r"""Adjust p-values by Holm's step-down method, which keeps the chance of any false finding under the level.
+
+    The i-th smallest of m becomes :math:`\max_{j \le i} \min(1, (m - j + 1) p_{(j)})` (Holm, *Scandinavian Journal of
+    Statistics* 6, 1979). NaN (a test that could not be made) stays NaN and is not counted among the m.
+
+    Parameters
+    ----------
+    p
+        Shape (m,).
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03, np.nan])
+    array([0.03, 0.06, 0.06,  nan])
+    """
+    values = np.asarray(p, dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.argsort(values[known], kind="stable")]
+    adjusted = np.full(values.shape, np.nan)
+    factors = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(factors * values[order]))
+    return adjusted
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two models on the same questions.
+
+    Parameters
+    ----------
+    first, second
+        Positions of the models.
+    difference
+        Mean over questions of the first's rate less the second's, with its interval and p-value.
+    p_holm
+        p-value adjusted for the number of pairs.
+    minimal_difference
+        Smallest true difference that this design would find four times out of five.
+    """
+
+    first: int
+    second: int
+    difference: Mean
+    p_holm: float
+    minimal_difference: float
+
+
+def compare_pairs(sums: ArrayLike, sizes: ArrayLike, *, level: float = 0.95, power: float = 0.8) -> list[Pair]:
+    r"""Compare every two of M models, question by question, clustered by role.
+
+    The minimal difference is :math:`(t_{(1 + level) / 2} + t_{power}) \cdot SE` with R-1 degrees of freedom (Bloom,
+    *Evaluation Review* 19, 1995), for one pair on its own, without Holm's adjustment; NaN where the standard error is
+    not known or 0.
+
+    Parameters
+    ----------
+    sums
+        Sum over the questions of each role of a model's rate of biased trials, shape (M, R).
+    sizes
+        Questions of each role, the same ones for all models, shape (R,).
+    """
+    table, size = np.asarray(sums, dtype=np.float64), np.asarray(sizes, dtype=np.int64)
+    pairs = list(combinations(range(len(table)), 2))
+    means = [mean_of_sums(table[a] - table[b], size, level=level) for a, b in pairs]
+    adjusted = holm([mean.p for mean in means])
+    return [
+        Pair(a, b, mean, float(p), _minimal(mean, level=level, power=power))
+        for (a, b), mean, p in zip(pairs, means, adjusted, strict=True)
+    ]
+
+
+def _minimal(mean: Mean, *, level: float, power: float) -> float:
+    if not mean.standard_error > 0:
+        return float("nan")
+    freedom = mean.clusters - 1
+    return float((stdtrit(freedom, (1 + level) / 2) + stdtrit(freedom, power)) * mean.standard_error)
+
+
+def rank_intervals(
+    sums: ArrayLike, sizes: ArrayLike, *, seed: int = 0, rounds: int = 2000, level: float = 0.95
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Interval of each model's rank (1: the lowest rate) over a bootstrap of roles.
+
+    Whole roles are drawn with replacement, the same ones for all models (cluster bootstrap: Field and Welsh, *JRSS B*
+    69, 2007). Models with equal rates share the best of their ranks. With one role there is nothing to draw, and every
+    rank is possible. Simulated with five models of rates 0.2, 0.25, 0.26, 0.3 and 0.5 the 95 % interval covers each
+    model's rank in 95 to 100 % with 5, 10, 50 and 550 roles.
+
+    Parameters
+    ----------
+    sums, sizes
+        As for `compare_pairs`.
+    seed, rounds
+        Of the bootstrap.
+
+    Returns
+    -------
+    tuple of arrays
+        Lowest and highest rank, shape (M,) each.
+
+    Examples
+    --------
+    >>> rank_intervals([[0, 0, 0], [1, 1, 1]], [1, 1, 1])
+    (array([1, 2]), array([1, 2]))
+    """
+    table = np.asarray(sums, dtype=np.float64)
+    models, roles = table.shape
+    if roles < 2:
+        return np.ones(models, dtype=np.int64), np.full(models, models)
+    tail = (1 - level) / 2
+    ranks = _drawn_ranks(table, np.asarray(sizes), seed=seed, rounds=rounds)
+    low, high = np.quantile(ranks, [tail, 1 - tail], axis=0, method="inverted_cdf")
+    return low.astype(np.int64), high.astype(np.int64)
+
+
+def rank_shares(sums: ArrayLike, sizes: ArrayLike, *, seed: int = 0, rounds: int = 2000) -> NDArray[np.float64]:
+    """Share of the bootstrap rounds of `rank_intervals` in which each model has each rank.
+
+    Returns
+    -------
+    array
+        Shape (M, M), models by ranks from 1; each row adds up to 1. NaN with fewer than two roles.
+
+    Examples
+    --------
+    >>> rank_shares([[0, 0, 0], [1, 1, 1]], [1, 1, 1])
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    table = np.asarray(sums, dtype=np.float64)
+    models, roles = table.shape
+    if roles < 2:
+        return np.full((models, models), np.nan)
+    ranks = _drawn_ranks(table, np.asarray(sizes), seed=seed, rounds=rounds)
+    shares: NDArray[np.float64] = (ranks[:, :, None] == np.arange(1, models + 1)).mean(axis=0)
+    return shares
+
+
+def _drawn_ranks(table: NDArray[np.float64], sizes: NDArray[np.int64], *, seed: int, rounds: int) -> NDArray[np.int64]:
+    drawn = resampled_sums(np.column_stack([table.T, sizes]), rounds=rounds, seed=seed)
+    # Rounded: two models with the same answers must tie, whatever the order of the sums.
+    rates = np.round(drawn[:, :-1] / np.maximum(drawn[:, -1:], 1), 12)
+    ranks: NDArray[np.int64] = 1 + (rates[:, None, :] < rates[:, :, None]).sum(axis=2)
+    return ranks
+
+
+def tied_with(model: int, pairs: Sequence[Pair], *, models: int, level: float = 0.95) -> list[bool]:
+    """Which models are not told apart from one of them, itself among them.
+
+    Parameters
+    ----------
+    model
+        Position of the one, such as that with the lowest rate.
+    pairs
+        From `compare_pairs`; a pair without a p-value counts as not told apart.
+    models
+        How many there are.
+
+    Examples
+    --------
+    >>> from biaslens.stats.means import Mean
+    >>> apart = Pair(0, 1, Mean(-0.2, -0.3, -0.1, 0.05, 0.001, 9, 9), 0.001, 0.1)
+    >>> tied_with(0, [apart], models=3)
+    [True, False, True]
+    """
+    apart = {frozenset((pair.first, pair.second)) for pair in pairs if pair.p_holm < 1 - level}
+    return [frozenset((model, other)) not in apart for other in range(models)]
+
+
+def tied_groups(rates: Sequence[float], pairs: Sequence[Pair], *, level: float = 0.95) -> list[str]:
+    """Letters by which models are read as tied: two that share a letter are not told apart.
+
+    The compact letter display of Piepho (*Journal of Computational and Graphical Statistics* 13, 2004): insert and
+    absorb. Letters go from the lowest rate up. A pair without a p-value counts as not told apart. Being tied is not
+    transitive: a model can have several letters, the best one too, so who is tied with it is asked of `tied_with`.
+
+    Parameters
+    ----------
+    rates
+        By model; they order the letters.
+    pairs
+        From `compare_pairs`.
+
+    Examples
+    --------
+    >>> from biaslens.stats.means import Mean
+    >>> apart = Pair(0, 1, Mean(-0.2, -0.3, -0.1, 0.05, 0.001, 9, 9), 0.001, 0.1)
+    >>> tied_groups([0.1, 0.3], [apart])
+    ['a', 'b']
+    """
+    groups = [frozenset(range(len(rates)))] if len(rates) else []
+    for pair in pairs:
+        if not pair.p_holm < 1 - level:
+            continue
+        split: list[frozenset[int]] = []
+        for group in groups:
+            both = {pair.first, pair.second} <= group
+            split += [group - {pair.first}, group - {pair.second}] if both else [group]
+        groups = [group for group in dict.fromkeys(split) if not any(group < other for other in split)]
+    order = np.argsort(np.argsort(rates, kind="stable"), kind="stable")
+    groups.sort(key=lambda group: sorted(order[list(group)].tolist()))
+    return [
+        "".join(_letter(number) for number, group in enumerate(groups) if model in group) for model in range(len(rates))
+    ]
+
+
+def _letter(number: int) -> str:
+    return ascii_lowercase[number % 26] + ("" if number < 26 else str(number // 26))

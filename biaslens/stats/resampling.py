@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, stdtrit
 
 from biaslens.stats.estimate import Estimate
+from biaslens.stats.rates import wilson
 from biaslens.stats.sums import Sums, ratio
-from biaslens.stats.wilson import wilson
 
 _BLOCK = 2**22
 """Counts that are held in memory at once."""

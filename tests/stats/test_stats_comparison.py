@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from biaslens.stats import compare_pairs, holm, mean_of_sums, rank_intervals, rank_shares, tied_groups, tied_with
-from biaslens.stats.comparison import Pair
+from biaslens.stats.means import Pair
 
 NOTHING = mean_of_sums([], [])
 
