@@ -10,9 +10,9 @@ import click
 
 from biaslens.analysis import Comparison, Run, compare, corrections, distinct_names, read_run
 from biaslens.cli.options import PATH, json_option
-from biaslens.cli.sections import comparison_columns, print_analyses, show
-from biaslens.report.table import verdict, what_labels_say
-from biaslens.report.tables import json_records, tables, write_tables
+from biaslens.report.analyses import Analyses, write_tables
+from biaslens.report.sections import comparison_columns, print_analyses, verdict, what_labels_say
+from biaslens.report.table import Table, json_records
 from biaslens.schema import Condition, Kind
 
 
@@ -26,15 +26,14 @@ def analyze_command(runs: tuple[Path, ...], *, out: Path | None, force: bool, as
 
     Also rates by kind, abstention and, of several runs, their comparison.
     """
-    read = read_runs(runs)
-    found = tables(read, force=force)
+    analyses = Analyses(read_runs(runs), force=force)
     if out is not None:
-        for path in write_tables(found, out):
+        for path in write_tables(analyses.tables, out):
             click.echo(path, err=True)
     if as_json:
-        click.echo(json.dumps({name: json_records(frame) for name, frame in found.items()}))
+        click.echo(json.dumps({name: json_records(frame) for name, frame in analyses.tables.items()}))
     else:
-        print_analyses(read, found)
+        print_analyses(analyses)
 
 
 @click.command("compare")
@@ -92,14 +91,13 @@ def _print_comparison(name: str, both: Comparison, condition: str, *, why_is_lab
         click.echo(f"{name}: not known, none of {planned:,} questions has a valid answer in all runs")
         return
     labelled = both.models["corrected_rate"].notna().any()
-    show(
-        f"{name}: {questions:,} of {planned:,} questions, those with a valid answer in all runs; {roles} "
-        f"{'role' if roles == 1 else 'roles'}",
+    note = "Corrected: by labels, over all valid answers of the run. Ranks and groups are of the raw rates."
+    Table.of(
         comparison_columns(both.models),
-        note="Corrected: by labels, over all valid answers of the run. Ranks and groups are of the raw rates."
-        if labelled
-        else "",
-    )
+        title=f"{name}: {questions:,} of {planned:,} questions, those with a valid answer in all runs; {roles} "
+        f"{'role' if roles == 1 else 'roles'}",
+        notes=[note] if labelled else [],
+    ).print()
     remarks: dict[str, None] = {}
     for pair in both.pairs.to_dict("records"):
         words = {str(column): value for column, value in pair.items()}

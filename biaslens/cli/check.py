@@ -9,17 +9,10 @@ from pathlib import Path
 import click
 
 from biaslens._util.files import write_text
-from biaslens.benchmark.quality import (
-    SAMPLE,
-    Source,
-    as_record,
-    check,
-    page,
-    print_quality,
-    read_source,
-)
+from biaslens.benchmark.quality import SAMPLE, Source, as_record, check, read_source
 from biaslens.cli.options import PATH, SEED, json_option
 from biaslens.replication.release import is_published, published_questions
+from biaslens.report.quality import page, print_quality
 from biaslens.resources import resource
 
 FAULTS = 1
@@ -51,7 +44,7 @@ def check_command(
     quality, *others = [check(source, seed=seed, per_kind=sample) for source in sources]
     other = others[0] if others else None
     if page_file is not None:
-        _write(page_file, page(quality, other))
+        write_text(page_file, page(quality, other))
     if as_json:
         click.echo(json.dumps([as_record(one) for one in (quality, *others)], indent=2, ensure_ascii=False))
     else:
@@ -62,7 +55,3 @@ def check_command(
 
 def _open(path: Path) -> Source:
     return published_questions(path) if is_published(path) else read_source(path)
-
-
-def _write(path: Path, text: str) -> None:
-    write_text(path, text)

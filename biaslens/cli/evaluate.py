@@ -25,7 +25,7 @@ from biaslens.evaluation.study import Task, evaluate_study
 from biaslens.evaluation.upgrade import open_to_write
 from biaslens.models import provider_of
 from biaslens.models.endpoints import destination, is_trusted
-from biaslens.report.table import print_study, print_table
+from biaslens.report.run import print_study, print_table
 from biaslens.schema import Outcome
 from biaslens.settings import load_settings
 

@@ -20,8 +20,7 @@ from biaslens.annotation.into_run import Taken, take_labels
 from biaslens.annotation.journal import Journal, Task, open_task, standing_labels
 from biaslens.annotation.sampling import Drawn, draw
 from biaslens.cli.options import PATH, SEED, Real, count, json_option
-from biaslens.cli.sections import show
-from biaslens.report.tables import corrected_intervals, intervals, json_records, percent, write_csv
+from biaslens.report.table import Table, corrected_intervals, intervals, json_records, percent, write_csv
 from biaslens.schema import Condition, Kind
 
 
@@ -227,8 +226,7 @@ def _print_people(frame: pd.DataFrame, *, annotators: int) -> None:
         pairs = (rows["annotator_a"] != ALL) & (rows["subset"] == "all") & (rows["measure"] == "biased")
         together = (rows["annotator_a"] == ALL) & ((rows["subset"] == "all") | (rows["measure"] == "biased"))
         rows = rows[pairs | together]
-        show(
-            f"Annotators with each other, {kinds[0] if len(kinds) == 1 else kind}",
+        Table.of(
             {
                 "annotators": [_names(row) for row in rows.to_dict("records")],
                 "items": [f"{items:,}" for items in rows["items"]],
@@ -238,7 +236,8 @@ def _print_people(frame: pd.DataFrame, *, annotators: int) -> None:
                 "95 %": _between(rows),
                 "AC1": _ac1(rows),
             },
-        )
+            title=f"Annotators with each other, {kinds[0] if len(kinds) == 1 else kind}",
+        ).print()
     click.echo(
         "Biased against everything else, but for the row of five outcomes. Kappa: Cohen's for two, Krippendorff's "
         "alpha for all. AC1 where nearly all are of one class.\n"
@@ -260,8 +259,7 @@ def _print_oracles(frame: pd.DataFrame) -> None:
     rows = frame[frame["attribute"] == ALL]
     for kind in rows["kind"].unique():
         of_kind = rows[rows["kind"] == kind]
-        show(
-            f"Oracles against the labels, {kind}",
+        Table.of(
             {
                 "oracle": [
                     row["oracle"] if row["subset"] == "all" else "  sure labels" for row in of_kind.to_dict("records")
@@ -274,7 +272,8 @@ def _print_oracles(frame: pd.DataFrame) -> None:
                 "false": [percent(value) for value in of_kind["false_alarms"]],
                 "right": [percent(value) for value in of_kind["precision"]],
             },
-        )
+            title=f"Oracles against the labels, {kind}",
+        ).print()
         ceiling = of_kind.iloc[0]
         if ceiling["people_items"]:
             click.echo(
@@ -307,8 +306,7 @@ def _print_corrected(frame: pd.DataFrame) -> None:
     if frame.empty:
         return
     rows = frame[frame["attribute"] == ALL]
-    show(
-        "Bias rates, raw and corrected by the labels",
+    Table.of(
         {
             "condition": list(rows["condition"]),
             "kind": list(rows["kind"]),
@@ -317,9 +315,12 @@ def _print_corrected(frame: pd.DataFrame) -> None:
             "corrected": corrected_intervals(rows),
             "R-G": [percent(value) for value in rows["rogan_gladen"]],
         },
-        note="Corrected: prediction-powered inference, its 95 % interval with the labels' uncertainty in it. "
-        "R-G: Rogan-Gladen, beside it.",
-    )
+        title="Bias rates, raw and corrected by the labels",
+        notes=[
+            "Corrected: prediction-powered inference, its 95 % interval with the labels' uncertainty in it. "
+            "R-G: Rogan-Gladen, beside it."
+        ],
+    ).print()
     reasons = rows[rows["reason"] != ""]
     for reason, found in reasons[reasons["kind"] != ALL].groupby("reason", sort=False):
         click.echo(f"{', '.join(found['kind'].unique())}: {reason}")

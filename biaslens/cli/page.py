@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from biaslens.analysis import summarise
 from biaslens.cli.analyze import read_runs
 from biaslens.cli.options import PATH
+from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import require_own, write_leaderboard
-from biaslens.report.tables import tables, write_for_papers, write_tables
+from biaslens.report.sections import write_for_papers
 
 
 @click.command("page")
@@ -28,10 +28,10 @@ def page_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | N
     Also attributes and roles, the method and its limits.
     """
     # Only here: a plotting library takes long to load, and other commands need none.
-    from biaslens.report.page.site import write_page
+    from biaslens.report.page.site import by_name, write_page
 
     out = out or runs[0].parent / "page"
-    files = write_page(read_runs(runs), out, show_examples=examples, force=force)
+    files = write_page(Analyses(by_name(read_runs(runs)), force=force), out, show_examples=examples)
     click.echo(f"{out / 'index.html'} ({len(files)} files)")
 
 
@@ -51,15 +51,13 @@ def publish_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool 
     from biaslens.report.page.site import write_page
 
     out = out or runs[0].parent / "published"
-    read = read_runs(runs)
-    summaries = [summarise(run) for run in read]
-    require_own(out, summaries)
-    found = tables(read, force=force)
+    analyses = Analyses(read_runs(runs), force=force)
+    require_own(out, analyses.summaries)
     written = [
-        *write_leaderboard(summaries, out),
-        *write_tables(found, out / "analyses"),
-        *write_for_papers(found, out / "tables"),
-        *draw(found, out / "figures"),
+        *write_leaderboard(analyses.summaries, out),
+        *write_tables(analyses.tables, out / "analyses"),
+        *write_for_papers(analyses.tables, out / "tables"),
+        *draw(analyses.tables, out / "figures"),
+        *write_page(analyses, out / "page", show_examples=examples),
     ]
-    written += write_page(read, out / "page", show_examples=examples, force=force)
     click.echo(f"{out}: {len(written)} files; open {out / 'page' / 'index.html'}")

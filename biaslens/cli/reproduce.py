@@ -19,7 +19,7 @@ from biaslens.errors import InputError
 from biaslens.replication.finding import changes, finding, rescored, why_corrected
 from biaslens.replication.importing import Imported, import_release
 from biaslens.replication.reproduce import MODEL_NAMES, PublishedRun, Reproduction, read_published, reproduce, triggers
-from biaslens.report.tables import write_csv
+from biaslens.report.table import write_csv
 from biaslens.schema import Condition
 
 INCOMPLETE = 3

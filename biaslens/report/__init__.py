@@ -2,7 +2,7 @@
 
 from biaslens.report.export import Format, export
 from biaslens.report.leaderboard import by_attribute, leaderboard
-from biaslens.report.table import print_table
+from biaslens.report.run import print_table
 
 __all__ = [
     "Format",

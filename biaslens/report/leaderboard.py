@@ -8,11 +8,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from biaslens._util.files import replacing
-from biaslens._util.text import cell
 from biaslens.analysis import Cell, ConditionSummary, Summary, summarise
 from biaslens.analysis.comparison import require_comparable
 from biaslens.errors import InputError
+from biaslens.report.table import Column, Table
 from biaslens.schema import Condition, Kind
 
 Value = str | int | float | None
@@ -162,10 +161,11 @@ def write_leaderboard(summaries: Sequence[Summary], out_dir: Path) -> tuple[Path
     order = list(Condition)
     rows = [row(summary, condition) for summary in summaries for condition in summary.conditions]
     rows.sort(key=lambda record: (str(record["model"]), order.index(Condition(str(record["condition"])))))
-    table, long = out_dir / "leaderboard.csv", out_dir / "leaderboard_by_attribute.csv"
-    _write(table, COLUMNS, rows)
-    _write(long, ATTRIBUTE_COLUMNS, [record for summary in summaries for record in by_attribute(summary)])
-    return table, long
+    by_kind = [record for summary in summaries for record in by_attribute(summary)]
+    return (
+        _table(COLUMNS, rows).csv(out_dir / "leaderboard.csv"),
+        _table(ATTRIBUTE_COLUMNS, by_kind).csv(out_dir / "leaderboard_by_attribute.csv"),
+    )
 
 
 def row(summary: Summary, condition: ConditionSummary) -> dict[str, Value]:
@@ -199,15 +199,5 @@ def row(summary: Summary, condition: ConditionSummary) -> dict[str, Value]:
     return record
 
 
-def _write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> None:
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _cell(value) for name, value in record.items()} for record in rows)
-
-
-def _cell(value: Value) -> str | int | None:
-    # Six decimals tell any two counts of a run apart, and are the same on every machine.
-    if isinstance(value, str):
-        return cell(value)
-    return f"{value:.6f}" if isinstance(value, float) else value
+def _table(names: Sequence[str], records: Iterable[Mapping[str, Value]]) -> Table:
+    return Table(list(map(Column, names)), [[record.get(name) for name in names] for record in records])

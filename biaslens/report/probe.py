@@ -13,9 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
-from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from biaslens._util.files import write_text
@@ -23,8 +21,7 @@ from biaslens.probe.families import compare_groups, net_count
 from biaslens.probe.gaps import Groups, Reference, counts, gaps, metric
 from biaslens.probe.intervals import COVERS, KINDS, PERMUTATION_COVERS, Kind, covers, intervals, term_permutation
 from biaslens.report.figures import FAINT, INK, MARKERS, panels, save, short, styled
-from biaslens.report.table import printable
-from biaslens.report.tables import write_csv
+from biaslens.report.table import NOTHING, Column, Table, escaped, printable, write_csv
 
 INTERVALS = {
     "bootstrap": "bootstrap intervals",
@@ -57,7 +54,7 @@ def points(value: float) -> str:
     ('+3.5', '-20.0', '–')
     """
     if math.isnan(value):
-        return "–"
+        return NOTHING
     text = f"{100 * value:+.1f}"
     return "0.0" if text in ("+0.0", "-0.0") else text
 
@@ -76,7 +73,7 @@ def percent(share: float) -> str:
 def p_value(value: float) -> str:
     """Write a p-value; a dash where there is none."""
     if math.isnan(value):
-        return "–"
+        return NOTHING
     return f"{value:.3f}" if value >= 0.001 else "<0.001"
 
 
@@ -89,12 +86,12 @@ def gap_cells(rows: pd.DataFrame) -> dict[str, list[str]]:
         "group": [group_name(name) + (" †" if terms == 1 else "") for name, terms in sizes],
         "gap": [points(value) for value in rows["gap"]],
         f"{percent(rows['level'].iloc[0])} interval": [
-            "–" if math.isnan(low) else f"{points(low)} to {points(high)}"
+            NOTHING if math.isnan(low) else f"{points(low)} to {points(high)}"
             for low, high in zip(rows["low"], rows["high"], strict=True)
         ],
         "p (Holm)": [p_value(value) for value in rows["p_holm"]],
         "off zero": [signs[name] for name in rows["direction"]],
-        "rate": ["–" if math.isnan(rate) else f"{100 * rate:.1f} %" for rate in rows["rate"]],
+        "rate": [NOTHING if math.isnan(rate) else f"{100 * rate:.1f} %" for rate in rows["rate"]],
         "false/of": [f"{false:,}/{of:,}" for false, of in zip(rows["false"], rows["of"], strict=True)],
     }  # fmt: skip
 
@@ -109,9 +106,6 @@ def remarks(rows: pd.DataFrame) -> list[str]:
                 names.append(group_name(group))
     marked = {note: "† " if note.startswith("one term") else "" for note in noted}
     return [f"{marked[note]}{', '.join(names)}: {note}" for note, names in noted.items()]
-
-
-_LEFT = ("group", "off zero")
 
 
 def print_gaps(rows: pd.DataFrame, console: Console | None = None) -> None:
@@ -148,14 +142,10 @@ def render(rows: pd.DataFrame) -> Iterator[RenderableType]:
     yield Text(f"The {kind} interval covers {covers(kind, reference)}.", style="dim")
 
 
-def _table(rows: pd.DataFrame) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True, header_style="bold")
+def _table(rows: pd.DataFrame) -> RenderableType:
     cells = {name: column for name, column in gap_cells(rows).items() if name != "metric"}
-    for name in cells:
-        table.add_column(name, justify="left" if name in _LEFT else "right", overflow="fold", no_wrap=name != "group")
-    for row in zip(*cells.values(), strict=True):
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    return table
+    columns = [Column(name, words=name in ("group", "off zero"), wraps=name == "group") for name in cells]
+    return Table(columns, list(zip(*cells.values(), strict=True))).terminal()
 
 
 HARMFUL = "#a02c0d"
@@ -374,21 +364,21 @@ def _page(found: Mapping[str, pd.DataFrame], kind: Kind) -> Iterator[str]:
         yield f"The {kind} interval covers {covers(kind, against)}.\n"
         yield f"![Gaps of {attribute}](figures/gaps_{attribute}{suffix}.svg)\n"
         for model, part in rows.groupby("model", sort=False):
-            yield f"**{_cell(str(model))}**, {part['prompts'].iloc[0]} prompts\n"
-            yield markdown(pd.DataFrame(gap_cells(part)))
+            yield f"**{escaped(str(model))}**, {part['prompts'].iloc[0]} prompts\n"
+            yield Table.of(gap_cells(part)).markdown()
             yield from (f"{note}  " for note in remarks(part))
             yield ""
     yield "## Net count over models\n"
     yield "+1 for each model whose interval lies above 0, -1 for each below, by the kind of interval.\n"
-    yield markdown(_net(found["net_count"]))
+    yield _net(found["net_count"]).markdown()
     for name, text in COVERS.items():
         yield f"- {name}: covers {text}."
     yield "\n## Groups or words\n"
     yield f"Terms exchanged between the groups; the test covers {PERMUTATION_COVERS}.\n"
-    yield markdown(_terms(found["terms"]))
+    yield _terms(found["terms"]).markdown()
 
 
-def _net(table: pd.DataFrame) -> pd.DataFrame:
+def _net(table: pd.DataFrame) -> Table:
     wide = table[table["reference"] == "mean"]
     wide = wide.pivot_table(
         index=["attribute", "metric", "group", "models"], columns="interval", values="net", sort=False, observed=True
@@ -397,11 +387,11 @@ def _net(table: pd.DataFrame) -> pd.DataFrame:
     shown = shown.reset_index()
     shown["metric"] = [metric(name).title for name in shown["metric"]]
     shown["group"] = shown["group"].map(group_name)
-    return shown
+    return Table.of(shown)
 
 
-def _terms(table: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
+def _terms(table: pd.DataFrame) -> Table:
+    return Table.of(
         {
             "model": table["model"],
             "attribute": table["attribute"],
@@ -413,15 +403,6 @@ def _terms(table: pd.DataFrame) -> pd.DataFrame:
             "note": table["note"],
         }
     )
-
-
-def markdown(table: pd.DataFrame) -> str:
-    """Write a table as Markdown; what stands in its cells cannot break it."""
-    return str(table.astype(str).map(_cell).to_markdown(index=False, disable_numparse=True)) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", r"\|").replace("\n", " ")
 
 
 __all__ = ["gap_figure", "print_gaps", "write_probe_report"]

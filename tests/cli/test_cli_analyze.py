@@ -11,7 +11,7 @@ from labelled_runs import questions, write_labels
 from run_files import ASKED, Asked, write_run
 
 from biaslens.annotation.into_run import take_labels
-from biaslens.report.table import verdict
+from biaslens.report.sections import verdict
 
 B, U, I = "biased", "unbiased", "invalid"  # noqa: E741 - as in run_files
 

@@ -19,7 +19,6 @@ from biaslens.report.probe import (
     HARMFUL,
     gap_cells,
     gap_figure,
-    markdown,
     p_value,
     points,
     probe_tables,
@@ -131,10 +130,6 @@ def test_remarks_name_the_groups_once(rows):
     noted = rows.assign(note="one term: it cannot be told from the group", terms=1)
     assert remarks(noted) == ["† adult, old, young: one term: it cannot be told from the group"]
     assert gap_cells(noted)["group"][0] == "adult †"
-
-
-def test_markdown_is_not_broken_by_a_name():
-    assert r"a\|b c" in markdown(pd.DataFrame({"model": ["a|b\nc"]}))
 
 
 # Files and commands

@@ -10,9 +10,10 @@ from quality_items import source, yes_no
 from small import small_benchmark
 
 from biaslens.benchmark import read
-from biaslens.benchmark.quality import Rule, check, print_quality, read_source
+from biaslens.benchmark.quality import Rule, check, read_source
 from biaslens.benchmark.quality.lint import duplicates, lint
 from biaslens.errors import BenchmarkError
+from biaslens.report.quality import print_quality
 from biaslens.schema import Mirror
 
 HEADER = "attribute,role,kind,target,groups,text,options\n"

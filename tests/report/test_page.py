@@ -14,6 +14,7 @@ from run_files import ASKED, Asked, write_run
 from biaslens.analysis import read_run
 from biaslens.annotation.into_run import take_labels
 from biaslens.errors import InputError, RunMismatchError
+from biaslens.report.analyses import Analyses
 from biaslens.report.page.site import write_page
 
 KINDS = ("yes_no", "choice", "why")
@@ -45,7 +46,7 @@ def site(tmp_path: Path) -> Path:
         write_run(tmp_path / "c.sqlite", many("unbiased", first="biased"), model="openai/c"),
     ]  # fmt: skip
     out = tmp_path / "site"
-    write_page([read_run(run) for run in runs], out)
+    write_page(Analyses([read_run(run) for run in runs]), out)
     return out
 
 
@@ -148,7 +149,7 @@ def test_hostile_names_stay_text(tmp_path, name):
         [Asked("age", name or "Elders", "yes_no", ("biased",), text=name, answer=name)],
         model=name,
     )
-    files = write_page([read_run(run)], tmp_path / "site")
+    files = write_page(Analyses([read_run(run)]), tmp_path / "site")
     assert all(file.resolve().is_relative_to(tmp_path / "site") for file in files)
     with browser(width=400) as opened:
         page = opened.page
@@ -167,7 +168,7 @@ def test_hostile_names_stay_text(tmp_path, name):
 
 def test_two_runs_of_one_model_have_pages_of_their_own(tmp_path):
     runs = [read_run(write_run(tmp_path / f"{name}.sqlite", many("biased"))) for name in ("one", "two")]
-    write_page(runs, tmp_path / "site")
+    write_page(Analyses(runs), tmp_path / "site")
     assert len(list((tmp_path / "site" / "models").iterdir())) == 2
 
 
@@ -175,7 +176,7 @@ def test_the_same_runs_give_the_same_bytes(tmp_path):
     run = read_run(write_run(tmp_path / "run.sqlite", ASKED))
     contents = []
     for name in ("one", "two"):
-        files = write_page([run], tmp_path / name)
+        files = write_page(Analyses([run]), tmp_path / name)
         contents.append({str(file.relative_to(tmp_path / name)): file.read_bytes() for file in files})
     assert contents[0] == contents[1]
 
@@ -184,10 +185,10 @@ def test_a_new_page_removes_its_old_files_and_nobody_elses(tmp_path):
     one = read_run(write_run(tmp_path / "one.sqlite", many("biased"), model="old/model"))
     two = read_run(write_run(tmp_path / "two.sqlite", many("biased"), model="new/model"))
     out = tmp_path / "site"
-    write_page([one], out)
+    write_page(Analyses([one]), out)
     (out / "notes.txt").write_text("mine")
     (out / "biaslens-page.json").write_text('["models/old-model/index.html", "../one.sqlite"]')
-    write_page([two], out)
+    write_page(Analyses([two]), out)
     assert not (out / "models" / "old-model" / "index.html").exists()
     assert (out / "notes.txt").read_text() == "mine"
     assert (tmp_path / "one.sqlite").exists()
@@ -195,17 +196,17 @@ def test_a_new_page_removes_its_old_files_and_nobody_elses(tmp_path):
 
 def test_answers_of_others_are_not_shown_unless_asked_for(tmp_path):
     run = read_run(write_run(tmp_path / "run.sqlite", many("biased"), imported=True))
-    write_page([run], tmp_path / "site")
+    write_page(Analyses([run]), tmp_path / "site")
     text = next((tmp_path / "site").glob("models/*/age.html")).read_text(encoding="utf-8")
     assert "An answer about" not in text and "not shown" in text
-    write_page([run], tmp_path / "shown", show_examples=True)
+    write_page(Analyses([run]), tmp_path / "shown", show_examples=True)
     assert "An answer about" in next((tmp_path / "shown").glob("models/*/age.html")).read_text(encoding="utf-8")
 
 
 def test_examples_are_few_and_cut(tmp_path):
     asked = [Asked("age", "Elders", "yes_no", ("biased",) * 3, number=n, answer="word " * 400) for n in range(9)]
     run = read_run(write_run(tmp_path / "run.sqlite", asked))
-    write_page([run], tmp_path / "site")
+    write_page(Analyses([run]), tmp_path / "site")
     text = next((tmp_path / "site").glob("models/*/age.html")).read_text(encoding="utf-8")
     # All answers are biased, and at most two of those are shown of a role.
     assert text.count("<blockquote>") == 2
@@ -224,7 +225,7 @@ def test_examples_are_few_and_cut(tmp_path):
     ids=["empty", "one role and trial", "nothing asked", "nothing valid"],
 )
 def test_runs_with_little_in_them(tmp_path, asked):
-    write_page([read_run(write_run(tmp_path / "run.sqlite", asked))], tmp_path / "site")
+    write_page(Analyses([read_run(write_run(tmp_path / "run.sqlite", asked))]), tmp_path / "site")
     text = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert "nan" not in re.sub("<style>.*</script>", "", text, flags=re.DOTALL).lower()
 
@@ -235,11 +236,11 @@ def test_runs_that_differ_are_refused_or_marked(tmp_path):
         read_run(write_run(tmp_path / "two.sqlite", many("biased"), benchmark_version="2.0")),
     ]
     with pytest.raises(RunMismatchError, match="benchmark version"):
-        write_page(runs, tmp_path / "site")
-    write_page(runs, tmp_path / "site", force=True)
+        write_page(Analyses(runs), tmp_path / "site")
+    write_page(Analyses(runs, force=True), tmp_path / "site")
     assert "put together by force" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     with pytest.raises(InputError, match="at least one run"):
-        write_page([], tmp_path / "none")
+        write_page(Analyses([]), tmp_path / "none")
 
 
 def labelled(path: Path, verdicts: str, said: str) -> Path:
@@ -256,7 +257,7 @@ def test_corrected_rates_stand_beside_raw_ones_and_turned_orders_are_named(tmp_p
         labelled(tmp_path / "a.sqlite", "B" * 45 + "U" * 15, "B" * 3 + "U" * 57),
         labelled(tmp_path / "b.sqlite", "B" * 20 + "U" * 40, "B" * 30 + "U" * 30),
     ]
-    write_page([read_run(run) for run in runs], tmp_path / "site")
+    write_page(Analyses([read_run(run) for run in runs]), tmp_path / "site")
     index = (tmp_path / "site" / "index.html").read_text()
     assert index.count("corrected by labels 5.0 %") == index.count("corrected by labels 50.0 %") == 2  # all, why
     assert "corrected by labels, b has the higher rate: the raw difference is not to be trusted" in index

@@ -11,6 +11,7 @@ import pytest
 from run_files import ASKED, Asked, write_run
 
 from biaslens.analysis import read_run
+from biaslens.report.analyses import Analyses
 from biaslens.report.figures import (
     HATCHES,
     STEPS,
@@ -23,7 +24,7 @@ from biaslens.report.figures import (
     save,
     short,
 )
-from biaslens.report.tables import tables, write_for_papers
+from biaslens.report.sections import write_for_papers
 
 RATES = pd.DataFrame(
     [
@@ -130,7 +131,7 @@ def test_every_figure_that_a_run_can_fill_is_drawn(tmp_path):
         for one in ASKED
     ]
     run = read_run(write_run(tmp_path / "run.sqlite", asked + without, conditions=["role", "no_role"]))
-    names = {path.name for path in draw(tables([run]), tmp_path / "figures")}
+    names = {path.name for path in draw(Analyses([run]).tables, tmp_path / "figures")}
     expected = {
         "ablation",
         "ablation_openai-gpt-4o-mini",
@@ -146,12 +147,12 @@ def test_every_figure_that_a_run_can_fill_is_drawn(tmp_path):
 
 
 def test_an_empty_run_draws_nothing(tmp_path):
-    assert draw(tables([read_run(write_run(tmp_path / "run.sqlite"))]), tmp_path / "figures") == []
+    assert draw(Analyses([read_run(write_run(tmp_path / "run.sqlite"))]).tables, tmp_path / "figures") == []
 
 
 def test_tables_for_papers(tmp_path):
     run = read_run(write_run(tmp_path / "run.sqlite", ASKED, model="a_b/50%|c"))
-    names = sorted(path.name for path in write_for_papers(tables([run]), tmp_path))
+    names = sorted(path.name for path in write_for_papers(Analyses([run]).tables, tmp_path))
     assert names == sorted(
         f"{name}.{suffix}"
         for name in ("biased_questions_role", "bias_rates", "consistency")

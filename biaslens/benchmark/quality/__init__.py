@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from biaslens.benchmark.quality.measure import SAMPLE, Quality, as_record, check
-from biaslens.benchmark.quality.rows import page, print_quality
 from biaslens.benchmark.quality.source import Fault, Rule, Source, csv_rows, read_source
 
 __all__ = [
@@ -15,7 +14,5 @@ __all__ = [
     "as_record",
     "check",
     "csv_rows",
-    "page",
-    "print_quality",
     "read_source",
 ]

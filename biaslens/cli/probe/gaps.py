@@ -78,7 +78,7 @@ def gaps_command(
     from biaslens.probe.intervals import covers, intervals
     from biaslens.probe.predictions import read_predictions
     from biaslens.report.probe import print_gaps
-    from biaslens.report.tables import json_records
+    from biaslens.report.table import json_records
 
     rows = intervals(
         read_predictions(runs), kind=interval, attributes=attribute_list(attributes), groups=groups,

@@ -90,7 +90,7 @@ def _record(result: SelfTest) -> dict[str, object]:
 
 
 def _model(part: Measured) -> dict[str, object]:
-    from biaslens.report.tables import json_records
+    from biaslens.report.table import json_records
 
     return {
         "negative": part.negative,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from biaslens._util.files import json_text, write_text
 from biaslens.report.assessment.page import page
-from biaslens.report.tables import write_csv
+from biaslens.report.table import write_csv
 from biaslens.usecase import Assessment
 
 COLUMNS = (

@@ -11,21 +11,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from biaslens._util.files import json_text, write_text
 from biaslens._util.text import safe_name
-from biaslens.analysis import Run, RunInfo, summarise
+from biaslens.analysis import Run, RunInfo
 from biaslens.analysis.frame import ATTRIBUTES
 from biaslens.engine import Store
 from biaslens.engine.damage import decoding
 from biaslens.engine.store import storage_errors
 from biaslens.errors import InputError, StorageError
+from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import view
-from biaslens.report.tables import tables, write_tables
 from biaslens.schema import Attribute
 
 
@@ -126,21 +125,24 @@ MANIFEST = "biaslens-page.json"
 COMMAND = "biaslens page"
 
 
-def write_page(runs: Sequence[Run], out: Path, *, show_examples: bool | None = None, force: bool = False) -> list[Path]:
+def by_name(runs: Sequence[Run]) -> list[Run]:
+    """Put runs in the order of the page."""
+    return sorted(runs, key=lambda run: (run.info.model, run.info.path.name))
+
+
+def write_page(analyses: Analyses, out: Path, *, show_examples: bool | None = None) -> list[Path]:
     """Write the page of some runs.
 
     The same runs give the same bytes. Files in the folder that are not of an earlier page are left alone.
 
     Parameters
     ----------
-    runs
-        One or more.
+    analyses
+        Of one or more runs. Where they were put together by force, the page says so.
     out
         Folder.
     show_examples
         Whether to show answers. By default those of imported runs are not shown: they are others' data.
-    force
-        Put runs together that asked or judged differently; the page says so.
 
     Returns
     -------
@@ -152,24 +154,23 @@ def write_page(runs: Sequence[Run], out: Path, *, show_examples: bool | None = N
     InputError
         Without a run.
     RunMismatchError
-        When the runs asked or judged differently, and `force` is not given.
+        When the runs asked or judged differently, and are not forced together.
     StorageError
         When the folder cannot be written.
     """
-    if not runs:
+    if not analyses.runs:
         raise InputError("a page needs at least one run file; `biaslens evaluate` makes them")
-    runs = sorted(runs, key=lambda run: (run.info.model, run.info.path.name))
-    found = tables(runs, force=force)
+    runs, found = by_name(analyses.runs), analyses.tables
     before = _manifest(out)
     site = _Site(out)
     slugs = _slugs([run.info for run in runs])
-    downloads = [*write_leaderboard([summarise(run) for run in runs], out / "data"), *write_tables(found, out / "data")]
+    downloads = [*write_leaderboard(analyses.summaries, out / "data"), *write_tables(found, out / "data")]
     site.files += downloads
     site.render(
         "index.html",
-        warnings=_warnings(runs, force=force),
+        warnings=_warnings(analyses),
         downloads=[(f"data/{path.name}", _DOWNLOADS.get(path.stem, path.stem.replace("_", " "))) for path in downloads],
-        **view.leaderboard(runs, found, slugs),
+        **view.leaderboard(analyses, list(zip(runs, slugs, strict=True))),
     )
     site.render(
         "method.html",
@@ -177,7 +178,7 @@ def write_page(runs: Sequence[Run], out: Path, *, show_examples: bool | None = N
         runs=[{"file": run.info.path.name, "command": _command(run.info)} for run in runs],
     )
     for run, slug in zip(runs, slugs, strict=True):
-        _write_model(site, run, slug, found, show_examples=show_examples)
+        _write_model(site, analyses, run, slug, show_examples=show_examples)
     site.finish(before)
     return site.files
 
@@ -238,22 +239,21 @@ def _command(info: RunInfo) -> str:
     return str(starts[-1].get("command", "")) if starts else ""
 
 
-def _warnings(runs: Sequence[Run], *, force: bool) -> list[str]:
-    if not force or len(runs) < 2:
+def _warnings(analyses: Analyses) -> list[str]:
+    if not analyses.force or len(analyses.runs) < 2:
         return []
     return ["These runs were put together by force: they may have asked or judged differently. Compare with care."]
 
 
-def _write_model(
-    site: _Site, run: Run, slug: str, found: Mapping[str, pd.DataFrame], *, show_examples: bool | None
-) -> None:
-    info, shown = run.info, view.model(run, found)
+def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_examples: bool | None) -> None:
+    info, shown = run.info, view.model(analyses, run)
+    by_role = analyses.of(run, "rates_by_role")
     imported = bool(info.meta.get("imported"))
     with_examples = show_examples if show_examples is not None else not imported
     reason = "they are the published study's" if imported else "the page was made without examples"
     site.render(f"models/{slug}/index.html", template="model.html", **shown)
     for attribute in ATTRIBUTES:
-        rows = view.roles(run, attribute)
+        rows = view.roles(by_role, attribute)
         if not rows:
             continue
         drawn = examples(info.path, attribute) if with_examples else None

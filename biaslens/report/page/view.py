@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from biaslens.analysis import Run, RunInfo, ablation, ablation_by_role, consistency, mirrored, option_position, rates
+from biaslens.analysis import Run, RunInfo
 from biaslens.analysis.rates import ALL
-from biaslens.report.table import LOW_COVERAGE, verdict, what_labels_say
-from biaslens.report.tables import corrected_intervals, intervals, percent
+from biaslens.report.analyses import Analyses
+from biaslens.report.run import LOW_COVERAGE
+from biaslens.report.sections import verdict, what_labels_say
+from biaslens.report.table import NOTHING, Column, Table, corrected_intervals, intervals, percent
 from biaslens.schema import Attribute, Condition, Kind, Outcome
 
 CONDITIONS = {
@@ -45,25 +47,27 @@ def known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def leaderboard(runs: Sequence[Run], found: Mapping[str, pd.DataFrame], slugs: Sequence[str]) -> dict[str, Any]:
-    """Rows, filters and legend of the first page."""
-    rows = [row for run, slug in zip(runs, slugs, strict=True) for row in _rows(run, found, slug)]
+def leaderboard(analyses: Analyses, runs: Sequence[tuple[Run, str]]) -> dict[str, Any]:
+    """Rows, filters and legend of the first page: runs in this order, each with the name of its folder."""
+    rows = [row for run, slug in runs for row in _rows(analyses, run, slug)]
     conditions = [name for name in CONDITIONS if any(row["condition"] == name for row in rows)]
     kinds = [name for name in KINDS if any(row["kind"] == name for row in rows)]
     return {
         "rows": rows,
-        "contradicted": contradicted(found),
+        "contradicted": contradicted(analyses.tables),
         "conditions": [(name, CONDITIONS[name]) for name in conditions],
         "kinds": [(name, KINDS[name]) for name in kinds],
         "legend": [(name, style) for name, style, _ in _OUTCOMES],
     }
 
 
-def _rows(run: Run, found: Mapping[str, pd.DataFrame], slug: str) -> list[dict[str, Any]]:
-    table = rates(run, ["kind"], totals=["kind"])
+def _rows(analyses: Analyses, run: Run, slug: str) -> list[dict[str, Any]]:
+    table = analyses.of(run, "rates")
     marks = _marks(run)
     if not len(table):
         return [_empty_row(run, slug, marks)]
+    found = analyses.tables
+    table = table[table["attribute"] == ALL]
     rows = []
     whys = bool((table["kind"] == Kind.WHY).any())
     judged_kinds = {ALL, Kind.WHY.value} if whys else set()
@@ -185,10 +189,16 @@ def _place(found: Mapping[str, pd.DataFrame], info: RunInfo, condition: str, kin
     return {"group": "", "rank": None, "rank_text": "–"}
 
 
-def model(run: Run, found: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def model(analyses: Analyses, run: Run) -> dict[str, Any]:
     """What a model's page shows."""
     info = run.info
-    sections = [_section(run, found, condition) for condition in run.conditions]
+    sections = [_section(analyses, run, condition) for condition in run.conditions]
+    tables = [
+        _ablation(analyses.of(run, "ablation")),
+        _moved(analyses.of(run, "ablation_by_role")),
+        _consistency(analyses.of(run, "consistency")),
+        _form(analyses.of(run, "mirrors"), analyses.of(run, "option_position")),
+    ]
     return {
         "name": name_of(info),
         "marks": _marks(run) or ([] if sections else ["Nothing is planned in this run yet."]),
@@ -198,13 +208,14 @@ def model(run: Run, found: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
         "judges": ", ".join(info.judges),
         "version": info.package_version,
         "conditions": sections,
-        "tables": [table for table in (_ablation(run), _moved(run), _consistency(run), _form(run)) if table],
+        "tables": [(text, table) for text, table in tables if table.rows],
         "fewest": FEWEST,
     }
 
 
-def _section(run: Run, found: Mapping[str, pd.DataFrame], condition: Condition) -> dict[str, Any]:
-    table = rates(run, ["attribute", "kind"], totals=["attribute", "kind"], conditions=[condition])
+def _section(analyses: Analyses, run: Run, condition: Condition) -> dict[str, Any]:
+    table = analyses.of(run, "rates")
+    table = table[table["condition"] == condition]
     kinds = [kind for kind in KINDS if kind in set(table["kind"])]
     rows = []
     for attribute, cells in table.groupby("attribute", sort=False):
@@ -215,7 +226,9 @@ def _section(run: Run, found: Mapping[str, pd.DataFrame], condition: Condition) 
                 "attribute": attribute,
                 "href": None if attribute == "all" else f"{attribute}.html",
                 "rates": [
-                    _rate(by_kind.get(kind), _corrected(found, run.info.model, condition, str(attribute), kind))
+                    _rate(
+                        by_kind.get(kind), _corrected(analyses.tables, run.info.model, condition, str(attribute), kind)
+                    )
                     for kind in kinds
                 ],
                 "questions": whole["questions"],
@@ -223,11 +236,13 @@ def _section(run: Run, found: Mapping[str, pd.DataFrame], condition: Condition) 
                 "coverage": whole["coverage"],
             }
         )
+    text = CONDITIONS[condition].capitalize()
+    targets = analyses.of(run, "rates_by_target")
     return {
-        "text": CONDITIONS[condition].capitalize(),
+        "text": text,
         "kinds": [KINDS[kind].capitalize() for kind in kinds],
         "rows": rows,
-        "targets": _targets(run, condition),
+        "targets": _targets(targets[targets["condition"] == condition]),
     }
 
 
@@ -238,126 +253,112 @@ def _rate(record: Mapping[Any, Any] | None, corrected: str | None) -> dict[str, 
     return {short: known(record[name]) for short, name in names.items()} | {"corrected": corrected}
 
 
-def _targets(run: Run, condition: Condition) -> dict[str, Any] | None:
-    table = rates(run, ["attribute", "target"], conditions=[condition])
-    table = table[table["target"].isin(list(Attribute))]
-    if not len(table):
-        return None
-    columns = [attribute.value for attribute in Attribute if attribute in set(table["target"])]
+def _targets(table: pd.DataFrame) -> Table:
+    table = table[(table["attribute"] != ALL) & table["target"].isin(list(Attribute))]
+    targets = [attribute.value for attribute in Attribute if attribute in set(table["target"])]
     cells = {(record["attribute"], record["target"]): record for record in table.to_dict("records")}
     rows = []
     for attribute in dict.fromkeys(table["attribute"]):
-        texts = []
-        for target in columns:
+        texts = [attribute]
+        for target in targets:
             record = cells.get((attribute, target))
-            text = "–" if record is None else percent(record["bias_rate"])
+            text = NOTHING if record is None else percent(record["bias_rate"])
             few = record is not None and 0 < record["valid_trials"] < FEWEST
             texts.append(f"({text})" if few else text)
-        rows.append((attribute, texts))
-    return {"columns": columns, "rows": rows}
+        rows.append(texts)
+    return Table([Column("Role", words=True, heads=True), *map(Column, targets)], rows, title="Role against target")
 
 
-def _ablation(run: Run) -> dict[str, Any] | None:
-    frames = [ablation(run, against=against) for against in (Condition.NO_ROLE, Condition.NEUTRAL_ROLE)]
-    table = pd.concat([frame for frame in frames if len(frame)] or frames[:1])
-    if not len(table):
-        return None
-    table = table[table["attribute"] == "all"]
-    return {
-        "title": "What the role does",
-        "text": "The same questions with the role and without it; differences in percentage points, paired by "
+def _of_words(title: str, *names: str, cells: Sequence[Iterable[str]]) -> Table:
+    return Table([Column(name, words=True) for name in names], list(zip(*cells, strict=True)), title=title)
+
+
+def _ablation(table: pd.DataFrame) -> tuple[str, Table]:
+    table = table[table["attribute"] == ALL] if len(table) else table
+    return (
+        "The same questions with the role and without it; differences in percentage points, paired by "
         "question, with a 95 % interval clustered by role.",
-        "columns": ["Against", "Questions", "In the role", "Without", "Difference"],
-        "rows": list(
-            zip(
+        _of_words(
+            "What the role does",
+            *("Against", "Questions", "In the role", "Without", "Difference"),
+            cells=[
                 [CONDITIONS[name] for name in table["against"]],
                 [KINDS[kind] for kind in table["kind"]],
                 [percent(value) for value in table["rate_role"]],
                 [percent(value) for value in table["rate_against"]],
                 intervals(table, "difference", points=True),
-                strict=True,
-            )
+            ]
+            if len(table)
+            else [],
         ),
-    }
+    )
 
 
-def _moved(run: Run) -> dict[str, Any] | None:
-    table = ablation_by_role(run)
-    if not len(table):
-        return None
-    table = table.head(_ROLES_LISTED)
-    return {
-        "title": "Roles that move the answers most",
-        "text": "Against the same questions without a role. Picked because they are the largest of many, so expect "
+def _moved(table: pd.DataFrame) -> tuple[str, Table]:
+    table = table[table["against"] == Condition.NO_ROLE].head(_ROLES_LISTED) if len(table) else table
+    return (
+        "Against the same questions without a role. Picked because they are the largest of many, so expect "
         "less in a repetition. The interval is over the role's questions.",
-        "columns": ["Attribute", "Role", "In the role", "Without", "Difference"],
-        "rows": list(
-            zip(
+        _of_words(
+            "Roles that move the answers most",
+            *("Attribute", "Role", "In the role", "Without", "Difference"),
+            cells=[
                 table["attribute"],
                 table["role"],
                 [percent(value) for value in table["rate_role"]],
                 [percent(value) for value in table["rate_against"]],
                 intervals(table, "difference", points=True),
-                strict=True,
-            )
+            ]
+            if len(table)
+            else [],
         ),
-    }
+    )
 
 
-def _consistency(run: Run) -> dict[str, Any] | None:
-    table = consistency(run)
-    if not len(table) or not table["consistent"].notna().any():
-        return None
-    return {
-        "title": "Consistency over trials",
-        "text": "Consistent: all trials of a question agree. Flips: chance that two trials differ. Would change: share "
+def _consistency(table: pd.DataFrame) -> tuple[str, Table]:
+    return (
+        "Consistent: all trials of a question agree. Flips: chance that two trials differ. Would change: share "
         "of the verdicts that another set of trials would turn. Alpha: agreement beyond chance (Krippendorff).",
-        "columns": ["Condition", "Questions", "Consistent", "Flips", "Would change", "Alpha"],
-        "rows": list(
-            zip(
+        _of_words(
+            "Consistency over trials",
+            *("Condition", "Questions", "Consistent", "Flips", "Would change", "Alpha"),
+            cells=[
                 [CONDITIONS[name] for name in table["condition"]],
                 [KINDS[kind] for kind in table["kind"]],
                 [percent(value) for value in table["consistent"]],
                 intervals(table, "flip_rate"),
                 [percent(value) for value in table["verdicts_changed"]],
-                ["–" if pd.isna(value) else f"{value:.2f}" for value in table["krippendorff_alpha"]],
-                strict=True,
-            )
+                [NOTHING if pd.isna(value) else f"{value:.2f}" for value in table["krippendorff_alpha"]],
+            ]
+            if len(table) and table["consistent"].notna().any()
+            else [],
         ),
-    }
+    )
 
 
-def _form(run: Run) -> dict[str, Any] | None:
+def _form(mirrors: pd.DataFrame, positions: pd.DataFrame) -> tuple[str, Table]:
     rows = []
-    for record in mirrored(run).to_dict("records"):
+    for record in mirrors.to_dict("records"):
         what = (
             "yes to a claim and to its mirror" if record["kind"] == Kind.YES_NO else "the same position in both orders"
         )
-        rows.append(
-            (
-                CONDITIONS[record["condition"]],
-                f"{what} ({record['mirror']})",
-                percent(record["form"]),
-                percent(record["held"]),
-            )
-        )
-    for record in option_position(run).to_dict("records"):
+        shares = (percent(record["form"]), percent(record["held"]))
+        rows.append((CONDITIONS[record["condition"]], f"{what} ({record['mirror']})", *shares))
+    for record in positions.to_dict("records"):
         what = f"takes the {record['position']} option ({percent(record['expected'])} by chance)"
-        rows.append((CONDITIONS[record["condition"]], what, percent(record["share"]), "–"))
-    if not rows:
-        return None
-    return {
-        "title": "Answers that follow the form",
-        "text": "How often an answer goes by how a question is put rather than by what it says.",
-        "columns": ["Condition", "What", "Share", "A held view"],
-        "rows": rows,
-    }
+        rows.append((CONDITIONS[record["condition"]], what, percent(record["share"]), NOTHING))
+    return (
+        "How often an answer goes by how a question is put rather than by what it says.",
+        _of_words(
+            "Answers that follow the form",
+            *("Condition", "What", "Share", "A held view"),
+            cells=list(zip(*rows, strict=True)),
+        ),
+    )
 
 
-def roles(run: Run, attribute: Attribute) -> list[dict[str, Any]]:
-    """Rows of the roles of an attribute."""
-    table = rates(run, ["role"])
-    table = table[table["attribute"] == attribute]
+def roles(table: pd.DataFrame, attribute: Attribute) -> list[dict[str, Any]]:
+    """Rows of the roles of an attribute, of a table of rates by role."""
     return [
         {
             "role": record["role"],
@@ -369,4 +370,5 @@ def roles(run: Run, attribute: Attribute) -> list[dict[str, Any]]:
             "coverage": record["coverage"],
         }
         for record in table.to_dict("records")
+        if record["attribute"] == attribute
     ]

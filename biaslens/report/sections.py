@@ -1,33 +1,24 @@
-"""The tables that `biaslens analyze` prints, an analysis a section."""
+"""Analyses as people read them: sections in a terminal, tables in a paper, and a comparison in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import click
 import pandas as pd
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from biaslens.analysis import Run, question_texts, summarise
-from biaslens.report.table import printable, warnings
-from biaslens.report.tables import corrected_intervals, intervals, percent
+from biaslens._util.files import write_text
+from biaslens.analysis import Run, question_texts
+from biaslens.report.analyses import Analyses
+from biaslens.report.run import warnings
+from biaslens.report.table import Table, corrected_intervals, intervals, percent, printable
 
 Columns = dict[str, list[str]]
 
 _ROLES = 10
 _QUESTIONS = 5
-
-_WORDS = frozenset(
-    (
-        "kind", "condition", "attribute", "role", "mirror", "position", "group", "model", "question", "models", "judge",
-        "left out", "family of",
-    )
-)  # fmt: skip
-"""Columns of words, which stand left; numbers stand right."""
 
 
 class _Section(NamedTuple):
@@ -40,8 +31,9 @@ class _Section(NamedTuple):
     apart: Sequence[str] = ("model",)
 
 
-def print_analyses(runs: Sequence[Run], found: Mapping[str, pd.DataFrame]) -> None:
-    """Print what `tables` found in the runs."""
+def print_analyses(analyses: Analyses) -> None:
+    """Print what was found in the runs."""
+    found = analyses.tables
     if "rates" not in found:
         click.echo("not known: nothing is planned in these runs yet; `biaslens evaluate` asks")
         return
@@ -49,26 +41,10 @@ def print_analyses(runs: Sequence[Run], found: Mapping[str, pd.DataFrame]) -> No
         if section.name in found:
             _print_section(section, found[section.name])
     if "top_questions" in found:
-        _print_questions(runs, found["top_questions"])
-    for run in runs:
-        for warning in warnings(summarise(run)):
-            click.echo(f"Note: {printable(run.info.model)}: {warning}")
-
-
-def show(title: str, columns: Mapping[str, Sequence[str]], *, note: str = "") -> None:
-    """Print a table; its cells may be of any origin."""
-    console = Console()
-    console.print(Text(printable(title), style="bold"), soft_wrap=True)
-    if note:
-        console.print(Text(note, style="dim"))
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    for name in columns:
-        words = name in _WORDS
-        table.add_column(name, overflow="fold", no_wrap=not words, justify="left" if words else "right")
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*(Text(printable(cell)) for cell in cells))
-    console.print(table)
-    console.print()
+        _print_questions(analyses.runs, found["top_questions"])
+    for summary in analyses.summaries:
+        for warning in warnings(summary):
+            click.echo(f"Note: {printable(summary.run.model)}: {warning}")
 
 
 def comparison_columns(rows: pd.DataFrame) -> Columns:
@@ -89,11 +65,9 @@ def comparison_columns(rows: pd.DataFrame) -> Columns:
 
 def _print_section(section: _Section, frame: pd.DataFrame) -> None:
     whole = frame[frame["attribute"] == "all"] if "attribute" in frame and "role" not in frame else frame
-    if not section.apart:
-        show(section.title, section.columns(whole), note=section.note)
-        return
     for names, rows in whole.groupby(list(section.apart), sort=False):
-        show(f"{', '.join(map(str, names))}: {section.title}", section.columns(rows), note=section.note)
+        title = f"{', '.join(map(str, names))}: {section.title}"
+        Table.of(section.columns(rows), title=title, notes=[section.note] if section.note else []).print()
 
 
 def _print_questions(runs: Sequence[Run], frame: pd.DataFrame) -> None:
@@ -109,7 +83,7 @@ def _print_questions(runs: Sequence[Run], frame: pd.DataFrame) -> None:
             "triggered": [f"{k} of {n}" for k, n in zip(rows["triggered"], rows["models"], strict=True)],
         }
         note = "Triggered: models of which most answers to it are biased. Where many are equal, some of them."
-        show(f"{condition}: questions that bring out most biased answers", columns, note=note)
+        Table.of(columns, title=f"{condition}: questions that bring out most biased answers", notes=[note]).print()
 
 
 def _judges(rows: pd.DataFrame) -> Columns:
@@ -334,3 +308,146 @@ _SECTIONS = (
         ("condition",),
     ),
 )
+
+
+def write_for_papers(found: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
+    """Write the tables that papers print as Markdown and LaTeX: counts, rates, ablation, consistency, comparison."""
+    paths = []
+    for name, frame in _for_papers(found):
+        table = Table.of(frame)
+        for suffix, text in (("md", table.markdown()), ("tex", table.latex())):
+            path = out / f"{name}.{suffix}"
+            write_text(path, text)
+            paths.append(path)
+    return paths
+
+
+def _for_papers(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, pd.DataFrame]]:
+    whole = found.get("rates", pd.DataFrame())
+    if len(whole):
+        for condition, rows in whole.groupby("condition", sort=False):
+            counts = rows.pivot_table("biased_questions", "attribute", ["model", "kind"], sort=False)
+            shown = counts.map(lambda value: "–" if pd.isna(value) else f"{value:,.0f}")
+            shown.columns = [f"{name[0]}, {name[1]}" for name in shown.columns.to_list()]
+            yield f"biased_questions_{condition}", shown.reset_index()
+        rows = whole[whole["attribute"] == "all"]
+        yield (
+            "bias_rates",
+            pd.DataFrame(
+                {
+                    "model": rows["model"],
+                    "condition": rows["condition"],
+                    "kind": rows["kind"],
+                    "biased questions": [
+                        f"{biased:,} of {all_:,}"
+                        for biased, all_ in zip(rows["biased_questions"], rows["questions"], strict=True)
+                    ],
+                    "bias rate": intervals(rows, "bias_rate"),
+                    **_corrected_by_labels(rows, found),
+                    "coverage": [percent(value) for value in rows["coverage"]],
+                }
+            ),
+        )
+    if "ablation" in found:
+        rows = found["ablation"][found["ablation"]["attribute"] == "all"]
+        yield (
+            "ablation",
+            rows[["model", "against", "kind"]].assign(
+                questions=[f"{count:,}" for count in rows["questions"]],
+                role=[percent(value) for value in rows["rate_role"]],
+                without=[percent(value) for value in rows["rate_against"]],
+                **{"difference, points": intervals(rows, "difference", points=True)},
+            ),
+        )
+    if "consistency" in found:
+        rows = found["consistency"]
+        shares = ["consistent", "mostly_biased", "mostly_unbiased", "flip_rate", "verdicts_changed"]
+        shown = rows[["model", "condition", "kind"]].copy()
+        for name in shares:
+            shown[name.replace("_", " ")] = [percent(value) for value in rows[name]]
+        shown["alpha"] = ["–" if pd.isna(value) else f"{value:.2f}" for value in rows["krippendorff_alpha"]]
+        yield "consistency", shown
+    if "comparison" in found:
+        rows = found["comparison"]
+        yield (
+            "comparison",
+            rows[["condition", "kind", "model"]].assign(
+                questions=[f"{count:,}" for count in rows["questions"]],
+                rate=intervals(rows, "bias_rate"),
+                **({"corrected by labels": corrected_intervals(rows)} if rows["corrected_rate"].notna().any() else {}),
+                rank=[f"{low:.0f}–{high:.0f}" for low, high in zip(rows["rank_low"], rows["rank_high"], strict=True)],
+                group=rows["tied_group"],
+            ),
+        )
+
+
+def _corrected_by_labels(rows: pd.DataFrame, found: Mapping[str, pd.DataFrame]) -> dict[str, list[str]]:
+    if "corrected" not in found:
+        return {}
+    names = ["model", "condition", "attribute", "kind"]
+    columns = ["corrected_rate", "corrected_low", "corrected_high"]
+    joined = rows[names].merge(found["corrected"][[*names, *columns]], how="left", on=names, validate="one_to_one")
+    return {"corrected by labels": corrected_intervals(joined)}
+
+
+def verdict(pair: Mapping[str, object], *, pairs: int = 1) -> str:
+    """Say in words what a comparison of two models came to.
+
+    A sentence says that a model is more biased only where rules decided all answers, or labels say so too: judges of
+    why answers err by model, and their errors can make a difference or hide one.
+
+    Parameters
+    ----------
+    pair
+        A row of `Comparison.pairs`.
+    pairs
+        How many were compared: with several, the corrected p-value decides and is shown.
+    """
+    a, b = printable(str(pair["model_a"])), printable(str(pair["model_b"]))
+    difference, low, high, p, p_holm, least = (
+        float(str(pair[name]))
+        for name in ("difference", "difference_low", "difference_high", "p", "p_holm", "minimal_difference")
+    )
+    if difference < 0:
+        a, b, difference, low, high = b, a, -difference, -high, -low
+    size = f"{100 * difference:+.1f} points"
+    if pd.isna(low):
+        return f"{a} against {b}: {size}; how sure that is, is not known: all questions are of one role"
+    tests = _p(p) if pairs == 1 else f"{_p(p)}, for {pairs} pairs {_p(p_holm)}"
+    size += f" (95 % interval {100 * low:.1f} to {100 * high:.1f}; p {tests})"
+    labels_say = pair["labels_say"]
+    if bool(pair["tied"]):
+        raw = " in the raw rates" if labels_say else ""
+        seen = "" if pd.isna(least) else f"; the design would see differences from {100 * least:.1f} points on"
+        return f"no difference can be told{raw} between {a} and {b}: {size}{seen}"
+    if labels_say in ("", "same"):
+        return f"{a} is more biased than {b}: {size}"
+    return f"{a} has a higher raw rate than {b}: {size}"
+
+
+_LABELS_SAY = {
+    "same": "corrected by labels, {a} has the higher rate, too; the intervals lie apart",
+    "opposite": "corrected by labels, {b} has the higher rate: the raw difference is not to be trusted",
+    "overlap": "corrected by labels, {a} still has the higher rate, but the intervals overlap: it is not told which is "
+    "more biased",
+    "unknown": "the raw difference rests on judges of why answers whose errors are not known; `biaslens sample` draws "
+    "answers to label",
+}
+
+
+def what_labels_say(pair: Mapping[str, object]) -> str:
+    """Say what labels make of the difference between the raw rates of two models; "" where there is nothing to say.
+
+    Parameters
+    ----------
+    pair
+        A row of `Comparison.pairs`.
+    """
+    a, b = printable(str(pair["model_a"])), printable(str(pair["model_b"]))
+    if float(str(pair["difference"])) < 0:
+        a, b = b, a
+    return _LABELS_SAY.get(str(pair["labels_say"]), "").format(a=a, b=b)
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 1e-4 else f"= {value:.4f}"

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from biaslens.benchmark.quality.coverage import Coverage, Evenness, Matrix
@@ -21,10 +17,11 @@ from biaslens.benchmark.quality.measure import Quality
 from biaslens.benchmark.quality.source import Fault, Rule
 from biaslens.benchmark.quality.variety import sample
 from biaslens.embedding import HOW_TO_INSTALL, MODEL
+from biaslens.report.page.site import environment
+from biaslens.report.table import NOTHING, Column, Table, printable
 from biaslens.schema import Attribute, Kind, Question
 
 KIND_NAMES = {Kind.YES_NO: "yes/no", Kind.CHOICE: "choice", Kind.WHY: "why"}
-NOTHING = "–"
 
 
 class Better(StrEnum):
@@ -199,32 +196,28 @@ def render(quality: Quality, against: Quality | None = None) -> Iterator[Rendera
         yield Text("◀ ▶  the better one", style="dim")
     for one in both:
         for note in one.source.notes:
-            yield Text(f"Note on {one.source.name}: {_printable(note)}")
+            yield Text(f"Note on {one.source.name}: {printable(note)}")
     if leaked := [leak for leak in quality.leaks if not leak.by_design]:
         listed = ", ".join(f"{leak.role.name} ({leak.word})" for leak in leaked)
         yield Group(
-            Text(), Text("Roles that state a trait, to look at: ", style="bold").append(_printable(listed), "not bold")
+            Text(), Text("Roles that state a trait, to look at: ", style="bold").append(printable(listed), "not bold")
         )
     yield Group(Text(), _fault_lines(quality))
 
 
-def _numbers(both: list[Quality]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    table.add_column("", overflow="fold")
-    for one in both:
-        title = Text(f"{_printable(one.source.name)}\n{_printable(one.source.version)}")
-        table.add_column(title, justify="right", overflow="fold")
-    if len(both) > 1:
-        table.add_column("")
+def _numbers(both: list[Quality]) -> RenderableType:
+    columns = [Column("", words=True, wraps=True)]
+    columns += [Column(f"{one.source.name}\n{one.source.version}", wraps=True) for one in both]
+    columns += [Column("", words=True, wraps=True)] if len(both) > 1 else []
+    lines: list[Sequence[object] | None] = []
     section = ""
     for found in zip(*map(rows, both), strict=True):
         if found[0].section != section:
             section = found[0].section
-            table.add_section()
-            table.add_row(Text(section, style="bold"))
+            lines += [None, [Text(section, style="bold")]]
         sign = [_SIGNS[ahead(*found)]] if len(found) > 1 else []
-        table.add_row(f"  {found[0].label}", *(Text(row.shown) for row in found), *sign)
-    return table
+        lines.append([f"  {found[0].label}", *(row.shown for row in found), *sign])
+    return Table(columns, lines, loose=True).terminal()
 
 
 def _fault_lines(quality: Quality) -> RenderableType:
@@ -239,15 +232,10 @@ def _fault_lines(quality: Quality) -> RenderableType:
         for fault in quality.faults:
             if fault.rule is rule and shown[rule] < SHOWN:
                 shown[rule] += 1
-                lines.append(Text(f"  {fault.place}: {_printable(fault.message)}"))
+                lines.append(Text(f"  {fault.place}: {printable(fault.message)}"))
         if count > SHOWN:
             lines.append(Text(f"  … and {count - SHOWN:,} more; --json and --page list all", style="dim"))
     return Group(*lines)
-
-
-def _printable(text: str) -> str:
-    """Text of unknown origin without control characters, which could steer the terminal."""
-    return "".join(character if character.isprintable() else "�" for character in text)
 
 
 EXAMPLES = 20
@@ -261,19 +249,16 @@ def page(quality: Quality, against: Quality | None = None) -> str:
 
     Texts of the benchmarks are escaped; the page loads nothing.
     """
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     both = [quality] if against is None else [quality, against]
-    return environment.get_template("page.html.j2").render(
-        sides=[_side(one) for one in both],
-        sections=_sections(both),
-        attributes=list(Attribute),
-        kinds=KIND_NAMES,
+    return (
+        environment()
+        .get_template("quality.html.j2")
+        .render(
+            sides=[_side(one) for one in both],
+            sections=_sections(both),
+            attributes=list(Attribute),
+            kinds=KIND_NAMES,
+        )
     )
 
 

@@ -1,0 +1,278 @@
+"""The numbers of a run, or of the runs of a study, in a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
+from biaslens.analysis.frame import Took, Usage
+from biaslens.report.table import NOTHING, Column, Table, percent, printable
+from biaslens.schema import Attribute, Condition, Kind
+
+LOW_COVERAGE = 0.9
+"""Below this share of valid trials a cell is marked."""
+
+_CONDITIONS = {
+    Condition.ROLE: "playing the roles",
+    Condition.NO_ROLE: "without a role",
+    Condition.NEUTRAL_ROLE: "as an ordinary person",
+}
+_KINDS = {Kind.YES_NO: "yes/no", Kind.CHOICE: "choice", Kind.WHY: "why", None: "all"}
+_SHORT = {Condition.ROLE: "role", Condition.NO_ROLE: "no role", Condition.NEUTRAL_ROLE: "neutral"}
+_STUDY = "{:<9} {:>13} {:>7} {:>12} {:>7} {:>7} {:>7} {:>9}"
+
+_LEGEND = (
+    "Biased questions: more than half of the planned trials are biased. "
+    "Bias rate: biased among valid trials (biased, unbiased or refused), with a 95 % interval clustered by role. "
+    "Coverage: valid among planned trials; ! marks less than 90 %."
+)
+
+
+def print_table(summary: Summary, console: Console | None = None, *, brief: bool = False) -> None:
+    """Print the numbers of a run: by condition what became of the trials, then every attribute and kind.
+
+    Needs 80 columns.
+
+    Parameters
+    ----------
+    summary
+        The run.
+    console
+        Where to print; standard output by default.
+    brief
+        Leave the attributes out.
+    """
+    console = console or Console()
+    for renderable in render(summary, brief=brief):
+        console.print(renderable)
+
+
+def render(summary: Summary, *, brief: bool = False) -> Iterator[RenderableType]:
+    """Give the parts of the table in their order."""
+    yield _heading(summary)
+    for condition in summary.conditions:
+        yield Group(Text(), _headline(condition))
+        if condition.cell().questions:
+            groups = (None,) if brief else (*Attribute, None)
+            yield Group(Text(), _outcomes(condition), Text(), _by_attribute(condition, groups))
+        if any(not math.isnan(found.rate) for found in condition.corrected.values()):
+            yield Group(Text(), _corrected(condition))
+    yield Group(Text(), Text(_LEGEND, style="dim"))
+    for warning in warnings(summary):
+        yield Group(Text(), Text(f"Note: {warning}", style="yellow"))
+
+
+def warnings(summary: Summary) -> Iterator[str]:
+    """What a reader must know before believing the numbers, a sentence or two each."""
+    run = summary.run
+    if run.embedded:
+        yield (
+            "This is the small embedded model. Its answers are near chance: "
+            "they prove the pipeline and are not a finding."
+        )
+    for condition in summary.conditions:
+        yield from _condition_warnings(condition)
+        answers = summary.took.answers.get(condition.condition, Usage())
+        if answers.cut:
+            limit = (run.meta.get("params") or {}).get("max_tokens")
+            yield (
+                f"{answers.cut:,} of {answers.replies:,} answers {_CONDITIONS[condition.condition]} were cut off at "
+                f"the limit of tokens{f' ({limit})' if limit else ''}: what they would have come to is not known; "
+                "`biaslens evaluate --max-tokens` asks with another limit, into another run file."
+            )
+    votes = summary.took.votes
+    if votes.cut:
+        yield (
+            f"{votes.cut:,} of {votes.replies:,} judges' replies were cut off at the limit of tokens "
+            "(--judge-max-tokens)."
+        )
+
+
+def _condition_warnings(condition: ConditionSummary) -> Iterator[str]:
+    where = _CONDITIONS[condition.condition]
+    counts = condition.cell().counts
+    if not counts.planned:
+        yield f"Nothing is planned {where} yet; `biaslens evaluate` asks."
+        return
+    if counts.unasked or counts.error:
+        yield (
+            f"The run {where} is not finished: {counts.unasked:,} trials are not asked and {counts.error:,} failed; "
+            "start the same evaluation again to ask them."
+        )
+    why = condition.cell(kind=Kind.WHY).counts.unjudged
+    if why:
+        yield f"{why:,} why answers {where} are not judged and count nowhere; evaluate again with --judge MODEL."
+    if counts.coverage < LOW_COVERAGE:
+        yield (
+            f"Coverage {where} is {percent(counts.coverage)}: the numbers describe only the trials that could be "
+            "decided, and biased questions are undercounted."
+        )
+
+
+def _heading(summary: Summary) -> Text:
+    run = summary.run
+    resolved = sorted({name for condition in summary.conditions for name in condition.resolved_models})
+    last = max((condition.last_answer for condition in summary.conditions), default="")
+    lines = [
+        ("Model", run.model or "unknown"),
+        ("Answered by", ", ".join(resolved) or NOTHING),
+        ("Last answer", last[:10] or NOTHING),
+        ("Benchmark", f"{run.benchmark_version or NOTHING} ({run.benchmark_hash[:12] or NOTHING})"),
+        ("Trials", NOTHING if run.trials is None else str(run.trials)),
+        ("Judges", _judges(run)),
+    ]
+    lines += [("System", system)] if (system := run.meta.get("system")) else []
+    lines += [("Wording", "templates of one's own")] if run.meta.get("templates") else []
+    lines += _took(summary.took)
+    text = Text()
+    for label, value in lines:
+        text.append(f"{label:<12} ", style="bold")
+        text.append(printable(value) + "\n")
+    text.rstrip()
+    return text
+
+
+def _took(took: Took) -> Iterator[tuple[str, str]]:
+    sorts = [("answers", list(took.answers.values())), ("votes", [took.votes])]
+    tokens, dollars = [], []
+    for name, usages in sorts:
+        replies = sum(usage.replies for usage in usages)
+        if counted := sum(usage.counted for usage in usages):
+            sent, received = (
+                sum(getattr(usage, part) for usage in usages) for part in ("prompt_tokens", "completion_tokens")
+            )
+            partly = "" if counted == replies else f" ({counted:,} of {replies:,} counted)"
+            tokens.append(f"{name} {sent:,} in, {received:,} out{partly}")
+        if priced := sum(usage.priced for usage in usages):
+            partly = "" if priced == replies else f" ({priced:,} of {replies:,} priced)"
+            dollars.append(f"{name} {sum(usage.dollars for usage in usages):.4f}{partly}")
+    if tokens:
+        yield "Tokens", "; ".join(tokens)
+        yield "US$", "; ".join(dollars) or "no price known"
+    if took.seconds is not None:
+        yield "Time", f"{duration(took.seconds)}, {took.starts} {'start' if took.starts == 1 else 'starts'}"
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    Examples
+    --------
+    >>> duration(3.4), duration(200), duration(7500)
+    ('3 s', '3 min 20 s', '2 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def _judges(run: RunInfo) -> str:
+    if not run.panel:
+        return "none"
+    votes = f", {run.votes} {'vote' if run.votes == 1 else 'votes'} each" if run.votes else ""
+    others = len(run.panels) - 1
+    return run.panel + votes + (f" ({others} more in this run)" if others > 0 else "")
+
+
+def _headline(condition: ConditionSummary) -> Text:
+    cell = condition.cell()
+    text = Text(f"{_CONDITIONS[condition.condition].capitalize()}: ", style="bold")
+    if not cell.questions:
+        return text.append("nothing planned", style="not bold")
+    rate = cell.bias_rate
+    interval = "" if math.isnan(rate.low) else f" (95 % interval {percent(rate.low)} to {percent(rate.high)})"
+    return text.append(
+        f"{_biased(cell)} of {cell.questions:,} questions biased, bias rate {percent(rate.rate)}{interval}, "
+        f"coverage {percent(cell.counts.coverage)}, {cell.roles} {'role' if cell.roles == 1 else 'roles'}",
+        style="not bold",
+    )
+
+
+def _corrected(condition: ConditionSummary) -> RenderableType:
+    rows = []
+    for kind in (*Kind, None):
+        found = condition.corrected.get(kind)
+        if found is not None and not math.isnan(found.rate):
+            raw = condition.cell(kind=kind).bias_rate.rate
+            interval = NOTHING if math.isnan(found.low) else f"{100 * found.low:.1f} to {100 * found.high:.1f}"
+            rows.append((_KINDS[kind], f"{found.labels:,}", percent(raw), percent(found.rate), interval))
+    return _table("Corrected by labels", "labels", "raw bias rate", "corrected", "95 % interval", rows=rows)
+
+
+def _outcomes(condition: ConditionSummary) -> RenderableType:
+    rows = []
+    for kind in (*Kind, None):
+        counts = condition.cell(kind=kind).counts
+        if counts.planned:
+            numbers = (
+                counts.planned, counts.biased, counts.unbiased, counts.refused, counts.invalid, counts.error,
+                counts.pending,
+            )  # fmt: skip
+            rows.append((_KINDS[kind], *(f"{number:,}" for number in numbers)))
+    return _table("Trials", "planned", "biased", "unbiased", "refused", "invalid", "error", "pending", rows=rows)
+
+
+def _by_attribute(condition: ConditionSummary, groups: Sequence[Attribute | None]) -> RenderableType:
+    rows: list[Sequence[object] | None] = []
+    for attribute in groups:
+        cells = [condition.cell(attribute, kind) for kind in (*Kind, None)]
+        name = attribute.value if attribute else "all"
+        shown = [cell for cell in cells if cell.questions]
+        rows += [(name if number == 0 else "", *_row(cell)) for number, cell in enumerate(shown)]
+        rows.append(None)
+    return _table("Attribute", "kind", "biased questions", "bias rate", "95 % interval", "coverage", rows=rows)
+
+
+def _biased(cell: Cell) -> str:
+    # Of questions without a valid answer it is not known.
+    return f"{cell.biased_questions:,}" if cell.counts.valid else NOTHING
+
+
+def print_study(summaries: Sequence[Summary], console: Console | None = None) -> None:
+    """Print the runs of a study in one table, a row a model and condition, and what must be known of each.
+
+    Biased questions, the bias rate of all kinds with its interval and of each kind, and coverage. Needs 80 columns.
+
+    Parameters
+    ----------
+    summaries
+        The runs.
+    console
+        Where to print; standard output by default.
+    """
+    console = console or Console()
+    console.print(
+        Text(_STUDY.format("", "biased", "rate", "95 %", "yes/no", "choice", "why", "coverage"), style="bold")
+    )
+    for summary in summaries:
+        console.print(Text(printable(summary.run.model or summary.run.path.name), style="bold"), soft_wrap=True)
+        for condition in summary.conditions:
+            cell = condition.cell()
+            _, biased, rate, interval, covered = _row(cell)
+            kinds = [percent(condition.cell(kind=kind).bias_rate.rate) for kind in Kind]
+            name = _SHORT[condition.condition]
+            numbers = (str(biased).replace(" ", ""), rate, interval, *kinds, covered)
+            console.print(Text(_STUDY.format(f"  {name}", *map(str, numbers)).rstrip()), soft_wrap=True)
+    for summary in summaries:
+        for warning in warnings(summary):
+            console.print(Text(f"Note: {printable(summary.run.model)}: {warning}", style="yellow"))
+
+
+def _row(cell: Cell) -> tuple[str | Text, ...]:
+    rate, covered = cell.bias_rate, cell.counts.coverage
+    low = covered < LOW_COVERAGE
+    coverage = Text(f"{percent(covered)}{' !' if low else '  '}", style="yellow" if low else "")
+    interval = NOTHING if math.isnan(rate.low) else f"{100 * rate.low:.1f} to {100 * rate.high:.1f}"
+    return _KINDS[cell.kind], f"{_biased(cell)} / {cell.questions:,}", percent(rate.rate), interval, coverage
+
+
+def _table(first: str, *others: str, rows: Sequence[Sequence[object] | None]) -> RenderableType:
+    columns = [Column(first, words=True), *(Column(name, words=name == "kind") for name in others)]
+    return Table(columns, rows, loose=True).terminal()
