@@ -12,14 +12,15 @@ from typing import Any
 import click
 
 from biaslens.cli.assess_options import KIND_OF, assess_options, refuse_strangers
-from biaslens.cli.assess_progress import ScoringBar
 from biaslens.cli.options import pace_of
+from biaslens.cli.progress import PhaseBar, ProgressBar
 from biaslens.errors import RunInterruptedError
 from biaslens.models import Params
 from biaslens.report.assessment import print_assessment, score_files, write_assessment
 from biaslens.usecase import (
     Asking,
     Assessment,
+    AssessmentWatcher,
     Intervention,
     Resampling,
     TextOptions,
@@ -32,6 +33,7 @@ from biaslens.usecase import (
 
 INCOMPLETE = 3
 INTERRUPTED = 130
+_LOCAL_SHOWN = 1000
 
 
 @click.command("assess")
@@ -72,9 +74,38 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
         sys.exit(INCOMPLETE)
 
 
+class AssessmentBar(PhaseBar, AssessmentWatcher):
+    """The progress of an assessment: prompts asked, texts scored."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._scoring: ProgressBar | None = None
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        if self._scoring is not None:
+            self._scoring.close()
+            self._scoring = None
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        """Begin a bar."""
+        self.begin(title, total=total, done=done)
+
+    def scored(self, done: int, total: int) -> None:
+        """Show how far a local scorer is, where it takes long enough to be noticed."""
+        if total < _LOCAL_SHOWN:
+            return
+        if self._scoring is None:
+            self._scoring = ProgressBar(total=total, desc="scoring", leave=False)
+        self._scoring.update(done - self._scoring.n)
+        if done >= total:
+            self._scoring.close()
+            self._scoring = None
+
+
 def _texts(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
     options = _text_options(values, out, resampling)
-    with score_files(out) as recorder, ScoringBar() as bar:
+    with score_files(out) as recorder, AssessmentBar() as bar:
         return assess_texts(values["source"], options, watcher=bar, recorder=recorder)
 
 

@@ -13,7 +13,7 @@ import click
 
 from biaslens.analysis import summarise
 from biaslens.cli.options import PATH, evaluation_options, judging_options
-from biaslens.cli.progress import Bar
+from biaslens.cli.progress import EvaluationBar
 from biaslens.cli.report import summary_record
 from biaslens.engine import Pace
 from biaslens.errors import BiasLensError
@@ -120,7 +120,7 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
     """
     try:
         with ExitStack() as bars:
-            found = evaluate_study(tasks, observe=lambda task: bars.enter_context(Bar(_title(task, tasks))))
+            found = evaluate_study(tasks, observe=lambda task: bars.enter_context(EvaluationBar(_title(task, tasks))))
     except KeyboardInterrupt:
         click.echo("stopped; the same command asks only what is missing", err=True)
         sys.exit(INTERRUPTED)
@@ -188,7 +188,7 @@ def judge_command(run: Path, panel: Panel, pace: Pace, *, in_force: bool, as_jso
     first one counts in reports until another is given --in-force.
     """
     try:
-        with Bar() as bar:
+        with EvaluationBar() as bar:
             result = judge(run, panel, in_force=True if in_force else None, pace=pace, observer=bar)
     except KeyboardInterrupt:
         click.echo("stopped; the same command asks only what is missing", err=True)

@@ -11,16 +11,15 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
-from tqdm import tqdm
 
 from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, read_encounters, write
 from biaslens.benchmark.files import ROLES, read_roles
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
 from biaslens.benchmark.llm.state import MAX_TOKENS
 from biaslens.cli.options import PATH, SEED, Real, count, json_option, trust_option
-from biaslens.cli.progress import ProgressBar
-from biaslens.engine import Pace, Tally
-from biaslens.errors import InputError, ModelError
+from biaslens.cli.progress import GenerationBar
+from biaslens.engine import Pace
+from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
 from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind
@@ -169,7 +168,7 @@ def _from_model(values: dict[str, Any]) -> None:
     provider_of(spec.model)
     _confirm(spec, yes=values["yes"])
     try:
-        with _Bar() as bar:
+        with GenerationBar() as bar:
             result = generate(spec, pace=pace, observer=bar)
     except KeyboardInterrupt:
         click.echo("stopped; the same command asks only for what is missing", err=True)
@@ -229,38 +228,3 @@ def _shortfall(short: Shortfall) -> str:
     what = "roles" if short.role is None else f"{short.kind} questions for {short.role}"
     reason = f"; last: {short.reason}" if short.reason else ""
     return f"{short.attribute}: {short.made} of {short.wanted} {what} after {short.rounds} rounds{reason}"
-
-
-class _Bar:
-    """One progress bar a batch of requests."""
-
-    def __init__(self) -> None:
-        self._bar: ProgressBar | None = None
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def batch(self, title: str, *, total: int) -> None:
-        """Begin a bar."""
-        self.__exit__()
-        self._bar = ProgressBar(total=total, desc=title)
-
-    def saved(self, tally: Tally) -> None:
-        """Move the bar to what is on disk."""
-        if self._bar is not None:
-            cost = {"cost": f"${tally.cost:.2f}"} if tally.cost else {}
-            self._bar.set_postfix({"errors": str(tally.failed), **cost}, refresh=False)
-            self._bar.update(tally.answered - self._bar.n)
-
-    def waiting(self, error: ModelError, seconds: float) -> None:
-        """Say why nothing moves, when a wait is long enough to notice."""
-        if self._bar is not None and seconds >= 2:
-            self._bar.note(f"waiting {seconds:.0f} s: {str(error)[:80]}")
-
-    def interrupted(self) -> None:
-        """Say that the run stops, and how to stop it harder."""
-        tqdm.write("stopping: waiting for the replies in flight; Ctrl-C again drops them", file=sys.stderr)

@@ -1,11 +1,11 @@
-"""Progress of an evaluation on stderr."""
+"""Progress on stderr: a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Never, Self
 
 from tqdm import tqdm
 
@@ -75,8 +75,8 @@ class ProgressBar(_Bar):
             self.last_print_t = now
 
 
-class Bar:
-    """One progress bar a phase: done, biased so far, errors, cost, waits on limits, time left.
+class PhaseBar:
+    """A progress bar a phase: what is done, what it cost, waits on limits, time left.
 
     Use it as a context manager, so that the last bar is closed before anything else is printed.
 
@@ -91,31 +91,36 @@ class Bar:
         self._bar: ProgressBar | None = None
         self._done = 0
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
+            self._bar = None
 
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        """Begin a bar."""
+    def begin(self, title: str, *, total: int, done: int = 0, **options: Any) -> None:  # noqa: ANN401 - tqdm's
+        """End the bar of the last phase and begin one."""
         self.__exit__()
         self._done = done
         title = title if f"{title}: " == self._prefix else self._prefix + title
-        self._bar = ProgressBar(total=total, initial=done, desc=title)
+        self._bar = ProgressBar(total=total, initial=done, desc=title, **options)
 
-    def update(self, tally: Tally, outcomes: Mapping[Outcome, int]) -> None:
+    def move(self, place: int, facts: Mapping[str, str]) -> None:
+        """Move the bar, and say something behind it."""
+        if self._bar is not None:
+            self._bar.set_postfix(facts, refresh=False)
+            self._bar.update(place - self._bar.n)
+
+    def saved(self, tally: Tally) -> None:
         """Move the bar to what is on disk."""
-        if self._bar is None:
-            return
-        facts = {"biased": str(outcomes.get(Outcome.BIASED, 0)), "errors": str(tally.failed)}
-        if tally.cost:
-            facts["cost"] = f"${tally.cost:.2f}"
-        if tally.waiting:
-            facts["waiting"] = str(tally.waiting)
-        self._bar.set_postfix(facts, refresh=False)
-        self._bar.update(self._done + tally.answered - self._bar.n)
+        self.asked(tally, {"errors": str(tally.failed)} if tally.failed else {})
+
+    def asked(self, tally: Tally, facts: Mapping[str, str]) -> None:
+        """Move the bar to what is on disk, with what it cost and how much waits on limits."""
+        cost = {"cost": f"${tally.cost:.2f}"} if tally.cost else {}
+        waiting = {"waiting": str(tally.waiting)} if tally.waiting else {}
+        self.move(self._done + tally.answered, {**facts, **cost, **waiting})
 
     def waiting(self, error: ModelError, seconds: float) -> None:
         """Say why nothing moves, when a wait is long enough to notice."""
@@ -124,4 +129,33 @@ class Bar:
 
     def interrupted(self) -> None:
         """Say that the run stops, and how to stop it harder."""
-        tqdm.write("stopping: waiting for the answers in flight; Ctrl-C again drops them", file=sys.stderr)
+        say("stopping: waiting for the answers in flight; Ctrl-C again drops them")
+
+
+class EvaluationBar(PhaseBar):
+    """The progress of an evaluation, or of judging: answers, and how many are biased so far."""
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        """Begin a bar."""
+        self.begin(title, total=total, done=done)
+
+    def update(self, tally: Tally, outcomes: Mapping[Outcome, int]) -> None:
+        """Move the bar to what is on disk."""
+        self.asked(tally, {"biased": str(outcomes.get(Outcome.BIASED, 0)), "errors": str(tally.failed)})
+
+
+class GenerationBar(PhaseBar):
+    """The progress of a generation: a bar for each batch of requests."""
+
+    def batch(self, title: str, *, total: int) -> None:
+        """Begin a bar."""
+        self.begin(title, total=total)
+
+    def saved(self, tally: Tally) -> None:
+        """Move the bar to what is on disk."""
+        self.asked(tally, {"errors": str(tally.failed)})
+
+
+def say(line: str) -> None:
+    """Print a line on stderr above a bar that may be there."""
+    tqdm.write(line, file=sys.stderr)

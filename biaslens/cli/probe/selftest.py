@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from biaslens.cli.options import json_option
-from biaslens.cli.progress import ProgressBar
+from biaslens.cli.progress import PhaseBar
 from biaslens.probe.tuning import Evaluation
 
 if TYPE_CHECKING:
@@ -103,29 +103,16 @@ def _model(part: Measured) -> dict[str, object]:
     }
 
 
-class _Bar:
-    """A progress bar for each phase on stderr."""
-
-    def __init__(self) -> None:
-        self._bar: ProgressBar | None = None
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
+class _Bar(PhaseBar):
+    """A progress bar for each phase."""
 
     def phase(self, title: str, steps: int) -> None:
         """Begin a bar."""
-        self.__exit__()
-        self._bar = ProgressBar(total=steps, desc=title, unit="step")
+        self.begin(title, total=steps, unit="step")
 
     def stepped(self, step: int, loss: float) -> None:
         """Move the bar."""
-        if self._bar is not None:
-            self._bar.set_postfix({"loss": f"{loss:.3f}"}, refresh=False)
-            self._bar.update(step - self._bar.n)
+        self.move(step, {"loss": f"{loss:.3f}"})
 
     def evaluated(self, evaluation: Evaluation) -> None:
         """Nothing: the accuracies are printed in the end."""

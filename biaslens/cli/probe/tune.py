@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from biaslens.cli.options import MOST_TRIALS, PATH, Real, json_option
 from biaslens.cli.probe.gaps import attribute_list
-from biaslens.cli.progress import ProgressBar
+from biaslens.cli.progress import PhaseBar, say
 from biaslens.probe.examples import NAMES
 from biaslens.probe.run import BEST, DataChoice, ModelChoice, ProbeRun, ProbeSpec, Trial, predict, read, tune_prompts
 from biaslens.probe.tuning import RATES, Evaluation, Tuned, TuneOptions, Watcher
@@ -218,48 +217,34 @@ def _print(run: ProbeRun, best: list[Tuned]) -> None:
         )
 
 
-class TuningBar:
-    """One progress bar a trial on stderr: steps, training loss, validation loss and accuracy."""
+class TuningBar(PhaseBar):
+    """A progress bar for each trial: steps, training loss, validation loss and accuracy."""
 
     def __init__(self) -> None:
-        self._bar: ProgressBar | None = None
-        self._shown: dict[str, str] = {}
-
-    def __enter__(self) -> TuningBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+        super().__init__()
+        self._facts: dict[str, str] = {}
 
     def begun(self, number: int, trials: int, trial: Trial) -> Watcher:
         """Begin a bar for a trial."""
-        self.__exit__()
-        self._shown = {}
+        self._facts = {}
         title = f"{number}/{trials} seed {trial.seed}, rate {trial.learning_rate:g}"
-        self._bar = ProgressBar(total=trial.options.max_steps, desc=title, unit="step", leave=False)
+        self.begin(title, total=trial.options.max_steps, unit="step", leave=False)
         return self
 
     def stepped(self, step: int, loss: float) -> None:
         """Move the bar."""
-        self._show(step, {"loss": f"{loss:.3f}"})
+        self._facts["loss"] = f"{loss:.3f}"
+        self.move(step, self._facts)
 
     def evaluated(self, evaluation: Evaluation) -> None:
         """Show how good the prompt is by now."""
-        self._show(evaluation.step, {"dev": f"{evaluation.loss:.3f}", "accuracy": f"{evaluation.accuracy:.3f}"})
-
-    def _show(self, step: int, facts: dict[str, str]) -> None:
-        if self._bar is not None:
-            self._shown |= facts
-            self._bar.set_postfix(self._shown, refresh=False)
-            self._bar.update(step - self._bar.n)
+        self._facts |= {"dev": f"{evaluation.loss:.3f}", "accuracy": f"{evaluation.accuracy:.3f}"}
+        self.move(evaluation.step, self._facts)
 
     def ended(self, number: int, trials: int, trial: Trial, tuned: Tuned) -> None:
         """Say what a trial came to."""
         self.__exit__()
-        tqdm.write(
+        say(
             f"{number}/{trials} seed {trial.seed}, rate {trial.learning_rate:g}: accuracy {tuned.best.accuracy:.4f}, "
-            f"loss {tuned.best.loss:.4f} at step {tuned.best.step}; {tuned.stopped} at {tuned.steps}",
-            file=sys.stderr,
+            f"loss {tuned.best.loss:.4f} at step {tuned.best.step}; {tuned.stopped} at {tuned.steps}"
         )
