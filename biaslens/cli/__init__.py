@@ -43,8 +43,10 @@ SECTIONS = {
             "biaslens.cli.report:leaderboard_command", "Write leaderboard.csv, also by attribute and kind"
         ),
         "export": Lazy("biaslens.cli.report:export_command", "Write every response of a run, and the judges' votes"),
-        "page": Lazy("biaslens.cli.page:page_command", "Write a static page: a leaderboard, and each model's results"),
-        "publish": Lazy("biaslens.cli.page:publish_command", "Write leaderboard, analyses, tables, figures and page"),
+        "page": Lazy(
+            "biaslens.cli.report:page_command", "Write a static page: a leaderboard, and each model's results"
+        ),
+        "publish": Lazy("biaslens.cli.report:publish_command", "Write leaderboard, analyses, tables, figures and page"),
         "import": Lazy("biaslens.cli.reproduce:import_command", "Import answers that others have collected"),
         "reproduce": Lazy("biaslens.cli.reproduce:reproduce_command", "Work the published study's tables out again"),
     },
@@ -56,10 +58,10 @@ SECTIONS = {
     },
     "Use case": {
         "assess": Lazy(
-            "biaslens.cli.assess:assess_command", "Assess your own use of a model with the metrics that apply"
+            "biaslens.cli.usecase:assess_command", "Assess your own use of a model with the metrics that apply"
         ),
         "counterfactual": Lazy(
-            "biaslens.cli.counterfactual:counterfactual_command", "Make counterfactual prompts by swapping group words"
+            "biaslens.cli.usecase:counterfactual_command", "Make counterfactual prompts by swapping group words"
         ),
     },
     "Probe": {

@@ -9,7 +9,12 @@ from pathlib import Path
 import click
 
 from biaslens.analysis import Comparison, Run, compare, corrections, distinct_names, read_run
-from biaslens.cli.options import PATH, json_option
+from biaslens.cli.options import (
+    PATH,
+    force_option,
+    json_option,
+    runs_argument,
+)
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.sections import comparison_columns, print_analyses, verdict, what_labels_say
 from biaslens.report.table import Table, json_records
@@ -17,9 +22,9 @@ from biaslens.schema import Condition, Kind
 
 
 @click.command("analyze")
-@click.argument("runs", type=PATH, nargs=-1, required=True)
+@runs_argument
 @click.option("--out", type=PATH, help="Folder for all analyses as CSV files.")
-@click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
+@force_option
 @json_option
 def analyze_command(runs: tuple[Path, ...], *, out: Path | None, force: bool, as_json: bool) -> None:
     """Analyse runs: role ablation, consistency, position, triggers.
@@ -37,7 +42,7 @@ def analyze_command(runs: tuple[Path, ...], *, out: Path | None, force: bool, as
 
 
 @click.command("compare")
-@click.argument("runs", type=PATH, nargs=-1, required=True)
+@runs_argument
 @click.option("--condition", type=click.Choice([str(name) for name in Condition]), default="role", show_default=True)
 @click.option(
     "--kind",

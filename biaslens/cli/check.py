@@ -10,12 +10,15 @@ import click
 
 from biaslens._util.files import write_text
 from biaslens.benchmark.quality import SAMPLE, Source, as_record, check, read_source
-from biaslens.cli.options import PATH, SEED, json_option
+from biaslens.cli.options import (
+    CANNOT,
+    PATH,
+    SEED,
+    json_option,
+)
 from biaslens.replication.release import is_published, published_questions
 from biaslens.report.quality import page, print_quality
 from biaslens.resources import resource
-
-FAULTS = 1
 
 
 @click.command("check")
@@ -50,7 +53,7 @@ def check_command(
     else:
         print_quality(quality, other)
     if quality.faults:
-        sys.exit(FAULTS)
+        sys.exit(CANNOT)
 
 
 def _open(path: Path) -> Source:

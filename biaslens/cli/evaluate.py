@@ -12,7 +12,13 @@ from typing import Any
 import click
 
 from biaslens.analysis import summarise
-from biaslens.cli.options import PATH, evaluation_options, judging_options
+from biaslens.cli.options import (
+    INCOMPLETE,
+    INTERRUPTED,
+    PATH,
+    evaluation_options,
+    judging_options,
+)
 from biaslens.cli.progress import EvaluationBar
 from biaslens.cli.report import summary_record
 from biaslens.engine import Pace
@@ -28,9 +34,6 @@ from biaslens.models.endpoints import destination, is_trusted
 from biaslens.report.run import print_study, print_table
 from biaslens.schema import Outcome
 from biaslens.settings import load_settings
-
-INCOMPLETE = 3
-INTERRUPTED = 130
 
 
 @click.command("plan")

@@ -16,7 +16,18 @@ from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, re
 from biaslens.benchmark.files import ROLES, read_roles
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
 from biaslens.benchmark.llm.state import MAX_TOKENS
-from biaslens.cli.options import PATH, SEED, Real, count, json_option, trust_option
+from biaslens.cli.options import (
+    INCOMPLETE,
+    INTERRUPTED,
+    PATH,
+    REQUEST_OPTIONS,
+    SEED,
+    count,
+    json_option,
+    several,
+    temperature_option,
+    trust_option,
+)
 from biaslens.cli.progress import GenerationBar
 from biaslens.engine import Pace
 from biaslens.errors import InputError
@@ -24,8 +35,6 @@ from biaslens.models import Params, provider_of
 from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind
 
-_INCOMPLETE = 3
-_INTERRUPTED = 130
 _BANK = "bank"
 _ENCOUNTERS = "encounters"
 _OFFLINE = {
@@ -37,16 +46,9 @@ _ROLES = 50
 _MOST_LINES = 40
 
 _positive = count()
-_limit = Real(0, min_open=True)
 
 _MODEL_OPTIONS = (
-    click.option(
-        "--attribute",
-        "attributes",
-        type=click.Choice([str(attribute) for attribute in Attribute]),
-        multiple=True,
-        help="Only roles of this attribute; repeatable.",
-    ),
+    several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
     click.option(
         "--max-rounds",
         type=_positive,
@@ -55,7 +57,7 @@ _MODEL_OPTIONS = (
         help="Most times a list is asked for; may be raised when something is missing.",
     ),
     click.option("--partial", is_flag=True, help="Write the benchmark even if roles or questions are missing."),
-    click.option("--temperature", type=Real(0), help="By default the provider's."),
+    temperature_option,
     click.option(
         "--max-tokens",
         type=_positive,
@@ -69,9 +71,7 @@ _MODEL_OPTIONS = (
         show_default=True,
         help="Use the provider's JSON schema mode, where it has one; not every model takes it.",
     ),
-    click.option("--concurrency", type=_positive, default=16, show_default=True, help="Requests in flight."),
-    click.option("--requests-per-minute", type=_limit, help="The provider's limit."),
-    click.option("--tokens-per-minute", type=_limit, help="The provider's limit."),
+    *REQUEST_OPTIONS,
     trust_option,
     click.option("--yes", is_flag=True, help="Do not ask whether to go on when the cost is shown."),
     json_option,
@@ -172,14 +172,14 @@ def _from_model(values: dict[str, Any]) -> None:
             result = generate(spec, pace=pace, observer=bar)
     except KeyboardInterrupt:
         click.echo("stopped; the same command asks only for what is missing", err=True)
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
     if values["as_json"]:
         click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str))
     _say(result, spec)
     if result.interrupted:
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
     if not result.complete:
-        sys.exit(_INCOMPLETE)
+        sys.exit(INCOMPLETE)
 
 
 def _confirm(spec: GenerationSpec, *, yes: bool) -> None:

@@ -19,7 +19,14 @@ from biaslens.annotation.folder import write_folder
 from biaslens.annotation.into_run import Taken, take_labels
 from biaslens.annotation.journal import Journal, Task, open_task, standing_labels
 from biaslens.annotation.sampling import Drawn, draw
-from biaslens.cli.options import PATH, SEED, Real, count, json_option
+from biaslens.cli.options import (
+    PATH,
+    SEED,
+    Real,
+    count,
+    json_option,
+    several,
+)
 from biaslens.report.table import Table, corrected_intervals, intervals, json_records, percent, write_csv
 from biaslens.schema import Condition, Kind
 
@@ -30,16 +37,8 @@ from biaslens.schema import Condition, Kind
 @click.option("--margin", type=Real(), default=0.05, show_default=True, help="Of a share, for each kind of question.")
 @click.option("--confidence", type=Real(), default=0.95, show_default=True, help="That the share is within the margin.")
 @click.option("--size", type=count(), help="Answers of each kind, instead of what the margin asks for.")
-@click.option(
-    "--kind", "kinds", type=click.Choice([str(kind) for kind in Kind]), multiple=True, help="Only this; repeatable."
-)
-@click.option(
-    "--condition",
-    "conditions",
-    type=click.Choice([str(condition) for condition in Condition]),
-    multiple=True,
-    help="Only this; repeatable.",
-)
+@several("--kind", Kind, "Only this; repeatable.")
+@several("--condition", Condition, "Only this; repeatable.")
 @click.option("--panel", help="Whose verdicts on why answers make the strata.  [default: the panel in force]")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the draw.")
 @json_option

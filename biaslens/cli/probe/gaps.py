@@ -9,7 +9,11 @@ from typing import Any
 
 import click
 
-from biaslens.cli.options import PATH, json_option
+from biaslens.cli.options import (
+    PATH,
+    json_option,
+    runs_argument,
+)
 
 _KINDS = ("bootstrap", "t", "z")
 
@@ -49,7 +53,7 @@ def attribute_list(text: str | None) -> list[str] | None:
 
 
 @click.command("gaps")
-@click.argument("runs", type=PATH, nargs=-1, required=True)
+@runs_argument
 @measuring_options
 @click.option(
     "--reference",
@@ -97,7 +101,7 @@ def gaps_command(
 
 
 @click.command("report")
-@click.argument("runs", type=PATH, nargs=-1, required=True)
+@runs_argument
 @click.option("--out", type=PATH, required=True, help="Folder of the report.")
 @measuring_options
 def report_command(

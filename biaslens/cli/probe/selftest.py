@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from biaslens.cli.options import json_option
+from biaslens.cli.options import (
+    CANNOT,
+    json_option,
+)
 from biaslens.cli.progress import PhaseBar
 from biaslens.probe.tuning import Evaluation
 
 if TYPE_CHECKING:
     from biaslens.probe.selftest import Measured, SelfTest
-
-FAILED = 1
 
 
 @click.command("selftest")
@@ -48,7 +49,7 @@ def selftest_command(*, size: Any, seed: int, as_json: bool) -> None:  # noqa: A
     else:
         _print(result)
     if not result.passed:
-        sys.exit(FAILED)
+        sys.exit(CANNOT)
 
 
 def _print(result: SelfTest) -> None:

@@ -9,14 +9,19 @@ from typing import Any
 
 import click
 
-from biaslens.cli.options import MOST_TRIALS, PATH, Real, json_option
+from biaslens.cli.options import (
+    INTERRUPTED,
+    MOST_TRIALS,
+    PATH,
+    Real,
+    json_option,
+)
 from biaslens.cli.probe.gaps import attribute_list
 from biaslens.cli.progress import PhaseBar, say
 from biaslens.probe.examples import NAMES
 from biaslens.probe.run import BEST, DataChoice, ModelChoice, ProbeRun, ProbeSpec, Trial, predict, read, tune_prompts
 from biaslens.probe.tuning import RATES, Evaluation, Tuned, TuneOptions, Watcher
 
-INTERRUPTED = 130
 _DEFAULT = TuneOptions()
 
 

@@ -1,0 +1,364 @@
+"""The commands that assess one's own use of a model, and make prompts for it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+from click.core import ParameterSource
+
+from biaslens._util.files import replacing
+from biaslens._util.text import cells
+from biaslens.cli.options import (
+    FILE,
+    INCOMPLETE,
+    INTERRUPTED,
+    PACE_OPTIONS,
+    PATH,
+    SEED,
+    Real,
+    count,
+    json_option,
+    pace_of,
+    temperature_option,
+    top_p_option,
+)
+from biaslens.cli.progress import PhaseBar, ProgressBar
+from biaslens.errors import RunInterruptedError
+from biaslens.models import Params
+from biaslens.report.assessment import print_assessment, score_files, write_assessment
+from biaslens.usecase import (
+    MAX_TOKENS,
+    PAIR_COLUMNS,
+    Asking,
+    Assessment,
+    AssessmentWatcher,
+    Intervention,
+    Resampling,
+    TextOptions,
+    UseCase,
+    assess_lists,
+    assess_predictions,
+    assess_texts,
+    load_words,
+    make_pairs,
+    pair_rows,
+    plan_texts,
+    read_prompts,
+)
+
+_LOCAL_SHOWN = 1000
+
+_ALL = (
+    click.argument("source", type=PATH),
+    click.option("--task", type=click.Choice(list(map(str, UseCase))), required=True, help="What the model does."),
+    click.option("--out", type=PATH, help="Folder of the report.  [default: assessments/ and the name of SOURCE]"),
+    click.option("--metrics", help="Families to measure instead of those that apply, with commas."),
+    click.option("--no-invariance", is_flag=True, help="Responses, or lists, may depend on the group."),
+    click.option("--variant", type=click.Choice(["paper", "langfair"]), default="paper", show_default=True,
+                 help="Whose formulas, where that toolkit's differ."),
+    click.option("--rounds", type=count(100, 1_000_000), default=2000, show_default=True, help="Of the bootstrap."),
+    click.option("--seed", type=SEED, default=0, show_default=True, help="Of intervals and tests."),
+    json_option,
+)  # fmt: skip
+
+_TEXTS = (
+    click.option("--model", help="Whom to ask the prompts of SOURCE; without it, SOURCE holds responses."),
+    click.option("--plan", is_flag=True, help="Show how many requests --model would take, and the price; ask nothing."),
+    click.option("--attributes", help="Protected attributes, with commas.  [default: those that prompts mention]"),
+    click.option("--compare", multiple=True, metavar="ATTRIBUTE=GROUP,GROUP", help="Groups to compare; repeatable."),
+    click.option("--words", type=PATH, multiple=True, help="File of your own words; repeatable."),
+    click.option("--names", is_flag=True, help="Given names count as words of gender and race."),
+    click.option("--per-prompt", type=count(), default=25, show_default=True, help="Responses to each."),
+    click.option("--prompts", "limit", type=count(), help="Only the first N prompts."),
+    click.option("--system", default="", help="System prompt of the use case."),
+    temperature_option,
+    top_p_option,
+    click.option("--max-tokens", type=count(), default=MAX_TOKENS, show_default=True, help="Of a response."),
+    click.option("--request-seed", type=SEED, default=0, show_default=True, help="Of requests, where one is taken."),
+    click.option("--toxicity-scorer", help="offline, detoxify, hf:NAME, moderation, perspective, judge:MODEL."),
+    click.option("--stereotype-scorer", help="offline, hf:NAME, judge:MODEL."),
+    click.option("--sentiment-scorer", help="vader, hf:NAME, judge:MODEL."),
+    click.option("--targets", type=PATH, help="Words whose association with groups is measured, one a line."),
+    click.option("--threshold", type=Real(0, 1), default=0.5, show_default=True, help="Of scores."),
+    *PACE_OPTIONS,
+)  # fmt: skip
+
+_PREDICTIONS = (
+    click.option("--group", help="Column of the protected group."),
+    click.option("--label", help="Column of the truth."),
+    click.option("--prediction", help="Column of the prediction."),
+    click.option("--cluster", help="Column that says which rows belong together, such as one person's."),
+    click.option("--positive", multiple=True, help="Class that counts, against all others; repeatable.  [default: 1]"),
+    click.option("--parity", is_flag=True, help="Equal predicted prevalence is what fairness means here."),
+    click.option("--intervention", type=click.Choice([str(each) for each in Intervention]),
+                 help="What a positive prediction leads to."),
+)  # fmt: skip
+
+_LISTS = (click.option("--k", type=count(), default=10, show_default=True, help="Items of a list that count."),)
+
+_GO_WITH = {
+    "texts": {
+        "attributes", "model", "plan", "compare", "words", "names", "per_prompt", "limit", "system", "temperature",
+        "top_p", "max_tokens", "toxicity_scorer", "stereotype_scorer", "sentiment_scorer", "targets", "threshold",
+        "concurrency", "requests_per_minute", "tokens_per_minute", "max_attempts", "failure_share", "no_invariance",
+        "variant", "request_seed",
+    },
+    "predictions": {"group", "label", "prediction", "cluster", "positive", "parity", "intervention"},
+    "lists": {"k", "group", "attributes", "no_invariance", "variant"},
+}  # fmt: skip
+"""Options that go with what is assessed."""
+
+_OF_A_MODEL = {"request_seed", "per_prompt", "limit", "system", "temperature", "top_p", "max_tokens",
+               "requests_per_minute", "tokens_per_minute"}  # fmt: skip
+"""Options of asking prompts; responses that are there were asked by somebody else."""
+
+_KIND_OF = {
+    UseCase.GENERATION: "texts",
+    UseCase.SUMMARISATION: "texts",
+    UseCase.CLASSIFICATION: "predictions",
+    UseCase.RECOMMENDATION: "lists",
+}
+"""What is assessed for a task."""
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of an assessment."""
+    for option in reversed((*_ALL, *_TEXTS, *_PREDICTIONS, *_LISTS)):
+        command = option(command)
+    return command
+
+
+def _refuse_strangers(context: click.Context, task: UseCase) -> None:
+    """Refuse an option of another task: it would silently do nothing."""
+    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    strangers = given & set().union(*_GO_WITH.values()) - _GO_WITH[_KIND_OF[task]]
+    names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    if strangers:
+        raise click.UsageError(f"{names[min(strangers)]} does not go with --task {task}")
+    if not context.params["model"] and (strangers := given & _OF_A_MODEL):
+        raise click.UsageError(f"{names[min(strangers)]} needs --model, whom to ask")
+
+
+@click.command("assess")
+@_options
+@click.pass_context
+def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
+    """Assess your own use of a model with the metrics that apply.
+
+    SOURCE is a table (.csv, .tsv, .jsonl, .parquet). Generation and summarisation: prompts (column prompt) with
+    --model, or responses (column response). Classification: rows with a group, a label and a prediction.
+    Recommendation: ranked lists by prompt and group. Everything is measured offline unless a scorer is named.
+    """
+    task = UseCase(values["task"])
+    _refuse_strangers(context, task)
+    out = values["out"] or Path("assessments") / values["source"].stem
+    if values["source"].resolve().parent == out.resolve():
+        raise click.UsageError(
+            f"the report would lie beside {values['source']} and might replace it; give another --out"
+        )
+    resampling = Resampling(rounds=values["rounds"], seed=values["seed"])
+    if values["plan"]:
+        _show_plan(plan_texts(values["source"], _text_options(values, out, resampling)), as_json=values["as_json"])
+        return
+    try:
+        assessment = {"texts": _texts, "predictions": _predictions, "lists": _lists}[_KIND_OF[task]](
+            values, out, resampling
+        )
+    except (KeyboardInterrupt, RunInterruptedError) as error:
+        click.echo(str(error) or "stopped; the same command asks only what is missing", err=True)
+        sys.exit(INTERRUPTED)
+    files = write_assessment(assessment, out)
+    if values["as_json"]:
+        click.echo(json.dumps(assessment.to_dict(), ensure_ascii=False, indent=1, allow_nan=False))
+    else:
+        print_assessment(assessment)
+    click.echo(f"page {files[0]}, numbers {files[1]} and {files[2]}", err=True)
+    if assessment.missing:
+        sys.exit(INCOMPLETE)
+
+
+class AssessmentBar(PhaseBar, AssessmentWatcher):
+    """The progress of an assessment: prompts asked, texts scored."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._scoring: ProgressBar | None = None
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        if self._scoring is not None:
+            self._scoring.close()
+            self._scoring = None
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        """Begin a bar."""
+        self.begin(title, total=total, done=done)
+
+    def scored(self, done: int, total: int) -> None:
+        """Show how far a local scorer is, where it takes long enough to be noticed."""
+        if total < _LOCAL_SHOWN:
+            return
+        if self._scoring is None:
+            self._scoring = ProgressBar(total=total, desc="scoring", leave=False)
+        self._scoring.update(done - self._scoring.n)
+        if done >= total:
+            self._scoring.close()
+            self._scoring = None
+
+
+def _texts(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
+    options = _text_options(values, out, resampling)
+    with score_files(out) as recorder, AssessmentBar() as bar:
+        return assess_texts(values["source"], options, watcher=bar, recorder=recorder)
+
+
+def _show_plan(asking: Asking, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(asdict(asking), indent=1))
+        return
+    dollars = "at an unknown price" if asking.dollars is None else f"at most US$ {asking.dollars:.2f}"
+    click.echo(
+        f"{asking.model}: {asking.requests:,} requests for {asking.prompts:,} prompts, counterfactual and no-effect "
+        f"ones among them; about {asking.prompt_tokens:,} tokens in, at most "
+        f"{asking.completion_tokens:,} out, {dollars}"
+    )
+
+
+def _text_options(values: dict[str, Any], out: Path, resampling: Resampling) -> TextOptions:
+    kinds = ("toxicity", "stereotype", "sentiment")
+    return TextOptions(
+        task=UseCase(values["task"]),
+        model=values["model"],
+        out=out,
+        attributes=_split(values["attributes"]),
+        compare=dict(map(_comparison, values["compare"])),
+        words=values["words"],
+        names=values["names"],
+        per_prompt=values["per_prompt"],
+        limit=values["limit"],
+        system=values["system"],
+        params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
+        request_seed=values["request_seed"],
+        families=_split(values["metrics"]),
+        invariance=not values["no_invariance"],
+        scorers={kind: values[f"{kind}_scorer"] for kind in kinds if values[f"{kind}_scorer"]},  # type: ignore[misc]
+        targets=_words_of(values["targets"]),
+        threshold=values["threshold"],
+        variant=values["variant"],
+        resampling=resampling,
+        pace=pace_of(values),
+        # The limits per minute are those of the model that is asked.
+        scorer_pace=replace(pace_of(values), requests_per_minute=None, tokens_per_minute=None),
+    )
+
+
+def _predictions(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
+    del out
+    missing = next((name for name in ("group", "prediction") if not values[name]), None)
+    if missing:
+        raise click.UsageError(f"--task classification needs --{missing} COLUMN")
+    return assess_predictions(
+        values["source"],
+        group=values["group"],
+        prediction=values["prediction"],
+        label=values["label"],
+        cluster=values["cluster"],
+        positives=values["positive"] or ("1",),
+        parity=values["parity"],
+        intervention=Intervention(values["intervention"]) if values["intervention"] else None,
+        families=_split(values["metrics"]),
+        resampling=resampling,
+    )
+
+
+def _lists(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
+    del out
+    return assess_lists(
+        values["source"],
+        k=values["k"],
+        group=values["group"] or "group",
+        attributes=_split(values["attributes"]),
+        invariance=not values["no_invariance"],
+        families=_split(values["metrics"]),
+        variant=values["variant"],
+        resampling=resampling,
+    )
+
+
+def _split(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _comparison(text: str) -> tuple[str, Sequence[str]]:
+    attribute, equals, groups = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--compare {text}: write ATTRIBUTE=GROUP,GROUP, such as gender=female,male")
+    return attribute.strip(), _split(groups) or []
+
+
+def _words_of(path: Path | None) -> list[str] | None:
+    if path is None:
+        return None
+    try:
+        words = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except OSError as error:
+        raise click.UsageError(f"--targets {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise click.UsageError(f"--targets {path}: not UTF-8 text") from None
+    if not words:
+        raise click.UsageError(f"--targets {path}: the file holds no words")
+    return words
+
+
+@click.command("counterfactual")
+@click.argument("source", type=PATH)
+@click.option("--attribute", required=True, help="What to vary: gender, race, religion, age, ...")
+@click.option("--groups", help="Groups to compare, with commas.  [default: those of the word list]")
+@click.option("--words", type=PATH, multiple=True, help="File of your own words; repeatable.")
+@click.option("--names", is_flag=True, help="Given names count as words of gender and race.")
+@click.option("--out", type=FILE, help="CSV file of the pairs.  [default: standard output]")
+def counterfactual_command(
+    source: Path, attribute: str, groups: str | None, words: Sequence[Path], *, names: bool, out: Path | None
+) -> None:
+    """Make counterfactual prompts by swapping group words.
+
+    Each prompt of SOURCE is written with the words of another group, with what was swapped. Beside each pair stands
+    one without an effect: the same prompt twice, the baseline of every comparison.
+    """
+    lexicon = load_words([attribute], own=words, names=names)
+    prompts = list(read_prompts(source).values())
+    pairs = make_pairs(
+        prompts,
+        lexicon.attributes[attribute],
+        [part.strip() for part in groups.split(",")] if groups else None,
+        lexicon,
+    )
+    rows = pair_rows(pairs)
+    if out is None:
+        _write_pairs(rows, sys.stdout)
+    else:
+        with replacing(out) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+            _write_pairs(rows, file)
+    noted = sum(bool(pair.notes) for pair in pairs.counterfactual)
+    name = attribute.replace("_", " ")
+    said = [f"{len(pairs.counterfactual):,} pairs of {len(prompts):,} prompts"]
+    if pairs.without:
+        said.append(f"{pairs.without:,} prompts have no word of {name}")
+    if pairs.same:
+        said.append(f"{pairs.same:,} pairs came out alike and are left out")
+    if noted:
+        said.append(f"read the {noted:,} with a note")
+    click.echo("; ".join(said), err=True)
+
+
+def _write_pairs(rows: Iterable[Mapping[str, object]], file: TextIO) -> None:
+    writer = csv.writer(file)
+    writer.writerow(PAIR_COLUMNS)
+    writer.writerows(cells([row[name] for name in PAIR_COLUMNS]) for row in rows)
