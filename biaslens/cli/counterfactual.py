@@ -18,18 +18,18 @@ from biaslens.usecase import PAIR_COLUMNS, load_words, make_pairs, pair_rows, re
 
 @click.command("counterfactual")
 @click.argument("source", type=PATH)
-@click.option("--attribute", required=True, help="What to vary: gender, race, religion, age, ...")
-@click.option("--groups", help="Groups to compare, with commas.  [default: those of the word list]")
-@click.option("--words", type=PATH, multiple=True, help="File of your own words; repeatable.")
-@click.option("--names", is_flag=True, help="Given names count as words of gender and race.")
-@click.option("--out", type=FILE, help="CSV file of the pairs.  [default: standard output]")
+@click.option("--attribute", required=True, help="Attribute to vary: gender, race, religion, age, ...")
+@click.option("--groups", help="Groups to compare, separated by commas.  [default: those in the word list]")
+@click.option("--words", type=PATH, multiple=True, help="File with words of your own; repeatable.")
+@click.option("--names", is_flag=True, help="Treat given names as words for gender and race.")
+@click.option("--out", type=FILE, help="CSV file for the pairs.  [default: standard output]")
 def counterfactual_command(
     source: Path, attribute: str, groups: str | None, words: Sequence[Path], *, names: bool, out: Path | None
 ) -> None:
-    """Make counterfactual prompts by swapping group words.
+    """Make counterfactual prompts by swapping the words for groups.
 
-    Each prompt of SOURCE is written with the words of another group, with what was swapped. Beside each pair stands
-    one without an effect: the same prompt twice, the baseline of every comparison.
+    Each prompt of SOURCE is rewritten with the words for another group, and the swaps are listed. Each pair is
+    accompanied by one with no effect, the same prompt twice: the baseline of every comparison.
     """
     lexicon = load_words([attribute], own=words, names=names)
     prompts = list(read_prompts(source).values())
@@ -49,11 +49,11 @@ def counterfactual_command(
     name = attribute.replace("_", " ")
     said = [f"{len(pairs.counterfactual):,} pairs of {len(prompts):,} prompts"]
     if pairs.without:
-        said.append(f"{pairs.without:,} prompts have no word of {name}")
+        said.append(f"{pairs.without:,} prompts contain no word for {name}")
     if pairs.same:
-        said.append(f"{pairs.same:,} pairs came out alike and are left out")
+        said.append(f"{pairs.same:,} pairs came out identical and are left out")
     if noted:
-        said.append(f"read the {noted:,} with a note")
+        said.append(f"check the {noted:,} that carry a note")
     click.echo("; ".join(said), err=True)
 
 

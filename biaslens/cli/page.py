@@ -16,16 +16,18 @@ from biaslens.report.tables import tables, write_for_papers, write_tables
 @click.command("page")
 @click.argument("runs", type=PATH, nargs=-1, required=True)
 @click.option(
-    "--out", type=PATH, help="Folder of the page; open its index.html.  [default: page, beside the first run]"
+    "--out", type=PATH, help="Folder for the page; open its index.html.  [default: page/, beside the first run]"
 )
 @click.option(
-    "--examples/--no-examples", default=None, help="Show some answers.  [default: not those of imported runs]"
+    "--examples/--no-examples",
+    default=None,
+    help="Whether to show some answers.  [default: yes, except those of imported runs]",
 )
-@click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
+@click.option("--force", is_flag=True, help="Combine runs even if they were asked or judged differently.")
 def page_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool) -> None:
-    """Write a static page: a leaderboard, and each model's results.
+    """Write a static page: the leaderboard and each model's results.
 
-    Also attributes and roles, the method and its limits.
+    It also covers attributes and roles, the method and its limits.
     """
     # Only here: a plotting library takes long to load, and other commands need none.
     from biaslens.report.page.site import write_page
@@ -37,15 +39,17 @@ def page_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | N
 
 @click.command("publish")
 @click.argument("runs", type=PATH, nargs=-1, required=True)
-@click.option("--out", type=PATH, help="Folder for everything.  [default: published, beside the first run]")
+@click.option("--out", type=PATH, help="Folder for everything.  [default: published/, beside the first run]")
 @click.option(
-    "--examples/--no-examples", default=None, help="Show some answers.  [default: not those of imported runs]"
+    "--examples/--no-examples",
+    default=None,
+    help="Whether to show some answers.  [default: yes, except those of imported runs]",
 )
-@click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
+@click.option("--force", is_flag=True, help="Combine runs even if they were asked or judged differently.")
 def publish_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool) -> None:
-    """Write leaderboard, analyses, tables, figures and page.
+    """Write leaderboard, analyses, tables, figures and a page.
 
-    All there is to publish of some runs; the tables are for papers.
+    Everything there is to publish about some runs. The tables are meant for papers.
     """
     from biaslens.report.figures import draw
     from biaslens.report.page.site import write_page

@@ -19,12 +19,12 @@ _FORMATS = ("csv", "jsonl", "parquet")
 
 @click.command("report")
 @click.argument("run", type=PATH)
-@click.option("--brief", is_flag=True, help="Only the headline and the kinds, without the attributes.")
+@click.option("--brief", is_flag=True, help="Leave the attributes out; show the headline numbers and the kinds.")
 @json_option
 def report_command(run: Path, *, brief: bool, as_json: bool) -> None:
     """Show a run: rates by attribute and kind, and coverage.
 
-    Both headline numbers are shown, biased questions and the bias rate, and what the run took.
+    Shows both headline numbers, biased questions and the bias rate, and what the run took.
     """
     summary = summarise(run)
     if as_json:
@@ -35,14 +35,13 @@ def report_command(run: Path, *, brief: bool, as_json: bool) -> None:
 
 @click.command("leaderboard")
 @click.argument("runs", type=PATH, nargs=-1, required=True)
-@click.option(
-    "--out", type=PATH, help="Folder to write the CSV files to.  [default: leaderboard, beside the first run]"
-)
-@click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
+@click.option("--out", type=PATH, help="Folder for the CSV files.  [default: leaderboard/, beside the first run]")
+@click.option("--force", is_flag=True, help="Combine runs even if they were asked or judged differently.")
 def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool) -> None:
-    """Write leaderboard.csv, also by attribute and kind.
+    """Write leaderboard.csv, and the same by attribute and kind.
 
-    leaderboard.csv has a row for each model and condition; leaderboard_by_attribute.csv is long.
+    leaderboard.csv has a row for each model and condition; leaderboard_by_attribute.csv has one for each model,
+    condition, attribute and kind.
     """
     for path in leaderboard(runs, out or runs[0].parent / "leaderboard", force=force):
         click.echo(path)
@@ -51,9 +50,9 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
 @click.command("export")
 @click.argument("run", type=PATH)
 @click.option("--format", "file_format", type=click.Choice(_FORMATS), default="csv", show_default=True)
-@click.option("--out", type=FILE, help="File to write; by default the run file's name with the format's suffix.")
+@click.option("--out", type=FILE, help="File to write.  [default: the run file's name with the suffix of the format]")
 def export_command(run: Path, file_format: Any, out: Path | None) -> None:  # noqa: ANN401 - one of _FORMATS
-    """Write every response of a run, and the judges' votes."""
+    """Write every response of a run with the judges' votes."""
     for path in export(run, out or run.with_suffix(f".{file_format}"), file_format):
         click.echo(path)
 
