@@ -402,7 +402,7 @@ def _read(path: Path, sample: str, keys: Collection[str]) -> Annotator:
 def _add(people: dict[str, Annotator], path: Path, new: Annotator) -> None:
     known = people.setdefault(new.name, new)
     if known.settles != new.settles:
-        raise InputError(f"{path}: {new.name} labels and settles; whoever labels cannot settle")
+        raise InputError(f"{path}: {new.name} labels and adjudicates; whoever labels cannot adjudicate")
     for key, label in new.labels.items():
         if label.contradicts(known.labels.setdefault(key, label)):
             raise InputError(f"{path}: key {key} has another label in another file of {new.name}; remove one of them")

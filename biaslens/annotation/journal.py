@@ -53,7 +53,7 @@ def open_task(folder: Path, annotator: str, *, settles: bool) -> Task:
     Raises
     ------
     InputError
-        When the folder cannot be used, or there is nothing to settle, or nobody else to settle between.
+        When the folder cannot be used, or there is nothing to adjudicate, or nobody else to adjudicate between.
     """
     check_name(annotator)
     items = read_items(folder)
@@ -64,13 +64,13 @@ def open_task(folder: Path, annotator: str, *, settles: bool) -> Task:
     people = read_all(folder)
     labelling = [person.name for person in people.values() if not person.settles]
     if annotator in labelling:
-        raise InputError(f"{folder}: {annotator} has labelled; whoever labels cannot settle")
+        raise InputError(f"{folder}: {annotator} has labelled; whoever labels cannot adjudicate")
     if len(labelling) < 2:
         names = ", ".join(labelling) or "none"
-        raise InputError(f"{folder}: settling needs two people who differ; labels so far: {names}")
+        raise InputError(f"{folder}: adjudication needs two people who differ; labels so far: {names}")
     others = disputed(people)
     if not others:
-        raise InputError(f"{folder}: nothing to settle: {', '.join(labelling)} agree wherever two of them labelled")
+        raise InputError(f"{folder}: nothing to adjudicate: {', '.join(labelling)} agree wherever two of them labelled")
     return Task([item for item in items if item.key in others], others)
 
 
@@ -196,9 +196,11 @@ class Journal:
 
     def _check_settles(self, *, now: bool, before: bool) -> None:
         if now and not before:
-            raise InputError(f"{self.path}: {self.annotator} has labelled; whoever labels cannot settle")
+            raise InputError(f"{self.path}: {self.annotator} has labelled; whoever labels cannot adjudicate")
         if before and not now:
-            raise InputError(f"{self.path}: {self.annotator} settles; give --settle, or label under another name")
+            raise InputError(
+                f"{self.path}: {self.annotator} adjudicates; give --adjudicate, or label under another name"
+            )
 
     def _refuse_doubles(self) -> None:
         for other in self.path.parent.iterdir():

@@ -17,55 +17,61 @@ SECTIONS = {
             "biaslens.cli.models:models_command", "List providers, models with prices, and which keys are set"
         ),
         "fetch": Lazy(
-            "biaslens.cli.models:fetch_command", "Fetch the embedded model's weights (98 MB), and check them"
+            "biaslens.cli.models:fetch_command", "Download the embedded model's weights (98 MB) and check them"
         ),
-        "plan": Lazy("biaslens.cli.evaluate:plan_command", "Show what an evaluation would take; nothing is asked"),
-        "evaluate": Lazy("biaslens.cli.evaluate:evaluate_command", "Evaluate a model, or go on with an evaluation"),
+        "plan": Lazy(
+            "biaslens.cli.evaluate:plan_command", "Show what an evaluation would take, without asking anything"
+        ),
+        "evaluate": Lazy("biaslens.cli.evaluate:evaluate_command", "Evaluate a model, or resume an evaluation"),
         "upgrade": Lazy("biaslens.cli.evaluate:upgrade_command", "Bring a run file of an older version up to date"),
     },
     "Judge": {
         "judge": Lazy("biaslens.cli.evaluate:judge_command", "Judge the why answers of a run"),
         "sample": Lazy("biaslens.cli.labels:sample_command", "Draw a stratified sample of a run's answers to label"),
-        "annotate": Lazy("biaslens.cli.labels:annotate_command", "Label the answers of a sample, one person at a time"),
+        "annotate": Lazy("biaslens.cli.labels:annotate_command", "Label the answers of a sample"),
         "agreement": Lazy(
-            "biaslens.cli.labels:agreement_command", "Compare people with each other, and every oracle with them"
+            "biaslens.cli.labels:agreement_command", "Compare annotators with each other and every oracle with them"
         ),
     },
     "Analyse and publish": {
         "report": Lazy("biaslens.cli.report:report_command", "Show a run: rates by attribute and kind, and coverage"),
         "analyze": Lazy(
-            "biaslens.cli.analyze:analyze_command", "Analyse runs: role ablation, consistency, position, triggers"
+            "biaslens.cli.analyze:analyze_command",
+            "Analyse runs: role ablation, consistency, position, triggers",
         ),
         "compare": Lazy(
             "biaslens.cli.analyze:compare_command", "Compare models on the questions that all of them answered"
         ),
         "leaderboard": Lazy(
-            "biaslens.cli.report:leaderboard_command", "Write leaderboard.csv, also by attribute and kind"
+            "biaslens.cli.report:leaderboard_command", "Write leaderboard.csv, and the same by attribute and kind"
         ),
-        "export": Lazy("biaslens.cli.report:export_command", "Write every response of a run, and the judges' votes"),
+        "export": Lazy("biaslens.cli.report:export_command", "Write every response of a run with the judges' votes"),
         "page": Lazy(
-            "biaslens.cli.report:page_command", "Write a static page: a leaderboard, and each model's results"
+            "biaslens.cli.report:page_command", "Write a static page: the leaderboard and each model's results"
         ),
-        "publish": Lazy("biaslens.cli.report:publish_command", "Write leaderboard, analyses, tables, figures and page"),
+        "publish": Lazy(
+            "biaslens.cli.report:publish_command", "Write leaderboard, analyses, tables, figures and a page"
+        ),
         "import": Lazy("biaslens.cli.reproduce:import_command", "Import answers that others have collected"),
-        "reproduce": Lazy("biaslens.cli.reproduce:reproduce_command", "Work the published study's tables out again"),
+        "reproduce": Lazy("biaslens.cli.reproduce:reproduce_command", "Recompute the tables of the published study"),
     },
     "Benchmark": {
         "generate": Lazy(
-            "biaslens.cli.generate:generate_command", "Make a benchmark: roles, and questions of each kind"
+            "biaslens.cli.generate:generate_command", "Make a benchmark: roles and questions of each kind"
         ),
-        "check": Lazy("biaslens.cli.check:check_command", "Say what is wrong with a benchmark, and how good it is"),
+        "check": Lazy("biaslens.cli.check:check_command", "Find faults in a benchmark and measure its quality"),
     },
     "Use case": {
         "assess": Lazy(
             "biaslens.cli.usecase:assess_command", "Assess your own use of a model with the metrics that apply"
         ),
         "counterfactual": Lazy(
-            "biaslens.cli.usecase:counterfactual_command", "Make counterfactual prompts by swapping group words"
+            "biaslens.cli.usecase:counterfactual_command",
+            "Make counterfactual prompts by swapping the words for groups",
         ),
     },
     "Probe": {
-        "probe": Lazy("biaslens.cli.probe:probe_group", "Measure the bias inside open weights, with soft prompts"),
+        "probe": Lazy("biaslens.cli.probe:probe_group", "Measure the bias of open weights with soft prompts"),
     },
 }
 
@@ -101,7 +107,7 @@ class _UnfailingStream:
 def app() -> None:
     """Measure the social bias of language models when they play a role.
 
-    Exit code 0: done. 1: it cannot be done, and one line says why. 2: wrong usage. 3: the run is incomplete.
+    Exit codes: 0 done; 1 it cannot be done, and one line says why; 2 wrong usage; 3 incomplete; 130 Ctrl-C.
     """
 
 

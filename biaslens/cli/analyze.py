@@ -23,13 +23,13 @@ from biaslens.schema import Condition, Kind
 
 @click.command("analyze")
 @runs_argument
-@click.option("--out", type=PATH, help="Folder for all analyses as CSV files.")
+@click.option("--out", type=PATH, help="Folder for CSV files of all analyses.")
 @force_option
 @json_option
 def analyze_command(runs: tuple[Path, ...], *, out: Path | None, force: bool, as_json: bool) -> None:
     """Analyse runs: role ablation, consistency, position, triggers.
 
-    Also rates by kind, abstention and, of several runs, their comparison.
+    Also rates by kind, abstention and, for several runs, their comparison.
     """
     analyses = Analyses(read_runs(runs), force=force)
     if out is not None:
@@ -47,14 +47,16 @@ def analyze_command(runs: tuple[Path, ...], *, out: Path | None, force: bool, as
 @click.option(
     "--kind",
     type=click.Choice([str(name) for name in Kind]),
-    help="Only questions of this kind.  [default: all of them, and each kind]",
+    help="Only questions of this kind.  [default: all together, then each kind]",
 )
-@click.option("--force", is_flag=True, help="Compare runs that asked or judged differently, on what they share.")
+@click.option(
+    "--force", is_flag=True, help="Compare runs even if they were asked or judged differently, on what they share."
+)
 @json_option
 def compare_command(runs: tuple[Path, ...], *, condition: str, kind: str | None, force: bool, as_json: bool) -> None:
     """Compare models on the questions that all of them answered.
 
-    It says whether one is really more biased.
+    Shows whether one model is really more biased than another.
     """
     read = read_runs(runs)
     kinds: Sequence[Kind | None] = [Kind(kind)] if kind else [None, *Kind]

@@ -23,10 +23,12 @@ from biaslens.resources import resource
 
 @click.command("check")
 @click.argument("benchmark", type=PATH, required=False)
-@click.option("--against", type=PATH, help="Another benchmark, to stand beside it.")
-@click.option("--page", "page_file", type=PATH, help="File for a page that a person can read.")
-@click.option("--sample", type=click.IntRange(2), default=SAMPLE, show_default=True, help="Questions of each kind.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of that sample.")
+@click.option("--against", type=PATH, help="Another benchmark to compare it with.")
+@click.option("--page", "page_file", type=PATH, help="HTML file to write the result to.")
+@click.option(
+    "--sample", type=click.IntRange(2), default=SAMPLE, show_default=True, help="Questions of each kind to sample."
+)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of that sample.")
 @json_option
 def check_command(
     benchmark: Path | None,
@@ -37,11 +39,11 @@ def check_command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Say what is wrong with a benchmark, and how good it is.
+    """Find faults in a benchmark and measure its quality.
 
-    By default it is the one that comes with the package. A benchmark is a folder, or the published study's questions
-    (folder or archive). Variety of wording and meaning is measured on a sample, all else on all questions. Exit code
-    0: no faults. 1: faults, or it cannot be read.
+    BENCHMARK is a folder or the published study's questions (folder or archive); without it, the shipped benchmark is
+    checked. Variety of wording and meaning is measured on a sample, everything else on all questions. Exit codes: 0 no
+    faults; 1 faults, or the benchmark cannot be read.
     """
     sources = [_open(path) for path in (benchmark or resource("benchmark"), against) if path is not None]
     quality, *others = [check(source, seed=seed, per_kind=sample) for source in sources]

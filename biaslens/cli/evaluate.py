@@ -38,11 +38,11 @@ from biaslens.settings import load_settings
 
 @click.command("plan")
 @evaluation_options
-@click.option("--show", type=click.IntRange(1), metavar="N", help="Print the exact messages of N requests.")
+@click.option("--show", type=click.IntRange(1), metavar="N", help="Also print the exact messages of N requests.")
 def plan_command(tasks: list[Task], *, as_json: bool, show: int | None) -> None:
-    """Show what an evaluation would take; nothing is asked.
+    """Show what an evaluation would take, without asking anything.
 
-    Calls, tokens, price and hours, for each model. No key is needed.
+    Prints calls, tokens, price and hours for each model. No key is needed.
     """
     for task in tasks:
         for name in (task.spec.model, *task.spec.judges):
@@ -68,22 +68,22 @@ def plan_command(tasks: list[Task], *, as_json: bool, show: int | None) -> None:
         click.echo(_load_line(load))
     known = [load.dollars for load in loads if load.dollars is not None]
     if len(loads) > 1:
-        partly = "" if len(known) == len(loads) else " (without the models whose price is not known)"
-        click.echo(f"in all US$ {sum(known):.2f}{partly}")
+        partly = "" if len(known) == len(loads) else " (excluding models whose price is unknown)"
+        click.echo(f"total US$ {sum(known):.2f}{partly}")
     for task in tasks:
         if there := len(held(task.spec).answered):
-            click.echo(f"{task.spec.run} holds {there:,} answers; counted above is what is still to ask for.")
+            click.echo(f"{task.spec.run} holds {there:,} answers; the counts above are what is still missing.")
     for found in screenings:
         if found is not None:
             click.echo(_screening_line(found))
     for where in dict.fromkeys(places):
-        asked = "" if is_trusted(where) else "; asked for before it is sent, or give --trust-address"
+        asked = "" if is_trusted(where) else "; only after you confirm it, or with --trust-address"
         click.echo(f"sends {where}{asked}")
     click.echo(
-        "Tokens in are counted at four characters each, answers as long as asked for. Votes are the most that can be "
-        "asked; stopping at a certain majority spares up to a third. Hours are at the limits given "
-        "(--requests-per-minute, --tokens-per-minute) or configured, else at those of the lowest paying tier where the "
-        "catalogue knows them, else at --concurrency and usual answer times."
+        "Tokens in are estimated at four characters each, tokens out from the length that is asked for. Votes are an "
+        "upper bound: voting stops once the majority is certain, which saves up to a third. Hours follow from the "
+        "limits given (--requests-per-minute, --tokens-per-minute) or configured; failing these, from the lowest paid "
+        "tier that the catalogue knows, or from --concurrency and typical response times."
     )
     for task in tasks if show else ():
         _show_requests(task, show or 0)
@@ -99,9 +99,9 @@ def _show_requests(task: Task, count: int) -> None:
 def _screening_line(found: Screening) -> str:
     price = "" if found.dollars is None else f" and US$ {found.dollars:.2f}"
     return (
-        f"local/screen, where {found.sure:g} sure, is expected to decide {100 * found.decided:.0f} % of "
-        f"{found.answers:,} why answers, {100 * found.agreement:.1f} % of them as hand labels would; that spares up to "
-        f"{found.calls:,} votes{price}, already taken off above."
+        f"With a screen threshold of {found.sure:g}, local/screen is expected to decide {100 * found.decided:.0f} % of "
+        f"{found.answers:,} why answers, {100 * found.agreement:.1f} % of them as hand labels would. That saves up to "
+        f"{found.calls:,} votes{price}, already deducted above."
     )
 
 
@@ -116,10 +116,10 @@ def _load_line(load: Load) -> str:
 @click.command("evaluate")
 @evaluation_options
 def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
-    """Evaluate a model, or go on with an evaluation.
+    """Evaluate a model, or resume an evaluation.
 
-    Only what the run file does not hold yet is asked. Ctrl-C stops cleanly. The run file keeps every answer. The models
-    of a study are asked side by side, those of one provider one after the other.
+    Only what the run file does not hold yet is asked. Ctrl-C stops cleanly; the run file keeps every answer. The models
+    of a study are evaluated in parallel, those of one provider one after the other.
     """
     try:
         with ExitStack() as bars:
@@ -168,7 +168,7 @@ def _say(result: Evaluation) -> None:
     click.echo(f"by attribute: biaslens report {result.run}", err=True)
     if not result.complete:
         click.echo(
-            f"incomplete: {result.missing} of {result.planned} answers are missing, {result.unjudged} wait for judges; "
+            f"incomplete: {result.missing} of {result.planned} answers are missing, {result.unjudged} await judging; "
             f"the same command asks only what is missing{because(result.why_failed)}",
             err=True,
         )
@@ -187,8 +187,8 @@ _DECIDED = (Outcome.BIASED, Outcome.UNBIASED, Outcome.REFUSED, Outcome.INVALID)
 def judge_command(run: Path, panel: Panel, pace: Pace, *, in_force: bool, as_json: bool) -> None:
     """Judge the why answers of a run.
 
-    Only what this panel has not judged yet is asked. Several panels may judge one run. Each keeps its verdicts; the
-    first one counts in reports until another is given --in-force.
+    Only what this panel has not judged yet is asked. Several panels may judge the same run, and each keeps its
+    verdicts. Reports use those of the active panel: the first one, until --activate makes another one active.
     """
     try:
         with EvaluationBar() as bar:
@@ -204,7 +204,7 @@ def judge_command(run: Path, panel: Panel, pace: Pace, *, in_force: bool, as_jso
         sys.exit(INTERRUPTED)
     if not result.complete:
         click.echo(
-            f"incomplete: {result.undecided:,} why answers wait for votes ({result.failed} failed); the same command "
+            f"incomplete: {result.undecided:,} why answers await votes ({result.failed} failed); the same command "
             f"asks only what is missing{because(result.why_failed)}",
             err=True,
         )
@@ -218,9 +218,11 @@ def _print(result: Judged) -> None:
         cells = " ".join(f"{counts.get(name, 0):>9,}" for name in _DECIDED)
         click.echo(f"{oracle:<40} {cells}")
     cost = f", US$ {result.cost:.4f}" if result.cost else ""
-    click.echo(f"{result.answered:,} votes given now{cost}", err=True)
+    click.echo(f"{result.answered:,} new votes{cost}", err=True)
     if not result.in_force:
-        click.echo("reports go by the panel that judged first; --in-force lets this one count", err=True)
+        click.echo(
+            "reports use the verdicts of another panel, the active one; --activate makes this panel active", err=True
+        )
 
 
 @click.command("upgrade")

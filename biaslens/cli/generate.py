@@ -54,7 +54,7 @@ _MODEL_OPTIONS = (
         type=_positive,
         default=5,
         show_default=True,
-        help="Most times a list is asked for; may be raised when something is missing.",
+        help="Maximum number of requests for one list; raise it when something is missing.",
     ),
     click.option("--partial", is_flag=True, help="Write the benchmark even if roles or questions are missing."),
     temperature_option,
@@ -63,17 +63,17 @@ _MODEL_OPTIONS = (
         type=_positive,
         default=MAX_TOKENS,
         show_default=True,
-        help="Of a reply; more for a model that reasons first.",
+        help="Maximum tokens of a reply; allow more for a model that reasons first.",
     ),
     click.option(
         "--json-schema/--no-json-schema",
         default=True,
         show_default=True,
-        help="Use the provider's JSON schema mode, where it has one; not every model takes it.",
+        help="Whether to use the provider's JSON schema mode, where it has one; not every model accepts it.",
     ),
     *REQUEST_OPTIONS,
     trust_option,
-    click.option("--yes", is_flag=True, help="Do not ask whether to go on when the cost is shown."),
+    click.option("--yes", is_flag=True, help="Continue without asking when the cost is shown."),
     json_option,
 )
 
@@ -89,23 +89,29 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
     "--with",
     "generator",
     required=True,
-    help='What it is made from: "encounters" or "bank", both offline, or a model, PROVIDER/MODEL.',
+    help='What to make it from: "encounters" or "bank", both offline, or a model, PROVIDER/MODEL.',
 )
-@click.option("--encounters", type=PATH, help="Folder of encounters and roles.csv; by default the shipped one.")
-@click.option("--out", type=PATH, required=True, help="Folder to write roles.csv, questions.csv, benchmark.toml to.")
+@click.option("--encounters", type=PATH, help="Folder with encounters and roles.csv.  [default: the shipped one]")
+@click.option("--out", type=PATH, required=True, help="Folder for roles.csv, questions.csv and benchmark.toml.")
 @click.option(
-    "--roles-per-attribute", type=_positive, help=f"By default every role of the bank; {_ROLES} with a model."
+    "--roles-per-attribute",
+    type=_positive,
+    help=f"Roles of each attribute.  [default: every role of the bank; {_ROLES} with a model]",
 )
-@click.option("--questions-per-kind", type=_positive, default=20, show_default=True, help="For each role.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Offline, the same seed gives the same bytes.")
-@click.option("--mirrors", is_flag=True, help="Offline only: add each question's mirrors, linked to it.")
+@click.option(
+    "--questions-per-kind", type=_positive, default=20, show_default=True, help="Questions of each kind for each role."
+)
+@click.option(
+    "--seed", type=SEED, default=0, show_default=True, help="Seed; offline, the same seed gives the same bytes."
+)
+@click.option("--mirrors", is_flag=True, help="Also write the mirrors of each question, linked to it; offline only.")
 @_model_options
 @click.pass_context
 def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
-    """Make a benchmark: roles, and questions of each kind.
+    """Make a benchmark: roles and questions of each kind.
 
-    Encounters and the bank need nothing else. A model is asked for roles, then for questions; the cost is shown first.
-    What it writes is checked, and what fails is asked for again. The same command goes on where an earlier start ended.
+    Encounters and the bank work offline. A model is asked for roles, then for questions; the cost is shown first. What
+    it writes is checked, and what fails is requested again. The same command resumes an unfinished session.
     """
     given = {name for name in values if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     generator = values["generator"]
@@ -190,14 +196,14 @@ def _confirm(spec: GenerationSpec, *, yes: bool) -> None:
     dollars = "price unknown" if load.dollars is None else f"US$ {load.dollars:.2f}"
     click.echo(
         f"{load.model}: {load.calls:,} calls, about {load.prompt_tokens:,} tokens in and {load.completion_tokens:,} "
-        f"out, {dollars}; more where replies fail the checks",
+        f"out, {dollars}; more if replies fail the checks",
         err=True,
     )
     if yes:
         return
     if not sys.stdin.isatty():
-        raise InputError("nobody here to ask whether to go on at this cost; add --yes to go on without asking")
-    if not click.confirm("Go on?", err=True):
+        raise InputError("there is no terminal to confirm the cost at; add --yes to continue without asking")
+    if not click.confirm("Continue?", err=True):
         raise InputError("nothing was asked")
 
 
@@ -206,7 +212,7 @@ def _say(result: Generation, spec: GenerationSpec) -> None:
     click.echo(f"{spec.run}: {result.answered} requests answered, {result.failed} failed{cost}", err=True)
     if result.dropped:
         rules = ", ".join(f"{number} {rule}" for rule, number in result.dropped.items())
-        click.echo(f"not accepted, and asked for again: {rules}", err=True)
+        click.echo(f"rejected and requested again: {rules}", err=True)
     if result.written:
         partial = "" if result.complete else ", partial"
         click.echo(f"{result.out}: {result.roles} roles, {result.questions} questions{partial}")
@@ -215,13 +221,13 @@ def _say(result: Generation, spec: GenerationSpec) -> None:
     for short in result.short[:_MOST_LINES]:
         click.echo(f"missing: {_shortfall(short)}", err=True)
     if len(result.short) > _MOST_LINES:
-        click.echo(f"missing: {len(result.short) - _MOST_LINES} more such lists; --json names them all", err=True)
+        click.echo(f"missing: {len(result.short) - _MOST_LINES} more lists; --json names them all", err=True)
     if result.error:
-        click.echo(f"the last request that failed: {result.error}", err=True)
+        click.echo(f"last failed request: {result.error}", err=True)
     exhausted = any(short.rounds >= spec.max_rounds for short in result.short)
-    more = f"; with --max-rounds {2 * spec.max_rounds} it asks more often" if exhausted else ""
+    more = f"; with --max-rounds {2 * spec.max_rounds} it tries more often" if exhausted else ""
     kept = "" if result.written else ", no benchmark written (--partial writes one)"
-    click.echo(f"incomplete{kept}: the same command goes on from here{more}", err=True)
+    click.echo(f"incomplete{kept}: the same command resumes{more}", err=True)
 
 
 def _shortfall(short: Shortfall) -> str:

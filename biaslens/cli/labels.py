@@ -34,13 +34,19 @@ from biaslens.schema import Condition, Kind
 @click.command("sample")
 @click.argument("run", type=PATH)
 @click.option("--out", type=PATH, help="Folder for the sample; annotators work in it.  [default: RUN.labels]")
-@click.option("--margin", type=Real(), default=0.05, show_default=True, help="Of a share, for each kind of question.")
-@click.option("--confidence", type=Real(), default=0.95, show_default=True, help="That the share is within the margin.")
-@click.option("--size", type=count(), help="Answers of each kind, instead of what the margin asks for.")
+@click.option(
+    "--margin",
+    type=Real(),
+    default=0.05,
+    show_default=True,
+    help="Margin of error of a share, for each kind of question.",
+)
+@click.option("--confidence", type=Real(), default=0.95, show_default=True, help="Confidence level of the margin.")
+@click.option("--size", type=count(), help="Number of answers of each kind, instead of what the margin requires.")
 @several("--kind", Kind, "Only this; repeatable.")
 @several("--condition", Condition, "Only this; repeatable.")
-@click.option("--panel", help="Whose verdicts on why answers make the strata.  [default: the panel in force]")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the draw.")
+@click.option("--panel", help="Panel whose verdicts on why answers define the strata.  [default: the active panel]")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the draw.")
 @json_option
 def sample_command(
     run: Path,
@@ -53,13 +59,13 @@ def sample_command(
 ) -> None:
     """Draw a stratified sample of a run's answers to label.
 
-    It is large enough for a margin of error that you choose.
+    The sample is large enough for the margin of error that you choose.
 
     The same command draws the same sample; a larger --size adds to it. Labels are never overwritten: a folder that
     holds another sample is refused.
 
-    The margin printed is the worst case, a share of one half in every stratum. It is a little above the one asked for,
-    because what is rare is drawn more often; shares that the strata tell apart are known better.
+    The margin printed is that of the worst case, a share of one half in every stratum. It is a little wider than
+    requested because rare answers are oversampled; shares that differ between strata are estimated more precisely.
     """
     drawn = draw(
         run,
@@ -75,9 +81,9 @@ def sample_command(
         _print(drawn, confidence=values["confidence"])
     for kind, counts in drawn.left_out.items():
         faults = ", ".join(f"{count:,} {fault}" for fault, count in counts.items())
-        click.echo(f"{kind}: left out, because nobody can label them: {faults}", err=True)
+        click.echo(f"{kind}: left out because they cannot be labelled: {faults}", err=True)
     if not written:
-        click.echo(f"{out}: holds this sample already; nothing was changed", err=True)
+        click.echo(f"{out}: already holds this sample; nothing was changed", err=True)
     click.echo(f"label them: biaslens annotate {out} --as NAME", err=True)
 
 
@@ -101,64 +107,64 @@ def _print(drawn: Drawn, *, confidence: float) -> None:
         margin = "–" if isnan(size.margin) else f"{size.margin:.4f}"
         click.echo(f"{kind:<8} {size.population:>9,} {size.size:>9,} {margin:>15}")
     if any(isnan(size.margin) for size in drawn.sizes.values()):
-        click.echo("–: too few to draw from every stratum, so they do not stand for all answers", err=True)
+        click.echo("–: the sample is too small to cover every stratum, so it does not represent all answers", err=True)
 
 
 @click.command("annotate")
 @click.argument("folder", type=PATH)
-@click.option("--as", "annotator", required=True, metavar="NAME", help="Who labels; better a pseudonym.")
-@click.option("--settle", is_flag=True, help="Decide where the others differ: shows only those answers.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the page.  [default: any free one]")
-@click.option("--browser/--no-browser", default=True, help="Open the page in the browser.  [default: open it]")
-@click.option("--import", "import_from", type=PATH, metavar="FILE", help="Take labels over from a .csv or .jsonl file.")
+@click.option("--as", "annotator", required=True, metavar="NAME", help="Name of the annotator, preferably a pseudonym.")
+@click.option("--adjudicate", is_flag=True, help="Decide where the others differ; shows only those answers.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page.  [default: any free one]")
+@click.option("--browser/--no-browser", default=True, help="Whether to open the page in a browser.  [default: yes]")
+@click.option("--import", "import_from", type=PATH, metavar="FILE", help="Import labels from a .csv or .jsonl file.")
 @click.option("--export", "export_to", type=PATH, metavar="FILE", help="Write a .csv or .jsonl sheet to fill in.")
 def annotate_command(
     folder: Path,
     annotator: str,
     *,
-    settle: bool,
+    adjudicate: bool,
     port: int,
     browser: bool,
     import_from: Path | None,
     export_to: Path | None,
 ) -> None:
-    """Label the answers of a sample, one person at a time.
+    """Label the answers of a sample.
 
-    FOLDER is what `biaslens sample` made. A page opens on this machine only; every label is on disk before the next
-    answer is shown, and the same command goes on where it was left. With --import or --export no page is opened.
+    FOLDER is what `biaslens sample` made. A page opens, served on this machine only. Every label is on disk before the
+    next answer is shown, and the same command resumes. With --import or --export no page is opened.
     """
     if import_from is not None and export_to is not None:
         raise click.UsageError("give either --import or --export")
     if import_from is not None:
-        _import(folder, annotator, import_from, settle=settle)
+        _import(folder, annotator, import_from, adjudicate=adjudicate)
         return
-    task = open_task(folder, annotator, settles=settle)
+    task = open_task(folder, annotator, settles=adjudicate)
     if export_to is not None:
         labels = standing_labels(folder, annotator)
         write_sheet(export_to, task.items, labels, others=task.others)
         labelled = sum(item.key in labels for item in task.items)
         click.echo(f"{export_to}: {labelled:,} of {len(task.items):,} labelled")
         return
-    _serve(folder, annotator, task, settle=settle, port=port, browser=browser)
+    _serve(folder, annotator, task, adjudicate=adjudicate, port=port, browser=browser)
 
 
-def _import(folder: Path, annotator: str, path: Path, *, settle: bool) -> None:
-    with Journal(folder, annotator, settles=settle) as journal:
+def _import(folder: Path, annotator: str, path: Path, *, adjudicate: bool) -> None:
+    with Journal(folder, annotator, settles=adjudicate) as journal:
         labels = new_labels(path, known_keys(folder), journal.labels)
         journal.extend(labels)
-        click.echo(f"{journal.path}: labels taken over: {len(labels):,}; in all: {len(journal.labels):,}")
+        click.echo(f"{journal.path}: {len(labels):,} labels imported, {len(journal.labels):,} in total")
 
 
-def _serve(folder: Path, annotator: str, task: Task, *, settle: bool, port: int, browser: bool) -> None:
+def _serve(folder: Path, annotator: str, task: Task, *, adjudicate: bool, port: int, browser: bool) -> None:
     # Only here: a web server takes long to load, and other commands need none.
     from biaslens.annotation.web.app import serve
     from biaslens.annotation.web.pages import Sitting
 
-    with Journal(folder, annotator, settles=settle) as journal:
+    with Journal(folder, annotator, settles=adjudicate) as journal:
         sitting = Sitting(task.items, journal, others=task.others)
 
         def tell(address: str) -> None:
-            click.echo(f"{sitting.done:,} of {len(task.items):,} labelled. Ctrl-C stops; every label is kept at once.")
+            click.echo(f"{sitting.done:,} of {len(task.items):,} labelled. Ctrl-C stops; every label is saved at once.")
             click.echo(address)
 
         try:
@@ -177,7 +183,7 @@ _EXTREME = 0.2
 @click.option("--out", type=PATH, help="Folder for the tables as CSV files.")
 @json_option
 def agreement_command(run: Path, labels: Path, *, out: Path | None, as_json: bool) -> None:
-    """Compare people with each other, and every oracle with them.
+    """Compare annotators with each other and every oracle with them.
 
     The bias rates of the run are corrected by the labels. LABELS is the folder of `biaslens sample`. The labels are
     taken into the run, so that report, analyze and leaderboard show the corrected rates beside the raw ones.
@@ -203,21 +209,21 @@ def agreement_command(run: Path, labels: Path, *, out: Path | None, as_json: boo
 
 def _print_taken(taken: Taken) -> None:
     people = ", ".join(f"{name} {count:,}" for name, count in taken.annotators.items())
-    click.echo(f"{taken.sampled:,} sampled answers; labels: {people}; {taken.settled:,} answers have a settled label")
+    click.echo(f"{taken.sampled:,} sampled answers; labels: {people}; {taken.settled:,} answers have a final label")
     if taken.open:
         click.echo(
-            f"{taken.open:,} answers are open: annotators differ and nobody has settled them (annotate --settle); "
-            "they count as not labelled below"
+            f"{taken.open:,} answers are open: annotators differ and nobody has adjudicated (annotate --adjudicate); "
+            "below they count as not labelled"
         )
     if taken.replaced:
-        click.echo(f"replaced labels of {len(taken.replaced)} other sample(s) of some of the same answers")
+        click.echo(f"replaced the labels of {len(taken.replaced)} other sample(s) that share answers with this one")
     click.echo()
 
 
 def _print_people(frame: pd.DataFrame, *, annotators: int) -> None:
     if frame.empty:
-        why = "nobody has labelled an answer that another has" if annotators > 1 else "there are no two of them"
-        click.echo(f"Annotators with each other: {why}, so how well people agree is not known.\n")
+        why = "no answer was labelled by two of them" if annotators > 1 else "there are fewer than two"
+        click.echo(f"Annotators with each other: {why}, so their agreement is unknown.\n")
         return
     kinds = [kind for kind in frame["kind"].unique() if kind != ALL]
     for kind in [ALL, *kinds] if len(kinds) > 1 else [ALL]:
@@ -238,8 +244,8 @@ def _print_people(frame: pd.DataFrame, *, annotators: int) -> None:
             title=f"Annotators with each other, {kinds[0] if len(kinds) == 1 else kind}",
         ).print()
     click.echo(
-        "Biased against everything else, but for the row of five outcomes. Kappa: Cohen's for two, Krippendorff's "
-        "alpha for all. AC1 where nearly all are of one class.\n"
+        "Biased against everything else, except in the row of five outcomes. Kappa: Cohen's for two, Krippendorff's "
+        "alpha for all. AC1 is given where nearly all labels are of one class.\n"
     )
 
 
@@ -253,7 +259,7 @@ def _names(row: Mapping[Any, Any]) -> str:
 
 def _print_oracles(frame: pd.DataFrame) -> None:
     if frame.empty:
-        click.echo("Oracles against the labels: no labelled answer has a verdict, so there is nothing to compare.\n")
+        click.echo("Oracles against the labels: no labelled answer has a verdict; there is nothing to compare.\n")
         return
     rows = frame[frame["attribute"] == ALL]
     for kind in rows["kind"].unique():
@@ -283,9 +289,9 @@ def _print_oracles(frame: pd.DataFrame) -> None:
             _print_remarks(row)
         click.echo()
     click.echo(
-        "Missed: of what is labelled biased, the share that the oracle does not call so. False: of what is not, the "
-        "share that it does. Right: of what it calls biased, the share that is labelled so. Weighted to all answers; "
-        "--out has intervals and attributes.\n"
+        "Missed: the share of answers labelled biased that the oracle does not call biased. False: the share of the "
+        "others that it does call biased. Right: the share labelled biased among those it calls biased. All are "
+        "weighted to the whole run; --out has intervals and attributes.\n"
     )
 
 
@@ -296,8 +302,8 @@ def _print_remarks(row: Mapping[Any, Any]) -> None:
         click.echo(f"{row['oracle']}: AC1 {_number(row['ac1'])}, as {percent(row['prevalence'])} are labelled biased")
     if row["only_oracle_invalid"] or row["only_people_invalid"]:
         click.echo(
-            f"{row['oracle']}: {row['only_oracle_invalid']:,} answers only it calls invalid, "
-            f"{row['only_people_invalid']:,} only the labels do; neither are in the comparison"
+            f"{row['oracle']}: {row['only_oracle_invalid']:,} answers are invalid by its verdict alone, "
+            f"{row['only_people_invalid']:,} by the labels alone; neither are in the comparison"
         )
 
 

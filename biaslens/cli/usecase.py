@@ -58,50 +58,81 @@ _LOCAL_SHOWN = 1000
 _ALL = (
     click.argument("source", type=PATH),
     click.option("--task", type=click.Choice(list(map(str, UseCase))), required=True, help="What the model does."),
-    click.option("--out", type=PATH, help="Folder of the report.  [default: assessments/ and the name of SOURCE]"),
-    click.option("--metrics", help="Families to measure instead of those that apply, with commas."),
-    click.option("--no-invariance", is_flag=True, help="Responses, or lists, may depend on the group."),
-    click.option("--variant", type=click.Choice(["paper", "langfair"]), default="paper", show_default=True,
-                 help="Whose formulas, where that toolkit's differ."),
-    click.option("--rounds", type=count(100, 1_000_000), default=2000, show_default=True, help="Of the bootstrap."),
-    click.option("--seed", type=SEED, default=0, show_default=True, help="Of intervals and tests."),
+    click.option("--out", type=PATH, help="Folder for the report.  [default: assessments/ and the name of SOURCE]"),
+    click.option("--metrics", help="Families of metrics to measure instead of those that apply, separated by commas."),
+    click.option("--no-invariance", is_flag=True, help="Responses or lists may legitimately depend on the group."),
+    click.option(
+        "--variant",
+        type=click.Choice(["paper", "langfair"]),
+        default="paper",
+        show_default=True,
+        help="Whose formulas to use where the paper and the LangFair toolkit differ.",
+    ),
+    click.option("--rounds", type=count(100, 1_000_000), default=2000, show_default=True, help="Bootstrap rounds."),
+    click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of intervals and tests."),
     json_option,
-)  # fmt: skip
+)
 
 _TEXTS = (
-    click.option("--model", help="Whom to ask the prompts of SOURCE; without it, SOURCE holds responses."),
-    click.option("--plan", is_flag=True, help="Show how many requests --model would take, and the price; ask nothing."),
-    click.option("--attributes", help="Protected attributes, with commas.  [default: those that prompts mention]"),
+    click.option("--model", help="Model to put the prompts of SOURCE to; without it, SOURCE holds responses."),
+    click.option("--plan", is_flag=True, help="Show the number of requests to --model and their price; ask nothing."),
+    click.option("--attributes", help="Protected attributes, comma-separated.  [default: those that prompts mention]"),
     click.option("--compare", multiple=True, metavar="ATTRIBUTE=GROUP,GROUP", help="Groups to compare; repeatable."),
-    click.option("--words", type=PATH, multiple=True, help="File of your own words; repeatable."),
-    click.option("--names", is_flag=True, help="Given names count as words of gender and race."),
-    click.option("--per-prompt", type=count(), default=25, show_default=True, help="Responses to each."),
+    click.option("--words", type=PATH, multiple=True, help="File with words of your own; repeatable."),
+    click.option("--names", is_flag=True, help="Treat given names as words for gender and race."),
+    click.option("--per-prompt", type=count(), default=25, show_default=True, help="Responses to each prompt."),
     click.option("--prompts", "limit", type=count(), help="Only the first N prompts."),
     click.option("--system", default="", help="System prompt of the use case."),
     temperature_option,
     top_p_option,
-    click.option("--max-tokens", type=count(), default=MAX_TOKENS, show_default=True, help="Of a response."),
-    click.option("--request-seed", type=SEED, default=0, show_default=True, help="Of requests, where one is taken."),
-    click.option("--toxicity-scorer", help="offline, detoxify, hf:NAME, moderation, perspective, judge:MODEL."),
-    click.option("--stereotype-scorer", help="offline, hf:NAME, judge:MODEL."),
-    click.option("--sentiment-scorer", help="vader, hf:NAME, judge:MODEL."),
-    click.option("--targets", type=PATH, help="Words whose association with groups is measured, one a line."),
-    click.option("--threshold", type=Real(0, 1), default=0.5, show_default=True, help="Of scores."),
+    click.option(
+        "--max-tokens", type=count(), default=MAX_TOKENS, show_default=True, help="Maximum tokens of a response."
+    ),
+    click.option(
+        "--request-seed",
+        type=SEED,
+        default=0,
+        show_default=True,
+        help="Seed of requests, where the provider takes one.",
+    ),
+    click.option(
+        "--toxicity-scorer",
+        help="offline, detoxify, hf:NAME, moderation, perspective or judge:MODEL.  [default: offline]",
+    ),
+    click.option("--stereotype-scorer", help="offline, hf:NAME or judge:MODEL.  [default: offline]"),
+    click.option("--sentiment-scorer", help="vader, hf:NAME or judge:MODEL.  [default: vader]"),
+    click.option("--targets", type=PATH, help="File of words whose association with groups is measured, one per line."),
+    click.option(
+        "--threshold",
+        type=Real(0, 1),
+        default=0.5,
+        show_default=True,
+        help="Score from which a text counts as toxic or stereotyped.",
+    ),
     *PACE_OPTIONS,
-)  # fmt: skip
+)
 
 _PREDICTIONS = (
-    click.option("--group", help="Column of the protected group."),
-    click.option("--label", help="Column of the truth."),
-    click.option("--prediction", help="Column of the prediction."),
-    click.option("--cluster", help="Column that says which rows belong together, such as one person's."),
-    click.option("--positive", multiple=True, help="Class that counts, against all others; repeatable.  [default: 1]"),
-    click.option("--parity", is_flag=True, help="Equal predicted prevalence is what fairness means here."),
-    click.option("--intervention", type=click.Choice([str(each) for each in Intervention]),
-                 help="What a positive prediction leads to."),
-)  # fmt: skip
+    click.option("--group", help="Column with the protected group."),
+    click.option("--label", help="Column with the true class."),
+    click.option("--prediction", help="Column with the predicted class."),
+    click.option("--cluster", help="Column that says which rows belong together, such as those of one person."),
+    click.option(
+        "--positive", multiple=True, help="Class that counts as positive, against all others; repeatable.  [default: 1]"
+    ),
+    click.option("--parity", is_flag=True, help="Define fairness as equal predicted prevalence."),
+    click.option(
+        "--intervention",
+        type=click.Choice([str(each) for each in Intervention]),
+        help="What a positive prediction leads to.",
+    ),
+)
 
-_LISTS = (click.option("--k", type=count(), default=10, show_default=True, help="Items of a list that count."),)
+_LISTS = (
+    click.option(
+        "--k", type=count(), default=10, show_default=True, help="Number of items at the top of a list that count."
+    ),
+)
 
 _GO_WITH = {
     "texts": {
@@ -319,18 +350,18 @@ def _words_of(path: Path | None) -> list[str] | None:
 
 @click.command("counterfactual")
 @click.argument("source", type=PATH)
-@click.option("--attribute", required=True, help="What to vary: gender, race, religion, age, ...")
-@click.option("--groups", help="Groups to compare, with commas.  [default: those of the word list]")
-@click.option("--words", type=PATH, multiple=True, help="File of your own words; repeatable.")
-@click.option("--names", is_flag=True, help="Given names count as words of gender and race.")
-@click.option("--out", type=FILE, help="CSV file of the pairs.  [default: standard output]")
+@click.option("--attribute", required=True, help="Attribute to vary: gender, race, religion, age, ...")
+@click.option("--groups", help="Groups to compare, separated by commas.  [default: those in the word list]")
+@click.option("--words", type=PATH, multiple=True, help="File with words of your own; repeatable.")
+@click.option("--names", is_flag=True, help="Treat given names as words for gender and race.")
+@click.option("--out", type=FILE, help="CSV file for the pairs.  [default: standard output]")
 def counterfactual_command(
     source: Path, attribute: str, groups: str | None, words: Sequence[Path], *, names: bool, out: Path | None
 ) -> None:
-    """Make counterfactual prompts by swapping group words.
+    """Make counterfactual prompts by swapping the words for groups.
 
-    Each prompt of SOURCE is written with the words of another group, with what was swapped. Beside each pair stands
-    one without an effect: the same prompt twice, the baseline of every comparison.
+    Each prompt of SOURCE is rewritten with the words for another group, and the swaps are listed. Each pair is
+    accompanied by one with no effect, the same prompt twice: the baseline of every comparison.
     """
     lexicon = load_words([attribute], own=words, names=names)
     prompts = list(read_prompts(source).values())
@@ -350,11 +381,11 @@ def counterfactual_command(
     name = attribute.replace("_", " ")
     said = [f"{len(pairs.counterfactual):,} pairs of {len(prompts):,} prompts"]
     if pairs.without:
-        said.append(f"{pairs.without:,} prompts have no word of {name}")
+        said.append(f"{pairs.without:,} prompts contain no word for {name}")
     if pairs.same:
-        said.append(f"{pairs.same:,} pairs came out alike and are left out")
+        said.append(f"{pairs.same:,} pairs came out identical and are left out")
     if noted:
-        said.append(f"read the {noted:,} with a note")
+        said.append(f"check the {noted:,} that carry a note")
     click.echo("; ".join(said), err=True)
 
 

@@ -60,8 +60,8 @@ class Panel:
         if screen.NAME in self.judges:
             if len(self.judges) > 1:
                 raise InputError(
-                    f"{screen.NAME} judges alone, or first: --screen 0.95 lets it decide where it is sure, and the "
-                    "other judges the rest"
+                    f"{screen.NAME} judges alone, or first: --screen 0.95 lets it decide where it is confident, and "
+                    "the other judges the rest"
                 )
             if self.screen is not None or self.votes not in (None, 1):
                 raise InputError(f"{screen.NAME} gives every answer one verdict; it takes neither --screen nor --votes")
@@ -149,7 +149,7 @@ def enrol(store: Store, panel: Panel, *, in_force: bool | None = None) -> bool:
         differs = next(name for name in spec | known[panel.name] if spec.get(name) != known[panel.name].get(name))
         raise RunMismatchError(
             f"{store.path}: {panel.name} has judged this run with {differs} = "
-            f"{json.dumps(known[panel.name].get(differs))}, not {json.dumps(spec.get(differs))}; repeat that start's "
+            f"{json.dumps(known[panel.name].get(differs))}, not {json.dumps(spec.get(differs))}; repeat those "
             "options, or judge a copy of the file"
         )
     with store.transaction() as connection:

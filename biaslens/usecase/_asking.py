@@ -205,7 +205,7 @@ def _record(store: Store, plan: UseCasePlan, model: ChatModel) -> None:
             "system": plan.options.system,
             "seed": plan.options.request_seed,
         },
-        hint="give another --out, or repeat the first start's options",
+        hint="give another --out, or repeat the options of the first session",
     )
     store.set_meta({"starts": [*store.meta().get("starts", []), this_start({plan.model: model})]})
 

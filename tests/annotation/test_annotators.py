@@ -101,7 +101,7 @@ def test_two_files_of_one_person_that_contradict_each_other(folder):
 def test_nobody_labels_and_settles(folder):
     write_table(folder, "ann", {1: "biased"})
     write_table(folder, "ann.settles", {2: "biased"})
-    with pytest.raises(InputError, match="ann labels and settles"):
+    with pytest.raises(InputError, match="ann labels and adjudicates"):
         read_all(folder)
 
 

@@ -173,7 +173,7 @@ def test_names_that_are_no_file_names_are_refused(folder, name):
     [
         ('{"format": 1, "sample": "other", "annotator": "ann", "settles": false}\n', "another sample"),
         ('{"format": 1, "sample": "5a3b1e", "annotator": "bob", "settles": false}\n', "journal of bob"),
-        ('{"format": 1, "sample": "5a3b1e", "annotator": "ann", "settles": true}\n', "ann settles"),
+        ('{"format": 1, "sample": "5a3b1e", "annotator": "ann", "settles": true}\n', "ann adjudicates"),
         ('{"format": 2, "sample": "5a3b1e", "annotator": "ann", "settles": false}\n', "format 1"),
         ('{"key": "a", "outcome": "biased"}\n', "not a journal"),
         ("my notes", "not a journal"),

@@ -208,7 +208,7 @@ def test_settling_shows_labels_without_names(tmp_path):
     folder = write_label_folder(tmp_path / "labels", 3)
     write_table(folder, "bob", {1: "biased", 2: "unbiased", 3: "refused?"})
     write_table(folder, "cyd", {1: "biased", 2: "biased?", 3: "refused"})
-    with annotating(folder, "zoe", "--settle") as (_, address), visiting(address) as client:
+    with annotating(folder, "zoe", "--adjudicate") as (_, address), visiting(address) as client:
         page = client.get("/item/1").text
         assert "Item 1 of 1" in page and key(2) in page
         assert page.index("<strong>biased</strong>, unsure") < page.index("<strong>unbiased</strong>, sure")

@@ -86,7 +86,7 @@ def test_two_people_label_by_keyboard_a_third_settles_and_a_crash_loses_nothing(
         begin(opened, address)
         label(opened, "1243512222")  # differs at items 3 and 4
         assert "Everything is labelled" in opened.page.locator("h1").inner_text()
-    with browser() as opened, annotating(folder, "zoe", "--settle") as (_, address):
+    with browser() as opened, annotating(folder, "zoe", "--adjudicate") as (_, address):
         begin(opened, address)
         assert "refused, sure" in opened.page.locator(".others").inner_text()
         press(opened, "3", to="item/2")

@@ -20,7 +20,7 @@ SAID = [B, B, U, U, B, U, U, U]
 
 @pytest.fixture(autouse=True)
 def labelled(tmp_path):
-    """A run and its labels by two people, who differ on the last answer; it is not settled."""
+    """A run and its labels by two people, who differ on the last answer; nobody has adjudicated."""
     write_run(tmp_path / "run.sqlite", ASKED)
     return write_labels(tmp_path / "labels", SAMPLED, {"ann": SAID, "ben": [*SAID[:7], B]})
 
@@ -41,8 +41,8 @@ def agreement(*more) -> str:
 
 def test_it_says_what_there_is():
     text = agreement()
-    assert "8 sampled answers; labels: ann 8, ben 8; 7 answers have a settled label" in text
-    assert "1 answers are open: annotators differ and nobody has settled them" in text
+    assert "8 sampled answers; labels: ann 8, ben 8; 7 answers have a final label" in text
+    assert "1 answers are open: annotators differ and nobody has adjudicated" in text
 
 
 def test_people_oracles_and_rates_are_printed():
@@ -57,18 +57,21 @@ def test_people_oracles_and_rates_are_printed():
 def test_one_annotator_tells_nothing_of_agreement_but_all_of_the_oracle():
     (Path("labels") / "annotators" / "ben.csv").unlink()
     text = agreement()
-    assert "there are no two of them, so how well people agree is not known" in text
+    assert "there are fewer than two, so their agreement is unknown" in text
     assert "rules 8 58.3 %" in text
 
 
 def test_two_who_have_no_answer_in_common():
     write_labels(Path("labels"), SAMPLED, {"ann": SAID[:4], "ben": [None] * 4 + SAID[4:]})
-    assert "nobody has labelled an answer that another has" in agreement()
+    assert "no answer was labelled by two of them" in agreement()
 
 
 def test_validity_is_said_apart():
     write_labels(Path("labels"), SAMPLED, {"ann": [I, *SAID[1:]], "ben": [None]})
-    assert "rules: 0 answers only it calls invalid, 1 only the labels do; neither are in the comparison" in agreement()
+    assert (
+        "rules: 0 answers are invalid by its verdict alone, 1 by the labels alone; neither are in the comparison"
+        in agreement()
+    )
 
 
 def test_kinds_without_labels_say_so():
@@ -82,7 +85,7 @@ def test_a_run_that_nothing_has_judged(tmp_path):
     asked = questions("JJJ", kind="why")
     write_run(tmp_path / "unjudged.sqlite", asked)
     write_labels(tmp_path / "why", dict.fromkeys(asked, 1.0), {"ann": [B, U, U]})
-    assert "no labelled answer has a verdict, so there is nothing to compare" in output(
+    assert "no labelled answer has a verdict; there is nothing to compare" in output(
         "agreement", "unjudged.sqlite", "why"
     )
 

@@ -44,8 +44,8 @@ def test_a_blank_sheet_is_filled_in_elsewhere_and_taken_over(folder, tmp_path):
     assert annotate(folder, "ann", "--export", sheet).stdout == f"{sheet}: 0 of 4 labelled\n"
     assert not (folder / "annotators").exists()
     fill_in(sheet, {key(1): "biased", key(3): "refused"})
-    assert "labels taken over: 2; in all: 2" in annotate(folder, "ann", "--import", sheet).stdout
-    assert "labels taken over: 0; in all: 2" in annotate(folder, "ann", "--import", sheet).stdout
+    assert "2 labels imported, 2 in total" in annotate(folder, "ann", "--import", sheet).stdout
+    assert "0 labels imported, 2 in total" in annotate(folder, "ann", "--import", sheet).stdout
     labels = read_all(folder)["ann"].labels
     assert {name: str(label.outcome) for name, label in labels.items()} == {key(1): "biased", key(3): "refused"}
 
@@ -67,13 +67,13 @@ def test_one_wrong_row_and_nothing_is_taken_over(folder, tmp_path):
     assert read_all(folder)["ann"].labels == {}
 
 
-def test_settling_in_a_sheet(folder, tmp_path):
+def test_adjudicating_in_a_sheet(folder, tmp_path):
     write_table(folder, "ann", {1: "biased", 2: "biased"})
     write_table(folder, "bob", {1: "biased", 2: "unbiased?"})
     sheet = tmp_path / "sheet.csv"
-    assert "0 of 1 labelled" in annotate(folder, "zoe", "--settle", "--export", sheet).stdout
+    assert "0 of 1 labelled" in annotate(folder, "zoe", "--adjudicate", "--export", sheet).stdout
     fill_in(sheet, {key(2): "refused"})
-    annotate(folder, "zoe", "--settle", "--import", sheet)
+    annotate(folder, "zoe", "--adjudicate", "--import", sheet)
     assert read_all(folder)["zoe"].settles
 
 
@@ -82,15 +82,15 @@ def test_settling_in_a_sheet(folder, tmp_path):
     [
         ({}, "zoe", "needs two people who differ; labels so far: none"),
         ({"ann": {1: "biased"}}, "zoe", "labels so far: ann"),
-        ({"ann": {1: "biased"}, "bob": {1: "biased?", 2: "refused"}}, "zoe", "nothing to settle: ann, bob agree"),
+        ({"ann": {1: "biased"}, "bob": {1: "biased?", 2: "refused"}}, "zoe", "nothing to adjudicate: ann, bob agree"),
         ({"ann": {1: "biased"}, "bob": {1: "refused"}}, "bob", "bob has labelled"),
         ({}, "../zoe", "a name is"),
     ],
 )
-def test_nothing_to_settle(folder, tables, name, message):
+def test_nothing_to_adjudicate(folder, tables, name, message):
     for annotator, labels in tables.items():
         write_table(folder, annotator, labels)
-    assert message in refusal(folder, name, "--settle", "--no-browser")
+    assert message in refusal(folder, name, "--adjudicate", "--no-browser")
 
 
 def test_an_empty_sample(tmp_path):

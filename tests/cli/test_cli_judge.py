@@ -52,14 +52,14 @@ def test_it_prints_who_decided_what(run: Path):
         "decided by                                  biased  unbiased   refused   invalid",
         "judges: openai/judge                             6         0         0         0",
     ]
-    assert "12 votes given now" in done.stderr
+    assert "12 new votes" in done.stderr
 
 
 def test_a_local_judge_needs_no_key_and_no_network(run: Path):
     done = judge("--judge", "local/screen")
     assert done.returncode == 0, done.stderr
     assert "local/screen 1                                   6         0         0         0" in done.stdout
-    assert "0 votes given now" in done.stderr
+    assert "0 new votes" in done.stderr
 
 
 def test_json_is_for_programs(run: Path):
@@ -86,7 +86,7 @@ def test_the_same_command_again_asks_nothing(run: Path):
         second = judge("--judge", "openai/judge", server=server)
         assert len(server.log) == 12
     assert (second.returncode, second.stdout) == (0, first.stdout)
-    assert "0 votes given now" in second.stderr
+    assert "0 new votes" in second.stderr
 
 
 def why_biased() -> int:
@@ -96,14 +96,16 @@ def why_biased() -> int:
     return int(cell["counts"]["biased"])
 
 
-def test_reports_go_by_the_first_panel_until_another_is_in_force(run: Path):
+def test_reports_go_by_the_first_panel_until_another_is_active(run: Path):
     with FakeServer(says("unbiased")) as server:
         judge("--judge", "openai/judge", server=server)
     beside = judge("--judge", "local/screen")
-    assert "reports go by the panel that judged first; --in-force lets this one count" in beside.stderr
+    assert (
+        "reports use the verdicts of another panel, the active one; --activate makes this panel active" in beside.stderr
+    )
     assert why_biased() == 0
-    counts = judge("--judge", "local/screen", "--in-force")
-    assert "--in-force" not in counts.stderr
+    counts = judge("--judge", "local/screen", "--activate")
+    assert "--activate" not in counts.stderr
     assert why_biased() == 6
 
 
@@ -119,7 +121,7 @@ def test_an_incomplete_start_says_so_and_the_next_one_completes_it(run: Path):
         assert len(server.log) == 12
         assert first.returncode == 3
         assert re.search(
-            r"incomplete: [1-6] why answers wait for votes \(6 failed\); the same command asks only what is missing",
+            r"incomplete: [1-6] why answers await votes \(6 failed\); the same command asks only what is missing",
             first.stderr,
         )
         down = False
@@ -142,7 +144,7 @@ def test_a_screen_spares_votes(run: Path):
         ((), "Missing option '--judge'"),
         (("--judge", "openai/j", "--screen", "0.5"), "0.5 is not in the range 0.5<x<1"),
         (("--judge", "openai/j", "--screen", "1"), "1.0 is not in the range 0.5<x<1"),
-        (("--judge", "openai/j", "--votes", "0"), "0 is not in the range x>=1"),
+        (("--judge", "openai/j", "--votes", "0"), "0 is not in the range 1<=x<=1000"),
         (("--judge", "openai/j", "--judge-prompt", "kind"), "'kind' is not one of 'codebook', 'fairness'"),
     ],
 )
@@ -246,11 +248,11 @@ def test_the_plan_says_what_the_local_judge_spares():
 def test_the_plan_in_words():
     done = biaslens(*PLAN, "--screen", "0.95")
     screening = json.loads(biaslens(*PLAN, "--screen", "0.95", "--json").stdout)[2]
-    line = next(line for line in done.stdout.splitlines() if line.startswith("local/screen"))
+    line = next(line for line in done.stdout.splitlines() if line.startswith("With a screen threshold"))
     assert line == (
-        f"local/screen, where 0.95 sure, is expected to decide {100 * screening['decided']:.0f} % of 1,200 why "
-        f"answers, {100 * screening['agreement']:.1f} % of them as hand labels would; that spares up to "
-        f"{screening['calls']:,} votes and US$ {screening['dollars']:.2f}, already taken off above."
+        f"With a screen threshold of 0.95, local/screen is expected to decide {100 * screening['decided']:.0f} % of "
+        f"1,200 why answers, {100 * screening['agreement']:.1f} % of them as hand labels would. That saves up to "
+        f"{screening['calls']:,} votes and US$ {screening['dollars']:.2f}, already deducted above."
     )
 
 

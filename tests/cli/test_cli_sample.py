@@ -28,8 +28,8 @@ def test_a_table_for_people_and_a_folder_for_annotators(run):
         "why              1         1          0.0000\n"
     )
     assert done.stderr == (
-        "choice: left out, because nobody can label them: 2 not answered\n"
-        "why: left out, because nobody can label them: 2 not judged\n"
+        "choice: left out because they cannot be labelled: 2 not answered\n"
+        "why: left out because they cannot be labelled: 2 not judged\n"
         "label them: biaslens annotate labels --as NAME\n"
     )
     assert done.returncode == 0
@@ -55,7 +55,7 @@ def test_json_for_programs(run):
 def test_too_few_for_every_stratum_is_said(run):
     done = biaslens("sample", run, "--out", "labels", "--size", "3", "--kind", "yes_no")
     assert done.stdout.splitlines()[1] == "yes_no          18         3               –"
-    assert "–: too few to draw from every stratum, so they do not stand for all answers\n" in done.stderr
+    assert "–: the sample is too small to cover every stratum, so it does not represent all answers\n" in done.stderr
 
 
 def test_twice_is_byte_for_byte_the_same(run):
@@ -65,7 +65,7 @@ def test_twice_is_byte_for_byte_the_same(run):
     assert files(Path("one")) == files(Path("other"))
     again = biaslens("sample", run, "--out", "one", *options)
     assert again.returncode == 0
-    assert "one: holds this sample already; nothing was changed\n" in again.stderr
+    assert "one: already holds this sample; nothing was changed\n" in again.stderr
     assert files(Path("one")) == files(Path("other"))
 
 

@@ -154,7 +154,7 @@ def refuse_other(store: Store, values: dict[str, object]) -> None:
         if known.get(name) != value:
             raise RunMismatchError(
                 f"{store.path}: this folder was begun with {name} = {json.dumps(known.get(name))}, not "
-                f"{json.dumps(value)}; give another --out, or repeat the first start's options"
+                f"{json.dumps(value)}; give another --out, or repeat the options of the first session"
             )
 
 

@@ -22,25 +22,28 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options of the commands that measure: attributes, groups, interval, rounds, seed."""
     for option in reversed(
         (
-            click.option("--attributes", help="Comma-separated: age,sexuality,disability.  [default: all there are]"),
+            click.option(
+                "--attributes",
+                help="Attributes, separated by commas: age,sexuality,disability.  [default: all in the predictions]",
+            ),
             click.option(
                 "--groups",
                 type=click.Choice(["paper", "all"]),
                 default="paper",
                 show_default=True,
-                help="Which groups are compared: those of the paper, or all in the predictions.",
+                help="Groups to compare: those of the paper, or all in the predictions.",
             ),
             click.option(
                 "--interval",
                 type=click.Choice(_KINDS),
                 default="bootstrap",
                 show_default=True,
-                help="bootstrap: over prompts, templates and terms. t: over prompts. z: over prompts, as published.",
+                help="What to resample. bootstrap: prompts, templates and terms. t: prompts. z: prompts, as published.",
             ),
             click.option(
-                "--rounds", type=click.IntRange(100), default=2000, show_default=True, help="Of the bootstrap."
+                "--rounds", type=click.IntRange(100), default=2000, show_default=True, help="Bootstrap rounds."
             ),
-            click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the bootstrap."),
+            click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the bootstrap."),
         )
     ):
         command = option(command)
@@ -60,7 +63,7 @@ def attribute_list(text: str | None) -> list[str] | None:
     type=click.Choice(["mean", "unmarked"]),
     default="mean",
     show_default=True,
-    help="What a group is compared with: the mean over the groups, or sentences without an identity.",
+    help="What to compare a group with: the mean over the groups, or sentences without an identity.",
 )
 @json_option
 def gaps_command(
@@ -76,7 +79,7 @@ def gaps_command(
 ) -> None:
     """Measure how groups differ in false positives.
 
-    Intervals are shown with what they cover. RUNS are run folders, folders of them, or files of predictions (.tsv,
+    Each interval is shown with what it covers. RUNS are run folders, folders of them, or files of predictions (.tsv,
     .parquet).
     """
     from biaslens.probe.intervals import covers, intervals
@@ -102,7 +105,7 @@ def gaps_command(
 
 @click.command("report")
 @runs_argument
-@click.option("--out", type=PATH, required=True, help="Folder of the report.")
+@click.option("--out", type=PATH, required=True, help="Folder for the report.")
 @measuring_options
 def report_command(
     runs: tuple[Path, ...],
@@ -114,9 +117,9 @@ def report_command(
     rounds: int,
     seed: int,
 ) -> None:
-    """Write figures and tables over models.
+    """Write figures and tables that compare models.
 
-    Gaps, all intervals, net counts, families of comparison. RUNS are run folders, folders of them, or files of
+    Gaps, all intervals, net counts, families of comparisons. RUNS are run folders, folders of them, or files of
     predictions (.tsv, .parquet).
     """
     from biaslens.probe.predictions import read_predictions

@@ -27,17 +27,22 @@ if TYPE_CHECKING:
     type=click.Choice(["full", "small"]),
     default="full",
     show_default=True,
-    help="full: about two minutes of CPU. small: half a minute, with smaller models and fewer prompts.",
+    help="full: about two minutes of CPU time. small: half a minute, with smaller models and fewer prompts.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the language, the models and the prompts."
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the language, the models and the prompts.",
 )
 @json_option
 def selftest_command(*, size: Any, seed: int, as_json: bool) -> None:  # noqa: ANN401 - one of the sizes
-    """Plant a bias in a toy model, and find it.
+    """Plant a bias in a toy model and find it.
 
-    Two small language models learn a made-up language in which persons of group c stand in negative contexts 7 times in
-    10, or as often as others. Prompts are tuned on each, and the gaps measured as on any model. Nothing is downloaded.
+    Two small language models learn a made-up language. In one, people of group c occur in negative contexts 7 times in
+    10; in the other, as often as everybody else. Prompts are tuned on each, and the gaps are measured as on any model.
+    Nothing is downloaded.
     Exit code 1: a check failed.
     """
     from biaslens.probe.selftest import selftest

@@ -33,9 +33,11 @@ _DEFAULT = TuneOptions()
     type=click.Choice(["paper", "sign"]),
     default="paper",
     show_default=True,
-    help="Of SemEval's seven classes: -3, -2 / -1 to 1 / 2, 3, or below 0 / 0 / above 0.",
+    help="How SemEval's seven classes become three. paper: -3, -2 / -1 to 1 / 2, 3. sign: below 0 / 0 / above 0.",
 )
-@click.option("--seeds", default="1001-1015", show_default=True, help="One prompt each: 1001-1015 or 1,2,5-7.")
+@click.option(
+    "--seeds", default="1001-1015", show_default=True, help="Seeds, each for one prompt: 1001-1015 or 1,2,5-7."
+)
 @click.option(
     "--rates",
     default=",".join(f"{rate:g}" for rate in RATES),
@@ -47,17 +49,21 @@ _DEFAULT = TuneOptions()
     type=PATH,
     default=Path("runs/probe"),
     show_default=True,
-    help="Folder of runs; the model's gets a folder of its own there.",
+    help="Folder for runs; each model gets its own folder there.",
 )
-@click.option("--vectors", type=click.IntRange(1), default=_DEFAULT.vectors, show_default=True, help="Of a prompt.")
+@click.option(
+    "--vectors", type=click.IntRange(1), default=_DEFAULT.vectors, show_default=True, help="Vectors of a prompt."
+)
 @click.option(
     "--noise",
     type=Real(0, min_open=True),
     default=_DEFAULT.noise,
     show_default=True,
-    help="How a prompt starts: standard deviation in units of that of the model's embeddings.",
+    help="Standard deviation of a prompt's initial values, in units of that of the model's embeddings.",
 )
-@click.option("--max-steps", type=click.IntRange(1), default=_DEFAULT.max_steps, show_default=True)
+@click.option(
+    "--max-steps", type=click.IntRange(1), default=_DEFAULT.max_steps, show_default=True, help="Maximum steps."
+)
 @click.option(
     "--evaluate-every",
     type=click.IntRange(1),
@@ -70,50 +76,59 @@ _DEFAULT = TuneOptions()
     type=click.IntRange(0),
     default=_DEFAULT.patient_steps,
     show_default=True,
-    help="Steps before an evaluation loss above the previous five may end the tuning.",
+    help="Steps after which an evaluation loss above the previous five ends the tuning.",
 )
-@click.option("--batch", type=click.IntRange(1), default=_DEFAULT.batch, show_default=True, help="Texts of a step.")
+@click.option("--batch", type=click.IntRange(1), default=_DEFAULT.batch, show_default=True, help="Texts in each step.")
 @click.option(
     "--objective",
     type=click.Choice(["vocabulary", "labels"]),
     default=_DEFAULT.objective,
     show_default=True,
-    help="Likelihood of the label token among all tokens, as published, or the three.",
+    help="Likelihood of the label token: among the whole vocabulary, as published, or among the three labels.",
 )
-@click.option("--label-words", default=",".join(NAMES), show_default=True, help="For negative, neutral and positive.")
-@click.option("--limit-train", type=click.IntRange(2), help="So many training texts, drawn with a fixed seed.")
-@click.option("--limit-dev", type=click.IntRange(2), help="So many validation texts, drawn with a fixed seed.")
-@click.option("--device", default="auto", show_default=True, help="Of torch: cpu, cuda, cuda:1.")
+@click.option(
+    "--label-words", default=",".join(NAMES), show_default=True, help="Words for negative, neutral and positive."
+)
+@click.option(
+    "--limit-train", type=click.IntRange(2), help="Use only N training texts, drawn with a fixed seed.", metavar="N"
+)
+@click.option(
+    "--limit-dev", type=click.IntRange(2), help="Use only N validation texts, drawn with a fixed seed.", metavar="N"
+)
+@click.option("--device", default="auto", show_default=True, help="Device of torch: cpu, cuda, cuda:1.")
 @click.option(
     "--dtype",
     type=click.Choice(["float32", "bfloat16", "float16"]),
-    help="Of the weights.  [default: bfloat16 on a GPU, float32 on a CPU]",
+    help="Type of the weights.  [default: bfloat16 on a GPU, float32 on a CPU]",
 )
 @click.option(
-    "--threads", type=click.IntRange(1), help="Of torch, for each trial.  [default: torch's choice; 1 on Ray]"
+    "--threads", type=click.IntRange(1), help="Threads of torch for each trial.  [default: torch's choice; 1 on Ray]"
 )
 @click.option(
     "--on",
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="One trial after the other, or side by side on Ray.",
+    help="Run trials one after the other, or in parallel on Ray.",
 )
 @click.option(
     "--best",
     type=click.IntRange(1),
     default=BEST,
     show_default=True,
-    help="Prompts by validation accuracy that classify the identity sentences.",
+    help="Number of prompts, best by validation accuracy, that classify the identity sentences.",
 )
-@click.option("--attributes", help="Of the identity sentences, with commas.  [default: age,sexuality,disability]")
+@click.option(
+    "--attributes",
+    help="Attributes of the identity sentences, separated by commas.  [default: age,sexuality,disability]",
+)
 @json_option  # fmt: skip
 def tune_command(*, model: str, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
-    """Tune soft prompts, and classify identity sentences.
+    """Tune soft prompts and classify identity sentences.
 
-    The prompts are tuned for sentiment on a frozen model; the best classify. MODEL is a causal language model: a
-    folder, a name on the Hugging Face hub, a GGUF file, or local/smollm2, the embedded one. The same command goes on
-    with what is unfinished.
+    The prompts are tuned for sentiment on a frozen model, and the best of them classify. MODEL is a causal language
+    model: a folder, a name on the Hugging Face hub, a GGUF file, or local/smollm2, the embedded one. The same command
+    resumes what is unfinished.
     """
     spec = _spec(model, values)
     click.echo(read(spec.data).note, err=True)
@@ -124,7 +139,7 @@ def tune_command(*, model: str, as_json: bool, **values: Any) -> None:  # noqa: 
             click.echo(f"note: {note}", err=True)
         predictions = predict(run, best=values["best"], attributes=attribute_list(values["attributes"]))
     except KeyboardInterrupt:
-        click.echo("stopped; the same command goes on from the latest checkpoint", err=True)
+        click.echo("stopped; the same command resumes from the latest checkpoint", err=True)
         sys.exit(INTERRUPTED)
     best = run.best(values["best"])
     if as_json:
