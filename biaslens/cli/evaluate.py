@@ -7,11 +7,9 @@ import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
-from biaslens.analysis import summarise
 from biaslens.cli.options import (
     INCOMPLETE,
     INTERRUPTED,
@@ -20,7 +18,6 @@ from biaslens.cli.options import (
     judging_options,
 )
 from biaslens.cli.progress import EvaluationBar
-from biaslens.cli.report import summary_record
 from biaslens.engine import Pace
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation
@@ -31,7 +28,6 @@ from biaslens.evaluation.study import Task, evaluate_study
 from biaslens.evaluation.upgrade import open_to_write
 from biaslens.models import provider_of
 from biaslens.models.endpoints import destination, is_trusted
-from biaslens.report.run import print_study, print_table
 from biaslens.schema import Outcome
 from biaslens.settings import load_settings
 
@@ -137,13 +133,8 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
             continue
         if result is None:
             continue
-        if not as_json and len(tasks) == 1:
-            print_table(summarise(result.run), brief=True)
         _say(result)
-    if as_json:
-        click.echo(json.dumps([_record(result) for result in done], default=str))
-    elif len(tasks) > 1 and done:
-        print_study([summarise(result.run) for result in done])
+    _show(done, as_json=as_json, of=len(tasks))
     if any(result.interrupted for result in done):
         sys.exit(INTERRUPTED)
     if refused:
@@ -152,14 +143,30 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
         sys.exit(INCOMPLETE)
 
 
+def _show(done: list[Evaluation], *, as_json: bool, of: int) -> None:
+    """Print what came out: as JSON, as a report in brief, or as one table of a study."""
+    # Only here: what reports needs pandas, and asking starts without.
+    from biaslens.analysis import summarise
+    from biaslens.cli.report import summary_record
+    from biaslens.report.run import print_study, print_table
+
+    summaries = [summarise(result.run) for result in done]
+    if as_json:
+        records = []
+        for result, summary in zip(done, summaries, strict=True):
+            rates = summary_record(summary, brief=True)
+            rates = {name: rates[name] for name in ("took", "conditions")}
+            records.append(asdict(result) | {"complete": result.complete} | rates)
+        click.echo(json.dumps(records, default=str))
+    elif of == 1:
+        print_table(summaries[0], brief=True)
+    elif done:
+        print_study(summaries)
+
+
 def _title(task: Task, tasks: list[Task]) -> str:
     """What the bars of one of several models begin with."""
     return f"{task.spec.model}: " if len(tasks) > 1 else ""
-
-
-def _record(result: Evaluation) -> dict[str, Any]:
-    rates = summary_record(summarise(result.run), brief=True)
-    return asdict(result) | {"complete": result.complete} | {name: rates[name] for name in ("took", "conditions")}
 
 
 def _say(result: Evaluation) -> None:
