@@ -17,6 +17,10 @@ if [ ! -d "$release" ]; then
     exit 0
 fi
 "$biaslens" import published "$release" --out runs
+for folder in labels/published-*; do
+    run=runs/${folder##*/}.sqlite
+    if [ -f "$run" ]; then "$biaslens" labels import "$run" "$folder"; fi
+done
 "$biaslens" reproduce runs --out results/published --labels labels
 "$biaslens" publish runs/published-*.sqlite --out runs/published
 # Roles and questions of the study are its data: tables and pages that list them stay in runs/.

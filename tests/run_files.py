@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from biaslens.engine.store import Answer, Failure, Store
-from biaslens.evaluation.tables import TABLES
+from biaslens.runfile import EVALUATION_TABLES, Answer, Failure, Store
 from biaslens.schema import Outcome, content_hash
 
 META = {
@@ -85,7 +84,7 @@ def write_run(
 ) -> Path:
     """Write a run file; `meta` replaces entries of `META`, None leaves one out. The panel in force has `panel_spec`."""
     spec = panel_spec or {"judges": list(judges), "votes": 3}
-    with Store(path, write=True, tables=TABLES) as store:
+    with Store(path, write=True, tables=EVALUATION_TABLES) as store:
         store.set_meta({name: value for name, value in {**META, **meta}.items() if value is not None})
         with store.transaction() as connection:
             connection.execute("INSERT INTO panels VALUES (?, ?)", (META["panel"], json.dumps(spec)))

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
 from biaslens.analysis.labels import Labels, oracles_of
 from biaslens.analysis.rates import ALL
-from biaslens.engine.damage import decoding
-from biaslens.engine.store import Store, storage_errors
 from biaslens.models.catalogue import family
+from biaslens.runfile import JudgeVote, judge_votes, reading
 from biaslens.schema import Outcome, Vote
 from biaslens.stats import Coefficient, agreement, verdict_accuracy
 
@@ -199,12 +198,6 @@ COLUMNS = (
 RANKING = ("panel", "condition", "left_out", "model", "answers", "bias_rate", "rank")
 """Columns of `ranking_without`."""
 
-_VOTES = """
-SELECT plan.condition, votes.response_key, ballots.judge, vote_number, vote, questions.role_id
-FROM votes JOIN ballots USING (ballot) JOIN plan ON plan.key = votes.response_key JOIN questions USING (question_id)
-WHERE vote IS NOT NULL ORDER BY votes.response_key, vote_number, judge
-"""
-
 _USABLE = {Vote.BIASED: 1, Vote.UNBIASED: 0, Vote.REFUSED: 0}
 NOBODY = "nobody"
 
@@ -302,9 +295,8 @@ def ranking_without(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _votes(run: Run) -> pd.DataFrame:
-    with Store(run.info.path) as store, decoding(run.info.path), storage_errors(run.info.path):
-        rows = store.connection.execute(_VOTES).fetchall()
-    votes = pd.DataFrame(rows, columns=pd.Index(["condition", "key", "judge", "number", "vote", "role"]))
+    with reading(run.info.path) as store:
+        votes = pd.DataFrame(judge_votes(store), columns=pd.Index(JudgeVote._fields))
     votes = votes[votes["judge"].isin(run.info.judges) & (votes["number"] <= (run.info.votes or 0))]
     return votes.assign(biased=votes["vote"].map({str(vote): code for vote, code in _USABLE.items()}))
 

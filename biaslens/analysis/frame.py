@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,14 +14,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from biaslens import runfile
 from biaslens._util.text import without_secrets
-from biaslens.engine.damage import decoding
-from biaslens.engine.store import Store, storage_errors
-from biaslens.errors import StorageError
-from biaslens.evaluation.panel import panels
-from biaslens.evaluation.tables import PANEL_IN_FORCE, check_run
-from biaslens.evaluation.upgrade import require_current
 from biaslens.models.local import EMBEDDED_SHA256
+from biaslens.runfile import PANEL_IN_FORCE, Store, reading, reading_evaluation
+from biaslens.runfile import Usage as Usage  # noqa: PLC0414 - part of `Took`
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
 
 _TYPES: Mapping[str, type] = {
@@ -118,43 +114,6 @@ class RunInfo:
         )
 
 
-_CUT = "finish_reason IN ('length', 'model_length', 'max_tokens')"
-
-_SUMS = (
-    f"count(*), coalesce(sum({_CUT}), 0), count(completion_tokens), coalesce(sum(prompt_tokens), 0), "
-    "coalesce(sum(completion_tokens), 0), count(price), coalesce(sum(price), 0.0)"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Replies of one sort.
-
-    Parameters
-    ----------
-    replies
-        How many there are.
-    cut
-        Those that ended at the limit of tokens.
-    counted
-        Those whose tokens the provider told.
-    prompt_tokens, completion_tokens
-        Their tokens.
-    priced
-        Those with a price.
-    dollars
-        What these cost.
-    """
-
-    replies: int = 0
-    cut: int = 0
-    counted: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    priced: int = 0
-    dollars: float = 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class Took:
     """What a run took.
@@ -177,23 +136,21 @@ class Took:
     starts: int = 0
 
 
-def read_took(connection: sqlite3.Connection, meta: Mapping[str, Any]) -> Took:
+def read_took(store: Store, meta: Mapping[str, Any]) -> Took:
     """Read what a run took from its file."""
-    rows = connection.execute(f"SELECT condition, {_SUMS} FROM plan JOIN answers USING (key) GROUP BY condition")
-    votes = connection.execute(f"SELECT {_SUMS} FROM votes JOIN answers USING (key)").fetchone()
     begun = sorted(str(start["at"]) for start in meta.get("starts") or () if "at" in start)
-    last = _last_replies(connection, begun) if begun else {}
+    last = _last_replies(store, begun) if begun else {}
     return Took(
-        answers={Condition(condition): Usage(*sums) for condition, *sums in rows},
-        votes=Usage(*votes),
+        answers={Condition(condition): usage for condition, usage in runfile.usage_of_answers(store).items()},
+        votes=runfile.usage_of_votes(store),
         seconds=sum(_seconds(begun[place], at) for place, at in last.items()) if last else None,
         starts=len(last),
     )
 
 
-def _last_replies(connection: sqlite3.Connection, begun: Sequence[str]) -> dict[int, str]:
+def _last_replies(store: Store, begun: Sequence[str]) -> dict[int, str]:
     last: dict[int, str] = {}
-    for (at,) in connection.execute("SELECT answered_at FROM answers"):
+    for at in runfile.answer_times(store):
         place = bisect_right(begun, at) - 1
         if place >= 0 and at > last.get(place, ""):
             last[place] = at
@@ -224,13 +181,9 @@ def question_texts(path: Path, ids: Iterable[str]) -> dict[str, str]:
     StorageError
         When the file cannot be read.
     """
-    wanted = json.dumps(list(ids))
-    with Store(path) as store, decoding(path), storage_errors(path):
-        rows = store.connection.execute(
-            "SELECT question_id, text, options FROM questions WHERE question_id IN (SELECT value FROM json_each(?))",
-            (wanted,),
-        ).fetchall()
-    return {question_id: " ".join([text, *_lettered(json.loads(options))]) for question_id, text, options in rows}
+    with reading(path) as store:
+        found = runfile.question_texts(store, ids)
+    return {question_id: " ".join([text, *_lettered(options)]) for question_id, text, options in found}
 
 
 def _lettered(options: list[str]) -> list[str]:
@@ -250,18 +203,6 @@ VALID = np.array([isinstance(state, Outcome) and state.valid for state in STATES
 
 NOTHING = -1
 """Code of "none": a trial that is not planned, no option taken, no target, no mirrored question."""
-
-# What the view `responses` says, without the questions and roles it joins to each row: twice as fast.
-_RESPONSES = """
-SELECT plan.question_id, plan.condition, plan.trial,
-       CASE WHEN verdicts.outcome IS NOT NULL THEN verdicts.outcome
-            WHEN answers.key IS NULL AND EXISTS (SELECT 1 FROM failures WHERE failures.key = plan.key) THEN 'error'
-       END,
-       verdicts.choice, plan.option_order, answers.resolved_model, answers.answered_at
-FROM plan LEFT JOIN answers USING (key)
-LEFT JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?)
-ORDER BY plan.key
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,56 +348,29 @@ def read_run(path: Path) -> Run:
     StorageError
         When there is no such file, it cannot be read, or it holds no role-play evaluation.
     """
-    with Store(path) as store, decoding(path), storage_errors(path):
-        require_responses(store)
-        # One snapshot: another process may be adding questions and answers.
-        store.connection.execute("BEGIN")
-        info = RunInfo.of(path, store.meta(), panels(store), labelled=has_labels(store))
-        questions = _questions(store.connection)
-        took = read_took(store.connection, info.meta)
-        return Run(info, questions, _conditions(store.connection, questions, info.panel), took)
+    with reading_evaluation(path) as store:
+        info = RunInfo.of(path, store.meta(), runfile.panels(store), labelled=runfile.has_labels(store))
+        questions = _questions(store)
+        took = read_took(store, info.meta)
+        return Run(info, questions, _conditions(store, questions, info.panel), took)
 
 
-def require_responses(store: Store) -> None:
-    """Refuse a run file that is not a role-play evaluation."""
-    if store.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'responses'").fetchone() is None:
-        raise StorageError(f"{store.path}: holds no role-play evaluation; give a file made by `biaslens evaluate`")
-    require_current(store)
-    check_run(store.connection, store.path)
-
-
-def has_labels(store: Store) -> bool:
-    """Whether people have settled what some answers of a run are."""
-    return store.connection.execute("SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1").fetchone() is not None
-
-
-def _questions(connection: sqlite3.Connection) -> Questions:
-    roles = connection.execute("SELECT role_id, attribute, name FROM roles ORDER BY attribute, name").fetchall()
-    rows = connection.execute(
-        "SELECT question_id, role_id, kind, target, json_array_length(options) FROM questions ORDER BY question_id"
-    ).fetchall()
-    mirrors = _mirrors(connection)
-    role_code = {role_id: code for code, (role_id, _, _) in enumerate(roles)}
-    position = {row[0]: code for code, row in enumerate(rows)}
-    mirrored = [mirrors.get(row[0]) for row in rows]
+def _questions(store: Store) -> Questions:
+    roles, rows, mirrors = runfile.roles(store), runfile.questions(store), runfile.mirrors(store)
+    role_code = {role.role_id: code for code, role in enumerate(roles)}
+    position = {row.question_id: code for code, row in enumerate(rows)}
+    mirrored = [mirrors.get(row.question_id) for row in rows]
     return Questions(
         ids=tuple(position),
-        role=_codes([role_code[row[1]] for row in rows]),
-        kind=_codes([KINDS.index(Kind(row[2])) for row in rows]),
-        target=_codes([NOTHING if row[3] is None else ATTRIBUTES.index(Attribute(row[3])) for row in rows]),
-        options=_codes([row[4] for row in rows]),
+        role=_codes([role_code[row.role_id] for row in rows]),
+        kind=_codes([KINDS.index(Kind(row.kind)) for row in rows]),
+        target=_codes([NOTHING if row.target is None else ATTRIBUTES.index(Attribute(row.target)) for row in rows]),
+        options=_codes([row.options for row in rows]),
         mirror_of=_codes([NOTHING if pair is None else position.get(pair[0], NOTHING) for pair in mirrored]),
         mirror=_codes([NOTHING if pair is None else MIRRORS.index(Mirror(pair[1])) for pair in mirrored]),
-        role_attribute=_codes([ATTRIBUTES.index(Attribute(attribute)) for _, attribute, _ in roles]),
-        role_names=tuple(name for _, _, name in roles),
+        role_attribute=_codes([ATTRIBUTES.index(Attribute(role.attribute)) for role in roles]),
+        role_names=tuple(role.name for role in roles),
     )
-
-
-def _mirrors(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'mirrors'").fetchone() is None:
-        return {}
-    rows = connection.execute("SELECT question_id, mirror_of, mirror FROM mirrors")
-    return {question_id: (mirror_of, mirror) for question_id, mirror_of, mirror in rows}
 
 
 def _per_question(chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -470,18 +384,16 @@ def _codes(values: list[int]) -> NDArray[np.int64]:
     return np.array(values, dtype=np.int64)
 
 
-def _conditions(connection: sqlite3.Connection, questions: Questions, panel: str) -> dict[Condition, Trials]:
-    found = connection.execute("SELECT DISTINCT condition FROM plan").fetchall()
-    (trials,) = connection.execute("SELECT max(trial) FROM plan").fetchone()
+def _conditions(store: Store, questions: Questions, panel: str) -> dict[Condition, Trials]:
+    trials = runfile.most_trials(store)
     position = {question_id: code for code, question_id in enumerate(questions.ids)}
     state = {str(name): code for code, name in enumerate(STATES)}
-    pending = {None: state["unasked"]}
+    pending: dict[str | None, int] = {None: state["unasked"]}
     unjudged = state["unjudged"]
-    filled = {name: _no_trials(len(position), trials) for (name,) in found}
+    filled = {name: _no_trials(len(position), trials) for name in runfile.conditions(store)}
     models: dict[str, set[str]] = {name: set() for name in filled}
     last = dict.fromkeys(filled, "")
-    # In the order of the key plan, answers and verdicts are read side by side: five times faster than any other.
-    rows = connection.execute(_RESPONSES, (panel,))
+    rows = runfile.trials(store, panel)
     for question_id, condition, trial, outcome, choice, order, resolved_model, answered_at in rows:
         into, place = filled[condition], (position[question_id], trial - 1)
         if outcome is None:
@@ -491,7 +403,7 @@ def _conditions(connection: sqlite3.Connection, questions: Questions, panel: str
         if choice is not None:
             into.taken[place] = choice
             into.shown[place] = choice if order is None else _order(order).index(choice)
-        if answered_at is not None:
+        if answered_at is not None and resolved_model is not None:
             models[condition].add(resolved_model)
             last[condition] = max(last[condition], answered_at)
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,22 +10,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, has_labels, require_responses
+from biaslens import runfile
+from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
 from biaslens.analysis.rates import ALL
-from biaslens.engine.damage import decoding
-from biaslens.engine.store import Store, storage_errors
-from biaslens.evaluation.panel import panels
-from biaslens.evaluation.tables import PANEL_IN_FORCE, RULES_PANEL
+from biaslens.errors import InputError
 from biaslens.oracles import screen
+from biaslens.runfile import (
+    PANEL_IN_FORCE,
+    RULES_PANEL,
+    JudgedTrial,
+    LabelCounts,
+    LabelledItem,
+    Store,
+    reading_evaluation,
+)
 from biaslens.schema import Condition, Kind, Outcome
 from biaslens.stats import Estimate, clustered_rate, prediction_powered, rogan_gladen
-
-_SAMPLED = """
-SELECT response_key, questions.kind, roles.attribute, questions.role_id, plan.condition, stratum, inclusion,
-       sampled.outcome, sure, how
-FROM sampled JOIN plan ON plan.key = response_key JOIN questions USING (question_id) JOIN roles USING (role_id)
-WHERE how <> 'unlabelled' ORDER BY response_key
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +68,12 @@ def read_labels(path: Path) -> Labels:
     StorageError
         When the run cannot be read.
     """
-    with Store(path) as store, decoding(path), storage_errors(path):
-        require_responses(store)
+    with reading_evaluation(path) as store:
         learned = learned_from(store)
-        rows = store.connection.execute(_SAMPLED).fetchall()
-        labels = store.connection.execute(
-            "SELECT response_key, annotator, outcome, sure FROM labels WHERE settles = 0"
-        ).fetchall()
-        verdicts = store.connection.execute(
-            "SELECT response_key, panel, verdicts.outcome FROM verdicts JOIN sampled USING (response_key)"
-        ).fetchall()
-    names = ["key", "kind", "attribute", "role", "condition", "stratum", "inclusion", "outcome", "sure", "how"]
-    items = pd.DataFrame(rows, columns=pd.Index(names)).set_index("key")
+        rows = runfile.labelled_items(store)
+        labels = runfile.annotators_labels(store)
+        verdicts = runfile.verdicts_on_sampled(store)
+    items = pd.DataFrame(rows, columns=pd.Index(LabelledItem._fields)).set_index("key")
     items["sure"] = items["sure"].astype(bool)
     people = _wide([(key, who, outcome) for key, who, outcome, _ in labels], items.index)
     certain = _wide([(key, who, outcome) for key, who, outcome, sure in labels if sure], items.index)
@@ -86,14 +81,32 @@ def read_labels(path: Path) -> Labels:
     return Labels(items, people, certain.where(certain.notna(), None), _wide(verdicts, items.index), learned)
 
 
+def labels_in(path: Path) -> LabelCounts:
+    """Count the labels that a run holds.
+
+    Raises
+    ------
+    InputError
+        When it holds none.
+    StorageError
+        When the run cannot be read.
+    """
+    with reading_evaluation(path) as store:
+        counts = runfile.count_labels(store)
+    if not counts.annotators:
+        raise InputError(
+            f"{path}: holds no labels; `biaslens labels import {shlex.quote(str(path))} FOLDER` takes them in"
+        )
+    return counts
+
+
 def learned_from(store: Store) -> dict[str, str]:
     """Panels whose local judge has learned from labels that the run holds, and a sentence that says so."""
-    samples = {sample for (sample,) in store.connection.execute("SELECT DISTINCT sample FROM sampled")}
-    if samples.isdisjoint(screen.load().learned_from):
+    if runfile.samples(store).isdisjoint(screen.load().learned_from):
         return {}
     return {
         name: f"{screen.load().name} has learned from these labels; how it does on others stands in its model card"
-        for name, spec in panels(store).items()
+        for name, spec in runfile.panels(store).items()
         if (spec.get("screen") or {}).get("name") == screen.load().name
     }
 
@@ -173,15 +186,6 @@ def corrections_in(corrected: pd.DataFrame) -> Corrections:
     return found
 
 
-_TRIALS = """
-SELECT plan.condition, roles.attribute, questions.kind, role_id, verdicts.outcome, sampled.outcome, sampled.inclusion
-FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id)
-JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?)
-LEFT JOIN sampled ON sampled.response_key = plan.key
-WHERE verdicts.outcome IN ('biased', 'unbiased', 'refused') ORDER BY plan.key
-"""
-
-
 def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
     """Correct the bias rates of a run by the labels that it holds.
 
@@ -218,16 +222,14 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
     StorageError
         When the run cannot be read.
     """
-    with Store(path) as store, decoding(path), storage_errors(path):
-        require_responses(store)
+    with reading_evaluation(path) as store:
         meta = store.meta()
-        if not has_labels(store):
+        if not runfile.has_labels(store):
             return pd.DataFrame(columns=pd.Index(COLUMNS))
         panel = panel or str(meta.get(PANEL_IN_FORCE, ""))
         learned = learned_from(store).get(panel, "")
-        found = store.connection.execute(_TRIALS, (panel,)).fetchall()
-    names = pd.Index(["condition", "attribute", "kind", "role", "verdict", "label", "inclusion"])
-    trials = pd.DataFrame(found, columns=names)
+        found = runfile.judged_trials(store, panel)
+    trials = pd.DataFrame(found, columns=pd.Index(JudgedTrial._fields))
     trials["label"] = np.where(trials["label"].notna(), trials["label"] == Outcome.BIASED, -1).astype(np.int64)
     trials["verdict"] = (trials["verdict"] == Outcome.BIASED).astype(np.int64)
     rows = [

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from biaslens import runfile
 from biaslens.annotation.annotators import Annotator, read_all, settle
 from biaslens.annotation.folder import DESIGN, Placed, answers_hash, read_design, read_info
 from biaslens.errors import InputError
-from biaslens.evaluation.upgrade import open_to_write
+from biaslens.runfile import LabelRow, SampledRow, Store, open_to_write
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,14 @@ def take_labels(run: Path, folder: Path) -> Taken:
         raise InputError(f"{folder}: nobody has labelled anything yet; `biaslens annotate {folder} --as NAME`")
     _check_design(folder, design, annotators)
     settled = settle(annotators)
-    with open_to_write(run, create=False) as store, store.transaction() as connection:
-        _check_run(connection, run, folder, info, design)
-        replaced = _remove(connection, sample, design)
+    with open_to_write(run, create=False) as store, store.transaction():
+        _check_run(store, run, folder, info, design)
         rows = []
         for placed in design:
             found = settled.get(placed.key)
             outcome, sure, how = (found.outcome, found.sure, found.how) if found else (None, False, "unlabelled")
-            rows.append((placed.key, sample, placed.stratum, placed.inclusion, outcome, sure, how))
-        connection.executemany("INSERT INTO sampled VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-        connection.executemany("INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)", _labels(annotators))
+            rows.append(SampledRow(placed.key, sample, placed.stratum, placed.inclusion, outcome, sure, how))
+        replaced = runfile.save_labels(store, sample, rows, _labels(annotators))
     return Taken(
         sample=sample,
         sampled=len(design),
@@ -90,10 +88,8 @@ def _check_design(folder: Path, design: Sequence[Placed], annotators: Mapping[st
                 raise InputError(f"{folder / DESIGN}: has no answer {key}, which {name} has labelled; restore the file")
 
 
-def _check_run(
-    connection: sqlite3.Connection, run: Path, folder: Path, info: Mapping[str, Any], design: Sequence[Placed]
-) -> None:
-    known = {key for (key,) in connection.execute("SELECT key FROM plan")}
+def _check_run(store: Store, run: Path, folder: Path, info: Mapping[str, Any], design: Sequence[Placed]) -> None:
+    known = runfile.planned_keys(store)
     foreign = [placed.key for placed in design if placed.key not in known]
     if foreign:
         raise InputError(
@@ -101,32 +97,20 @@ def _check_run(
             f"{foreign[0]}); the labels are of another run"
         )
     # Keys are of what was asked: a second run of one model has the same keys and other answers.
-    if info.get("answers_hash", "") not in ("", _answers_hash(connection, design)):
+    if info.get("answers_hash", "") not in ("", _answers_hash(store, design)):
         raise InputError(
             f"{folder}: the answers in {run} are not the ones that were labelled; the labels are of another run"
         )
 
 
-def _answers_hash(connection: sqlite3.Connection, design: Iterable[Placed]) -> str:
-    query = "SELECT text FROM answers WHERE key = ?"
-    texts = [(placed.key, connection.execute(query, (placed.key,)).fetchone()) for placed in design]
-    return answers_hash((key, row[0]) for key, row in texts if row)
+def _answers_hash(store: Store, design: Iterable[Placed]) -> str:
+    texts = [(placed.key, runfile.answer_text(store, placed.key)) for placed in design]
+    return answers_hash((key, text) for key, text in texts if text is not None)
 
 
-def _remove(connection: sqlite3.Connection, sample: str, design: Sequence[Placed]) -> tuple[str, ...]:
-    held = dict(connection.execute("SELECT response_key, sample FROM sampled"))
-    others = sorted({held[placed.key] for placed in design if placed.key in held} - {sample})
-    for name in (sample, *others):
-        connection.execute(
-            "DELETE FROM labels WHERE response_key IN (SELECT response_key FROM sampled WHERE sample = ?)", (name,)
-        )
-        connection.execute("DELETE FROM sampled WHERE sample = ?", (name,))
-    return tuple(others)
-
-
-def _labels(annotators: Mapping[str, Annotator]) -> list[tuple[str, str, str, bool, str, bool]]:
+def _labels(annotators: Mapping[str, Annotator]) -> list[LabelRow]:
     return [
-        (label.key, name, label.outcome, label.sure, label.comment, annotator.settles)
+        LabelRow(label.key, name, label.outcome, label.sure, label.comment, annotator.settles)
         for name, annotator in annotators.items()
         for label in annotator.labels.values()
     ]

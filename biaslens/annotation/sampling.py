@@ -12,39 +12,15 @@ from typing import Any, NamedTuple
 
 from scipy.special import ndtri
 
-from biaslens.analysis.frame import require_responses
+from biaslens import runfile
 from biaslens.annotation.folder import Item, Placed, Sample, answers_hash
-from biaslens.engine import Store
-from biaslens.engine.damage import decoding
-from biaslens.engine.store import storage_errors
 from biaslens.errors import InputError
-from biaslens.evaluation.panel import panels
-from biaslens.evaluation.plan import shown_options
-from biaslens.evaluation.tables import PANEL_IN_FORCE, RULES_PANEL
+from biaslens.runfile import PANEL_IN_FORCE, Store, reading_evaluation
 from biaslens.schema import Condition, Kind, content_hash
 from biaslens.version import __version__
 
 SURE = 0.95
 """From which probability on, that an answer is biased or that it is not, the local judge counts as sure."""
-
-# In the order of the key the tables are read side by side.
-_RESPONSES = f"""
-SELECT plan.key, questions.kind, plan.condition, roles.attribute, verdicts.outcome, screened.probability,
-       CASE WHEN answers.key IS NULL THEN 'not answered'
-            WHEN trim(answers.text, char(9, 10, 13, 32)) = '' THEN 'empty'
-            WHEN verdicts.outcome IS NULL THEN 'not judged'
-       END
-FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) LEFT JOIN answers USING (key)
-LEFT JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('{RULES_PANEL}', ?)
-LEFT JOIN screened ON screened.response_key = plan.key
-ORDER BY plan.key
-"""
-
-_ITEM = """
-SELECT questions.kind, roles.attribute, roles.name, roles.persona, plan.condition, questions.text, questions.options,
-       plan.option_order, answers.text
-FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) JOIN answers USING (key) WHERE plan.key = ?
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +80,12 @@ def read_population(
     found: dict[tuple[str, str, str, str, str], list[str]] = defaultdict(list)
     left_out: dict[Kind, Counter[str]] = defaultdict(Counter)
     wanted = {(str(kind), str(condition)) for kind in kinds for condition in conditions}
-    for key, kind, condition, attribute, outcome, probability, fault in store.connection.execute(_RESPONSES, (panel,)):
+    for key, kind, condition, attribute, outcome, probability, fault in runfile.candidates(store, panel):
         if (kind, condition) not in wanted:
             continue
         if fault is not None:
             left_out[Kind(kind)][fault] += 1
-        else:
+        elif outcome is not None:
             found[kind, condition, attribute, outcome, _certainty(kind, probability)].append(key)
     strata = [
         Stratum(Kind(kind), Condition(condition), attribute, outcome, certainty, keys)
@@ -130,9 +106,7 @@ def _certainty(kind: str, probability: float | None) -> str:
 
 def read_item(store: Store, key: str) -> Item:
     """Read an answer as it is shown to annotators."""
-    row = store.connection.execute(_ITEM, (key,)).fetchone()
-    kind, attribute, role, persona, condition, question, options, order, answer = row
-    return Item(key, kind, attribute, role, persona, condition, question, tuple(shown_options(options, order)), answer)
+    return Item(*runfile.shown(store, key))
 
 
 FLOOR = 2
@@ -339,10 +313,7 @@ def draw(
     """
     if size is not None and size < 1:
         raise InputError(f"size: at least 1, not {size}")
-    with Store(run) as store, decoding(run), storage_errors(run):
-        require_responses(store)
-        # One snapshot: another process may be adding answers and verdicts.
-        store.connection.execute("BEGIN")
+    with reading_evaluation(run) as store:
         meta = store.meta()
         panel = _known(store, panel) if panel is not None else meta.get(PANEL_IN_FORCE)
         population = read_population(store, panel or "", kinds=kinds, conditions=conditions)
@@ -373,7 +344,7 @@ def draw(
 
 
 def _known(store: Store, panel: str) -> str:
-    known = panels(store)
+    known = runfile.panels(store)
     if panel not in known:
         raise InputError(
             f"{store.path}: no panel {panel!r} has judged this run; there is: {', '.join(known) or 'none'}"

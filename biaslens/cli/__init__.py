@@ -23,12 +23,12 @@ SECTIONS = {
             "biaslens.cli.evaluate:plan_command", "Show what an evaluation would take, without asking anything"
         ),
         "evaluate": Lazy("biaslens.cli.evaluate:evaluate_command", "Evaluate a model, or resume an evaluation"),
-        "upgrade": Lazy("biaslens.cli.evaluate:upgrade_command", "Bring a run file of an older version up to date"),
     },
     "Judge": {
         "judge": Lazy("biaslens.cli.evaluate:judge_command", "Judge the why answers of a run"),
         "sample": Lazy("biaslens.cli.labels:sample_command", "Draw a stratified sample of a run's answers to label"),
         "annotate": Lazy("biaslens.cli.labels:annotate_command", "Label the answers of a sample"),
+        "labels": Lazy("biaslens.cli.labels:labels_group", "Take people's labels into a run"),
         "agreement": Lazy(
             "biaslens.cli.labels:agreement_command", "Compare annotators with each other and every oracle with them"
         ),

@@ -13,7 +13,6 @@ import click
 from biaslens.cli.options import (
     INCOMPLETE,
     INTERRUPTED,
-    PATH,
     evaluation_options,
     judging_options,
 )
@@ -25,7 +24,6 @@ from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample
 from biaslens.evaluation.judge import Judged, judge
 from biaslens.evaluation.panel import Panel
 from biaslens.evaluation.study import Task, evaluate_study
-from biaslens.evaluation.upgrade import open_to_write
 from biaslens.models import provider_of
 from biaslens.models.endpoints import destination, is_trusted
 from biaslens.schema import Outcome
@@ -230,14 +228,3 @@ def _print(result: Judged) -> None:
         click.echo(
             "reports use the verdicts of another panel, the active one; --activate makes this panel active", err=True
         )
-
-
-@click.command("upgrade")
-@click.argument("run", type=PATH)
-def upgrade_command(run: Path) -> None:
-    """Bring a run file of an older version up to date.
-
-    Nothing in it is lost.
-    """
-    open_to_write(run, create=False).close()
-    click.echo(f"{run}: up to date", err=True)

@@ -1,4 +1,4 @@
-"""The commands around people's labels: sample, annotate, agreement."""
+"""The commands around people's labels: sample, annotate, labels, agreement."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import click
 import pandas as pd
 
 from biaslens.analysis import corrected_rates, oracle_agreement, people_agreement, read_labels
+from biaslens.analysis.labels import labels_in
 from biaslens.analysis.rates import ALL
 from biaslens.annotation.annotators import known_keys, new_labels, write_sheet
 from biaslens.annotation.folder import write_folder
-from biaslens.annotation.into_run import Taken, take_labels
+from biaslens.annotation.into_run import take_labels
 from biaslens.annotation.journal import Journal, Task, open_task, standing_labels
 from biaslens.annotation.sampling import Drawn, draw
 from biaslens.cli.options import (
@@ -28,6 +29,7 @@ from biaslens.cli.options import (
     several,
 )
 from biaslens.report.table import Table, corrected_intervals, intervals, json_records, percent, write_csv
+from biaslens.runfile import LabelCounts
 from biaslens.schema import Condition, Kind
 
 
@@ -173,22 +175,43 @@ def _serve(folder: Path, annotator: str, task: Task, *, adjudicate: bool, port: 
             click.echo(f"\n{journal.path}: {sitting.done:,} of {len(task.items):,} labelled")
 
 
+@click.group("labels")
+def labels_group() -> None:
+    """Take people's labels into a run."""
+
+
+@labels_group.command("import")
+@click.argument("run", type=PATH)
+@click.argument("folder", type=PATH)
+def import_labels_command(run: Path, folder: Path) -> None:
+    """Take the labels of a sample into the run that it was drawn from.
+
+    FOLDER is what `biaslens sample` made. What the run held of this sample is replaced. From then on report, analyze
+    and leaderboard show corrected rates beside the raw ones, and `biaslens agreement RUN` what each oracle misses.
+    """
+    taken = take_labels(run, folder)
+    people = ", ".join(f"{name} {count:,}" for name, count in taken.annotators.items())
+    click.echo(f"{run}: {taken.sampled:,} sampled answers; labels: {people}; {taken.settled:,} with a final label")
+    if taken.open:
+        click.echo(f"{taken.open:,} answers are open: annotators differ and nobody has adjudicated")
+    if taken.replaced:
+        click.echo(f"replaced the labels of {len(taken.replaced)} other sample(s) that share answers with this one")
+
+
 _EXTREME = 0.2
 """Prevalence below which, or above 1 less which, AC1 stands beside kappa."""
 
 
 @click.command("agreement")
 @click.argument("run", type=PATH)
-@click.argument("labels", type=PATH)
 @click.option("--out", type=PATH, help="Folder for the tables as CSV files.")
 @json_option
-def agreement_command(run: Path, labels: Path, *, out: Path | None, as_json: bool) -> None:
+def agreement_command(run: Path, *, out: Path | None, as_json: bool) -> None:
     """Compare annotators with each other and every oracle with them.
 
-    The bias rates of the run are corrected by the labels. LABELS is the folder of `biaslens sample`. The labels are
-    taken into the run, so that report, analyze and leaderboard show the corrected rates beside the raw ones.
+    The bias rates of the run are corrected by the labels that `biaslens labels import` has taken into it.
     """
-    taken = take_labels(run, labels)
+    counts = labels_in(run)
     read = read_labels(run)
     tables = {
         "agreement_people": people_agreement(read),
@@ -201,22 +224,20 @@ def agreement_command(run: Path, labels: Path, *, out: Path | None, as_json: boo
     if as_json:
         click.echo(json.dumps({name: json_records(frame) for name, frame in tables.items()}))
         return
-    _print_taken(taken)
+    _print_counts(counts)
     _print_people(tables["agreement_people"], annotators=len(read.people.columns))
     _print_oracles(tables["agreement_oracles"])
     _print_corrected(tables["corrected"])
 
 
-def _print_taken(taken: Taken) -> None:
-    people = ", ".join(f"{name} {count:,}" for name, count in taken.annotators.items())
-    click.echo(f"{taken.sampled:,} sampled answers; labels: {people}; {taken.settled:,} answers have a final label")
-    if taken.open:
+def _print_counts(counts: LabelCounts) -> None:
+    people = ", ".join(f"{name} {count:,}" for name, count in counts.annotators.items())
+    click.echo(f"{counts.sampled:,} sampled answers; labels: {people}; {counts.settled:,} answers have a final label")
+    if counts.open:
         click.echo(
-            f"{taken.open:,} answers are open: annotators differ and nobody has adjudicated (annotate --adjudicate); "
+            f"{counts.open:,} answers are open: annotators differ and nobody has adjudicated (annotate --adjudicate); "
             "below they count as not labelled"
         )
-    if taken.replaced:
-        click.echo(f"replaced the labels of {len(taken.replaced)} other sample(s) that share answers with this one")
     click.echo()
 
 

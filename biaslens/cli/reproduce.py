@@ -83,7 +83,9 @@ def _say(imported: Imported) -> None:
 @runs_argument
 @click.option("--out", type=PATH, required=True, help="Folder for the tables and the finding.")
 @click.option(
-    "--labels", type=PATH, help="Folder with a label folder for each run, named after it; corrects the why counts."
+    "--labels",
+    type=PATH,
+    help="Folder with a label folder for each run, named after it and imported into it; corrects the why counts.",
 )
 def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None) -> None:
     """Recompute the tables of the published study.

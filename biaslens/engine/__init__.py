@@ -2,8 +2,8 @@
 
 from biaslens.engine.ask import Pace, Price, Progress, Request, Silent, Tally, ask_all, most_frequent_reason
 from biaslens.engine.retry import RetryPolicy
-from biaslens.engine.store import Answer, Failure, Store
 from biaslens.engine.writer import Row, Settler
+from biaslens.runfile import Answer, Failure, Store
 
 __all__ = [
     "Answer",

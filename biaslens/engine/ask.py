@@ -15,10 +15,10 @@ from typing import Protocol
 from biaslens.engine.failures import FailureGate
 from biaslens.engine.limits import Gate, RateLimits, fitting
 from biaslens.engine.retry import Interrupted, Patience, RetryPolicy
-from biaslens.engine.store import Answer, Failure, Store
 from biaslens.engine.writer import Row, Settler, Writer
 from biaslens.errors import ModelError, RateLimitError, RunStoppedError, StorageError
 from biaslens.models.base import ChatModel, Message, Params
+from biaslens.runfile import Answer, Failure, Store
 
 _CHECKPOINT_SECONDS = 30
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from biaslens.engine.interrupt import in_thread
-from biaslens.engine.store import Answer, Failure, Store
 from biaslens.errors import StorageError
+from biaslens.runfile import Answer, Failure, Store
 
 Row = Answer | Failure
 
@@ -22,13 +21,13 @@ class Settler(Protocol):
     A process may be killed between an answer and what follows from it: whoever starts it again catches up.
     """
 
-    def look_up(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> Any:  # noqa: ANN401
+    def look_up(self, store: Store, answers: Sequence[Answer]) -> Any:  # noqa: ANN401
         """Read from the run file what is needed to decide the answers."""
 
     def decide(self, found: Any) -> Any:  # noqa: ANN401 - between the three methods alone
         """Decide what `look_up` found; called in a thread, where it must not touch the run file."""
 
-    def store(self, connection: sqlite3.Connection, decided: Any) -> None:  # noqa: ANN401
+    def store(self, store: Store, decided: Any) -> None:  # noqa: ANN401
         """Store what `decide` returned, in a transaction."""
 
 
@@ -126,11 +125,11 @@ class Writer:
     async def _settle(self, batch: Sequence[Row]) -> None:
         answers = [row for row in batch if isinstance(row, Answer)]
         settler = self._settler if answers else None
-        found = None if settler is None else settler.look_up(self._store.connection, answers)
+        found = None if settler is None else settler.look_up(self._store, answers)
         decided = await in_thread(self._sync_and_decide, settler, found)
         if settler is not None:
-            with self._store.transaction() as connection:
-                settler.store(connection, decided)
+            with self._store.transaction():
+                settler.store(self._store, decided)
         self._saved(batch)
 
     def _sync_and_decide(self, settler: Settler | None, found: object) -> object:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from biaslens.engine import Answer, Store
+from biaslens import runfile
 from biaslens.errors import InputError
-from biaslens.evaluation.plan import shown_options
-from biaslens.evaluation.tables import RULES_PANEL
 from biaslens.oracles import RULES, choice, why, yes_no
+from biaslens.runfile import RULES_PANEL, Answer, Answered, Store
 from biaslens.schema import Kind, Outcome, Verdict
-
-_INSERT = "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 
 _KINDS = tuple(Kind)
 
@@ -55,14 +50,6 @@ def decide(
     return why.prescreen(answer, question, finish_reason=finish_reason)
 
 
-_ASKED = """
-    SELECT key, kind, questions.text, options, option_order, answers.text, finish_reason
-    FROM plan JOIN questions USING (question_id) JOIN answers USING (key)
-"""
-
-_Asked = tuple[str, str, str, str, str | None, str, str]
-
-
 class RuleSettler:
     """Stores the verdicts that the rules give answers.
 
@@ -75,39 +62,31 @@ class RuleSettler:
     def __init__(self) -> None:
         self.outcomes: Counter[Outcome] = Counter()
 
-    def look_up(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> list[_Asked]:
+    def look_up(self, store: Store, answers: Sequence[Answer]) -> list[Answered]:
         """Read what the answers were asked."""
-        keys = [answer.key for answer in answers]
-        return connection.execute(f"{_ASKED} WHERE key IN ({', '.join('?' * len(keys))})", keys).fetchall()
+        return runfile.answered(store, [answer.key for answer in answers])
 
-    def decide(self, found: Sequence[_Asked]) -> list[tuple[str, Verdict]]:
+    def decide(self, found: Iterable[Answered]) -> list[tuple[str, Verdict]]:
         """Decide what the rules can decide, by key."""
-        return [(row[0], verdict) for row in found if (verdict := _decide(row)) is not None]
+        return [(asked.key, verdict) for asked in found if (verdict := _decide(asked)) is not None]
 
-    def store(self, connection: sqlite3.Connection, decided: Sequence[tuple[str, Verdict]]) -> None:
+    def store(self, store: Store, decided: Sequence[tuple[str, Verdict]]) -> None:
         """Insert the verdicts."""
         for key, verdict in decided:
-            save_verdict(connection, key, verdict, panel=RULES_PANEL, oracle=RULES)
+            runfile.save_verdict(store, key, verdict, panel=RULES_PANEL, oracle=RULES)
             self.outcomes[verdict.outcome] += 1
 
     def catch_up(self, store: Store, *, stop: Callable[[], bool]) -> None:
         """Decide what an earlier start has stored and not decided; may be called in a thread, alone."""
-        reader = store.connection.execute(
-            f"{_ASKED} WHERE NOT EXISTS (SELECT 1 FROM verdicts WHERE response_key = plan.key)"
-        )
-        decided = [found for row in reader if not stop() for found in self.decide([row])]
-        with store.transaction() as connection:
-            self.store(connection, decided)
+        decided = self.decide(asked for asked in runfile.without_verdict(store) if not stop())
+        with store.transaction():
+            self.store(store, decided)
 
 
-def _decide(asked: _Asked) -> Verdict | None:
-    _, kind, question, options, order, answer, finish_reason = asked
-    verdict = decide(Kind(kind), question, shown_options(options, order), answer, finish_reason=finish_reason)
-    if verdict is not None and verdict.choice is not None and order is not None:
-        return replace(verdict, choice=json.loads(order)[verdict.choice])
+def _decide(asked: Answered) -> Verdict | None:
+    verdict = decide(
+        Kind(asked.kind), asked.question, asked.options, asked.answer, finish_reason=asked.finish_reason
+    )  # fmt: skip
+    if verdict is not None and verdict.choice is not None and asked.order is not None:
+        return replace(verdict, choice=asked.order[verdict.choice])
     return verdict
-
-
-def save_verdict(connection: sqlite3.Connection, key: str, verdict: Verdict, *, panel: str, oracle: str) -> None:
-    """Insert the verdict of a panel on a response; `oracle` says who decided."""
-    connection.execute(_INSERT, (key, panel, verdict.outcome, verdict.reason, verdict.choice, oracle))

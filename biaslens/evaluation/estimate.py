@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from biaslens.engine import Pace, Request, Store
+from biaslens import runfile
+from biaslens.engine import Pace, Request
 from biaslens.engine.limits import estimate_tokens
 from biaslens.engine.pacing import pace_for
-from biaslens.engine.store import storage_errors
-from biaslens.evaluation.plan import response_keys, shown_order
 from biaslens.evaluation.prompting import judge_messages, persona_of, read_wording, request_seed
-from biaslens.evaluation.run import questions_of
+from biaslens.evaluation.run import questions_of, response_keys, shown_order
 from biaslens.evaluation.spec import Spec
 from biaslens.evaluation.study import Task
-from biaslens.evaluation.upgrade import is_old
 from biaslens.models.catalogue import entry, price
 from biaslens.oracles import screen
+from biaslens.runfile import reading
 from biaslens.schema import Condition, Kind
 from biaslens.settings import Settings, load_settings
 
@@ -198,26 +197,14 @@ def held(spec: Spec) -> Held:
     """
     if not spec.run.is_file():
         return Held()
-    with Store(spec.run) as store, storage_errors(spec.run):
-        execute = store.connection.execute
-        if execute("SELECT 1 FROM sqlite_master WHERE name = 'responses'").fetchone() is None:
+    with reading(spec.run) as store:
+        if not store.has("responses"):
             return Held()
-        answered = frozenset(key for (key,) in execute("SELECT key FROM plan JOIN answers USING (key)"))
-        if spec.panel is None or is_old(store.connection):
+        answered = runfile.answered_keys(store)
+        if spec.panel is None:
             return Held(answered)
-        panel = {"panel": spec.panel.name}
-        by = "FROM verdicts WHERE panel IN ('rules', :panel)"
-        return Held(
-            answered,
-            frozenset(key for (key,) in execute(f"SELECT response_key {by}", panel)),
-            dict(
-                execute(
-                    "SELECT ballot, count(*) FROM votes WHERE vote IS NOT NULL "
-                    f"AND response_key NOT IN (SELECT response_key {by}) GROUP BY ballot",
-                    panel,
-                ).fetchall()
-            ),
-        )
+        panel = spec.panel.name
+        return Held(answered, runfile.decided_keys(store, panel), runfile.votes_on_undecided(store, panel))
 
 
 def sample_requests(spec: Spec, count: int) -> list[tuple[str, Request]]:

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from biaslens.engine import Pace, Store, Tally, ask_all, most_frequent_reason
+from biaslens import runfile
+from biaslens.engine import Pace, Tally, ask_all, most_frequent_reason
 from biaslens.engine.interrupt import graceful_interrupt, in_thread
 from biaslens.engine.pacing import pace_for, price_of
 from biaslens.engine.record import this_start
 from biaslens.errors import InputError
-from biaslens.evaluation.judging import Ballots, VoteSettler, count_undecided, count_votes
+from biaslens.evaluation.judging import Ballots, VoteSettler, hopeless, screen_answers
 from biaslens.evaluation.observer import Observer, PhaseProgress, Unfailing, Unwatched
-from biaslens.evaluation.panel import Panel, enrol, forget_who_never_judged
-from biaslens.evaluation.screening import screen_answers
-from biaslens.evaluation.upgrade import open_to_write
+from biaslens.evaluation.panel import Panel, enrol
 from biaslens.models import ChatModel, open_model
 from biaslens.oracles import screen
+from biaslens.runfile import Store, open_to_write
 from biaslens.schema import Outcome
 from biaslens.settings import Settings, load_settings
 
@@ -102,12 +102,12 @@ class Judging:
             return tallies
         ballots = Ballots(self._panel, self._store)
         VoteSettler(ballots).catch_up(self._store)
-        while not self._stop.is_set() and ballots.call(self._store):
+        while not self._stop.is_set() and ballots.call():
             for judge in self._panel.models:
-                todo = ballots.count_open(self._store, judge)
+                todo = ballots.count_open(judge)
                 if not todo:
                     continue
-                settler = VoteSettler(ballots, count_votes(self._store.connection, self._panel.ballot(judge)))
+                settler = VoteSettler(ballots, ballots.count(judge))
                 self._observer.phase(f"judge {judge}", total=todo, done=0)
                 with Store(self._store.path) as reader:
                     tally = await ask_all(
@@ -121,16 +121,16 @@ class Judging:
                         stop=self._stop,
                     )
                 tallies.append(tally)
-                if settler.count.hopeless:
-                    ballots.require_usable(self._store)
+                if hopeless(settler.count):
+                    ballots.require_usable()
                 if self._stop.is_set():
                     return tallies
         if not self._stop.is_set():
-            ballots.require_usable(self._store)
+            ballots.require_usable()
         return tallies
 
     def _screen(self) -> None:
-        todo = count_undecided(self._store, self._panel)
+        todo = runfile.count_undecided(self._store, self._panel.name)
         if not todo:
             return
         wanted = self._panel.screened_only or self._panel.screen is not None
@@ -191,9 +191,9 @@ async def judge_async(
         for model in models.values():
             stack.push_async_callback(model.close)
         store = stack.enter_context(open_to_write(run, create=False))
-        if not _has_why_answers(store):
+        if not runfile.has_why_answers(store):
             raise InputError(f"{run}: no why question has an answer, there is nothing to judge")
-        forget_who_never_judged(store)
+        runfile.forget_who_never_judged(store)
         counts_in_reports = enrol(store, panel, in_force=in_force)
         store.set_meta({"starts": [*store.meta().get("starts", []), this_start(models)]})
         judging = Judging(panel, store=store, models=models, settings=settings, observer=observer, stop=stop)
@@ -202,8 +202,8 @@ async def judge_async(
             run=run,
             panel=panel.name,
             in_force=counts_in_reports,
-            counts=_counts(store, panel),
-            undecided=count_undecided(store, panel),
+            counts=runfile.count_outcomes(store, panel.name),
+            undecided=runfile.count_undecided(store, panel.name),
             answered=sum(tally.answered for tally in tallies),
             failed=sum(tally.failed for tally in tallies),
             interrupted=stop.is_set(),
@@ -234,20 +234,3 @@ def judge(
         )  # fmt: skip
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
-
-
-def _has_why_answers(store: Store) -> bool:
-    query = "SELECT 1 FROM plan JOIN questions USING (question_id) JOIN answers USING (key) WHERE kind = 'why' LIMIT 1"
-    return store.connection.execute(query).fetchone() is not None
-
-
-def _counts(store: Store, panel: Panel) -> dict[str, dict[Outcome, int]]:
-    counts: dict[str, dict[Outcome, int]] = {}
-    for oracle, outcome, number in store.connection.execute(
-        "SELECT oracle, outcome, count(*) FROM verdicts JOIN plan ON plan.key = response_key "
-        "JOIN questions USING (question_id) WHERE kind = 'why' AND panel IN ('rules', ?) "
-        "GROUP BY oracle, outcome ORDER BY oracle, outcome",
-        (panel.name,),
-    ):
-        counts.setdefault(oracle, {})[Outcome(outcome)] = number
-    return counts

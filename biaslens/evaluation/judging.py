@@ -1,19 +1,19 @@
-"""Let judges vote on the why answers, and stop as soon as the majority is certain."""
+"""Decide why answers: the local judge where it is sure, then judges' votes until the majority is certain."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from biaslens.engine import Answer, Request, Store
+from biaslens import runfile
+from biaslens.engine import Request
 from biaslens.errors import RunStoppedError
-from biaslens.evaluation.decide import save_verdict
 from biaslens.evaluation.panel import Panel
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
+from biaslens.oracles import RULES, screen, why
 from biaslens.oracles.why import Reply, decide_votes, majority_threshold, votes_needed
+from biaslens.runfile import Answer, PanelVotes, PlannedVote, Store, ToJudge, VoteCount
 from biaslens.schema import Outcome, Verdict, Vote, content_hash
 
 FIRST_VOTES = 20
@@ -22,21 +22,91 @@ FIRST_VOTES = 20
 NO_MAJORITY = "no majority"
 """Reason of a verdict where the votes have come to nothing."""
 
-_PAGE = 256
+_PAGE = 4096
 _REPLY_SHOWN = 80
 
-UNDECIDED = """
-    FROM plan JOIN questions USING (question_id) JOIN answers USING (key)
-    LEFT JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', :panel)
-    WHERE kind = 'why' AND verdicts.outcome IS NULL
-"""
-"""Why answers without a verdict of a panel."""
+
+def screen_answers(
+    store: Store,
+    panel: Panel,
+    *,
+    progress: Callable[[int, Mapping[Outcome, int]], None] | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Counter[Outcome]:
+    """Decide why answers without asking anybody: by rule where nothing was said, else by the local judge where sure.
+
+    Streams: a page of answers is decided and committed before the next is read. What was decided stays decided.
+
+    Parameters
+    ----------
+    store
+        The run file, open for writing.
+    panel
+        With `Panel.screened_only` the local judge decides all; with `Panel.screen` those of which it is so sure;
+        otherwise only the rules decide.
+    progress
+        Told after each page how many answers were read and the outcomes so far.
+    stop
+        Asked after each page whether to stop early.
+
+    Returns
+    -------
+    Counter
+        The outcomes decided.
+    """
+    judge = screen.load() if panel.screened_only or panel.screen is not None else None
+    sure = 0.5 if panel.screen is None else panel.screen
+    outcomes: Counter[Outcome] = Counter()
+    last, read = "", 0
+    while True:
+        rows = runfile.undecided(store, panel.name, after=last, most=_PAGE)
+        with store.transaction():
+            for_judge = _by_rules(store, rows, panel, outcomes)
+            if judge is not None and for_judge:
+                _by_screen(store, for_judge, panel, judge, sure=sure, outcomes=outcomes)
+        read += len(rows)
+        if progress is not None:
+            progress(read, outcomes)
+        if len(rows) < _PAGE or stop():
+            return outcomes
+        last = rows[-1].key
 
 
-def count_undecided(store: Store, panel: Panel) -> int:
-    """Number of why answers without a verdict of the panel."""
-    query = f"SELECT count(*) {UNDECIDED}"
-    return int(store.connection.execute(query, {"panel": panel.name}).fetchone()[0])
+def _by_rules(
+    store: Store, rows: Sequence[ToJudge], panel: Panel, outcomes: Counter[Outcome]
+) -> list[ToJudge]:  # fmt: skip
+    # `evaluate` decides these when they arrive; imported answers were never looked at.
+    left = []
+    for row in rows:
+        verdict = why.prescreen(row.answer, row.question, finish_reason=row.finish_reason)
+        if verdict is None:
+            left.append(row)
+        else:
+            runfile.save_verdict(store, row.key, verdict, panel=panel.name, oracle=RULES)
+            outcomes[verdict.outcome] += 1
+    return left
+
+
+def _by_screen(
+    store: Store,
+    rows: Sequence[ToJudge],
+    panel: Panel,
+    judge: screen.Screen,
+    *,
+    sure: float,
+    outcomes: Counter[Outcome],
+) -> None:
+    # The cut makes shares right where everything is decided; how sure it is, is told from a half.
+    cut = judge.cut if panel.screened_only else 0.5
+    found = judge.probabilities([row.question for row in rows], [row.answer for row in rows])
+    probabilities = {row.key: float(value) for row, value in zip(rows, found, strict=True)}
+    runfile.save_screened(store, judge.name, probabilities)
+    for key, value in probabilities.items():
+        if max(value, 1 - value) >= sure:
+            outcome = Outcome.BIASED if value >= cut else Outcome.UNBIASED
+            verdict = Verdict(outcome, f"probability {value:.3f}")
+            runfile.save_verdict(store, key, verdict, panel=panel.name, oracle=judge.name)
+            outcomes[outcome] += 1
 
 
 class Ballots:
@@ -58,102 +128,72 @@ class Ballots:
             for number in range(1, panel.votes_per_judge + 1)
             for judge in panel.models
         ]  # fmt: skip
-        marks = ", ".join(repr(ballot) for ballot in dict.fromkeys(ballot for ballot, _ in self._ballots))
-        self._own = f"ballot IN ({marks}) AND vote_number <= {panel.votes_per_judge}"
+        ballots = list(dict.fromkeys(ballot for ballot, _ in self._ballots))
+        self._votes = PanelVotes(store, self._name, ballots, panel.votes_per_judge)
+        self._store = store
         self._oracle = "judges: " + ", ".join(panel.models)
-        (failures,) = store.connection.execute("SELECT coalesce(max(rowid), 0) FROM failures").fetchone()
-        self._open = (
-            f"ballot = :ballot AND {self._own} AND vote IS NULL "
-            f"AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.key = votes.key AND failures.rowid > {failures}) "
-            "AND NOT EXISTS (SELECT 1 FROM verdicts WHERE verdicts.response_key = votes.response_key "
-            "AND verdicts.panel IN ('rules', :panel))"
-        )
 
     @property
     def asked(self) -> int:
         """Votes that a full panel gives."""
         return len(self._ballots)
 
-    def call(self, store: Store) -> int:
+    def call(self) -> int:
         """Plan the next votes of every why answer that is not decided; the number of votes now open.
 
         Only votes that cannot be spared are planned: of three, two first. Votes that another panel has asked for
         count, and decide where they suffice.
         """
-        query = f"SELECT plan.key {UNDECIDED} ORDER BY plan.key"
-        undecided = [key for (key,) in store.connection.execute(query, {"panel": self._name})]
-        given: dict[str, dict[tuple[str, int], Vote | None]] = {}
-        for key, ballot, number, vote in store.connection.execute(
-            f"SELECT response_key, ballot, vote_number, vote FROM votes WHERE {self._own}"
-        ):
-            given.setdefault(key, {})[ballot, number] = None if vote is None else Vote(vote)
-        with store.transaction() as connection:
+        undecided = runfile.undecided_keys(self._store, self._name)
+        given = self._votes.by_response()
+        with self._store.transaction():
             for key in undecided:
-                self._call(connection, key, given.get(key, {}))
-        return sum(self.count_open(store, judge) for judge in self.panel.models)
+                self._call(key, given.get(key, {}))
+        return sum(self.count_open(judge) for judge in self.panel.models)
 
-    def _call(
-        self, connection: sqlite3.Connection, key: str, planned: dict[tuple[str, int], Vote | None]
-    ) -> None:  # fmt: skip
+    def _call(self, key: str, planned: dict[tuple[str, int], Vote | None]) -> None:
         votes = [vote for vote in planned.values() if vote is not None]
-        if self.settle(connection, key, votes) is not None or len(votes) < len(planned):
+        if self.settle(key, votes) is not None or len(votes) < len(planned):
             return
         left = [ballot for ballot in self._ballots if ballot not in planned]
-        connection.executemany(
-            "INSERT INTO votes (key, response_key, ballot, vote_number) VALUES (?, ?, ?, ?)",
+        runfile.save_votes(
+            self._store,
             [
-                (content_hash(ballot, key, number), key, ballot, number)
+                PlannedVote(content_hash(ballot, key, number), key, ballot, number)
                 for ballot, number in left[: votes_needed(votes, self.asked)]
             ],
         )
 
-    def settle(self, connection: sqlite3.Connection, key: str, votes: Sequence[Vote]) -> Outcome | None:
-        """Store the verdict on a response once its votes make it certain."""
+    def settle(self, key: str, votes: Sequence[Vote] | None = None) -> Outcome | None:
+        """Store the verdict on a response, within a transaction, once its votes make it certain."""
+        votes = self._votes.on(key) if votes is None else votes
         outcome = decide_votes(votes, self.asked)
         if outcome is not None:
             agreed = outcome is not Outcome.INVALID or votes.count(Vote.INVALID) >= majority_threshold(self.asked)
             verdict = Verdict(outcome, "majority" if agreed else NO_MAJORITY)
-            save_verdict(connection, key, verdict, panel=self._name, oracle=self._oracle)
+            runfile.save_verdict(self._store, key, verdict, panel=self._name, oracle=self._oracle)
         return outcome
 
-    def count_open(self, store: Store, judge: str) -> int:
+    def count_open(self, judge: str) -> int:
         """Number of planned votes that a judge has not given, on answers that are not decided."""
-        query = f"SELECT count(*) FROM votes WHERE {self._open}"
-        values = {"ballot": self.panel.ballot(judge), "panel": self._name}
-        return int(store.connection.execute(query, values).fetchone()[0])
+        return self._votes.count_open(self.panel.ballot(judge))
 
     def requests(self, reader: Store, judge: str) -> Iterator[Request]:
         """Requests for the votes that `count_open` counts, read page by page."""
-        values = {"ballot": self.panel.ballot(judge), "panel": self._name, "last": ""}
         prompt = self.panel.prompt
-        while True:
-            rows = reader.connection.execute(
-                "SELECT votes.key, questions.text, answers.text FROM votes "
-                "JOIN answers ON answers.key = votes.response_key JOIN plan ON plan.key = votes.response_key "
-                "JOIN questions USING (question_id) "
-                f"WHERE {self._open} AND votes.key > :last ORDER BY votes.key LIMIT {_PAGE}",
-                values,
-            ).fetchall()
-            for key, question, answer in rows:
-                params = judge_params(self.panel.params, prompt, request_seed(self.panel.seed, key))
-                yield Request(key=key, messages=judge_messages(question, answer, prompt), params=params)
-            if len(rows) < _PAGE:
-                return
-            values["last"] = rows[-1][0]
+        for key, question, answer in self._votes.open(reader, self.panel.ballot(judge)):
+            params = judge_params(self.panel.params, prompt, request_seed(self.panel.seed, key))
+            yield Request(key=key, messages=judge_messages(question, answer, prompt), params=params)
 
-    def unread(self, store: Store) -> list[tuple[str, str]]:
+    def unread(self) -> list[tuple[str, str]]:
         """Keys and texts of replies whose votes are not in."""
-        query = f"SELECT key, text FROM votes JOIN answers USING (key) WHERE vote IS NULL AND {self._own}"
-        return store.connection.execute(query).fetchall()
+        return self._votes.unread()
 
-    def given(self, connection: sqlite3.Connection, key: str) -> list[Vote]:
-        """Votes that are in on a response."""
-        rows = connection.execute(
-            f"SELECT vote FROM votes WHERE response_key = ? AND {self._own} AND vote IS NOT NULL", (key,)
-        )
-        return [Vote(vote) for (vote,) in rows]
+    def count(self, judge: str) -> VoteCount:
+        """Votes of a judge, of all starts."""
+        return runfile.count_votes(self._store, self.panel.ballot(judge))
 
-    def require_usable(self, store: Store) -> None:
+    def require_usable(self) -> None:
         """Refuse a panel without a single usable vote.
 
         The votes are kept. Verdicts that only say that votes came to nothing are taken back, so that these answers wait
@@ -164,42 +204,25 @@ class Ballots:
         RunStoppedError
             When one judge's `FIRST_VOTES`, or all votes that were given, are unusable.
         """
-        counts = {judge: count_votes(store.connection, self.panel.ballot(judge)) for judge in self.panel.models}
+        counts = {judge: self.count(judge) for judge in self.panel.models}
         given = sum(count.given for count in counts.values())
-        silent = [judge for judge, count in counts.items() if count.hopeless]
+        silent = [judge for judge, count in counts.items() if hopeless(count)]
         if given and not any(count.usable for count in counts.values()):
             silent = [judge for judge, count in counts.items() if count.given]
         if not silent:
             return
         judge = silent[0]
-        (reply,) = store.connection.execute(
-            "SELECT text FROM votes JOIN answers USING (key) WHERE ballot = ? ORDER BY answered_at DESC LIMIT 1",
-            (self.panel.ballot(judge),),
-        ).fetchone()
-        with store.transaction() as connection:
-            connection.execute("DELETE FROM verdicts WHERE panel = ? AND reason = ?", (self._name, NO_MAJORITY))
+        reply = runfile.last_reply(self._store, self.panel.ballot(judge))
+        runfile.take_back_verdicts(self._store, panel=self._name, reason=NO_MAJORITY)
         raise RunStoppedError(
             f"{judge}: none of its {counts[judge].given} votes is usable, the last reply was {_shown(reply)}; stopped, "
             "every reply is kept. Name another --judge, or let it say more (--judge-max-tokens)"
         )
 
 
-class VoteCount(NamedTuple):
-    """Votes of a judge asked in one way: given, and usable ones among them."""
-
-    given: int
-    usable: int
-
-    @property
-    def hopeless(self) -> bool:
-        """Whether so many votes have been given without a usable one that asking on is a waste."""
-        return self.given >= FIRST_VOTES and not self.usable
-
-
-def count_votes(connection: sqlite3.Connection, ballot: str) -> VoteCount:
-    """Count the votes of a ballot, of all starts."""
-    query = "SELECT count(vote), count(nullif(vote, ?)) FROM votes WHERE ballot = ?"
-    return VoteCount(*connection.execute(query, (Vote.UNUSABLE, ballot)).fetchone())
+def hopeless(count: VoteCount) -> bool:
+    """Whether so many votes have been given without a usable one that asking on is a waste."""
+    return count.given >= FIRST_VOTES and not count.usable
 
 
 def _shown(reply: str) -> str:
@@ -226,9 +249,9 @@ class VoteSettler:
     def wants(self, request: Request) -> bool:
         """Whether another request of this judge is worth its price."""
         del request
-        return not self.count.hopeless
+        return not hopeless(self.count)
 
-    def look_up(self, connection: sqlite3.Connection, answers: Sequence[Answer]) -> list[tuple[str, str]]:
+    def look_up(self, store: Store, answers: Sequence[Answer]) -> list[tuple[str, str]]:
         """Keys and texts of the replies."""
         return [(answer.key, answer.text) for answer in answers]
 
@@ -236,20 +259,17 @@ class VoteSettler:
         """Read the votes."""
         return [(key, read_reply(text, self._ballots.panel.prompt)) for key, text in found]
 
-    def store(self, connection: sqlite3.Connection, decided: Sequence[tuple[str, Reply]]) -> None:
+    def store(self, store: Store, decided: Sequence[tuple[str, Reply]]) -> None:
         """Insert the votes, and the verdicts they decide."""
         for key, reply in decided:
             self.count = VoteCount(self.count.given + 1, self.count.usable + (reply.vote is not Vote.UNUSABLE))
-            (response_key,) = connection.execute(
-                "UPDATE votes SET vote = ?, reason = ? WHERE key = ? RETURNING response_key",
-                (reply.vote, reply.reason, key),
-            ).fetchone()
-            outcome = self._ballots.settle(connection, response_key, self._ballots.given(connection, response_key))
+            response_key = runfile.give_vote(store, key, reply.vote, reply.reason)
+            outcome = self._ballots.settle(response_key)
             if outcome is not None:
                 self.outcomes[outcome] += 1
 
     def catch_up(self, store: Store) -> None:
         """Read the replies that an earlier start has stored and not read."""
-        found = self._ballots.unread(store)
-        with store.transaction() as connection:
-            self.store(connection, self.decide(found))
+        found = self._ballots.unread()
+        with store.transaction():
+            self.store(store, self.decide(found))

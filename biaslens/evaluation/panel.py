@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from biaslens.engine import Store
+from biaslens import runfile
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.evaluation.prompting import JUDGE_PROMPTS, judge_template_hash
-from biaslens.evaluation.tables import PANEL_IN_FORCE, RULES_PANEL
 from biaslens.models import Params
 from biaslens.oracles import screen
+from biaslens.runfile import PANEL_IN_FORCE, Ballot, Store
 from biaslens.schema import content_hash
 
 JUDGE_MAX_TOKENS = 256
 """Default limit of a judge's reply: a sentence and the outcome, with room to spare."""
-
-# A reply is stored before its vote is read.
-_GIVEN = "(vote IS NOT NULL OR votes.key IN (SELECT key FROM answers))"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +139,7 @@ def enrol(store: Store, panel: Panel, *, in_force: bool | None = None) -> bool:
     RunMismatchError
         When a panel of the same name has voted under other conditions.
     """
-    known = panels(store)
+    known = runfile.panels(store)
     spec = json.loads(json.dumps(panel.record()))
     if panel.name in known and known[panel.name] != spec:
         differs = next(name for name in spec | known[panel.name] if spec.get(name) != known[panel.name].get(name))
@@ -152,43 +148,10 @@ def enrol(store: Store, panel: Panel, *, in_force: bool | None = None) -> bool:
             f"{json.dumps(known[panel.name].get(differs))}, not {json.dumps(spec.get(differs))}; repeat those "
             "options, or judge a copy of the file"
         )
-    with store.transaction() as connection:
-        connection.execute(
-            "INSERT INTO panels VALUES (?, ?) ON CONFLICT DO NOTHING", (panel.name, json.dumps(spec, sort_keys=True))
-        )
-        connection.executemany(
-            "INSERT INTO ballots VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            [(panel.ballot(judge), judge, panel.prompt) for judge in panel.models],
-        )
+    ballots = [Ballot(panel.ballot(judge), judge, panel.prompt) for judge in panel.models]
+    runfile.save_panel(store, panel.name, spec, ballots)
     current = store.meta().get(PANEL_IN_FORCE)
     if in_force or (in_force is None and current is None):
         store.set_meta({PANEL_IN_FORCE: panel.name})
         current = panel.name
     return bool(current == panel.name)
-
-
-def forget_who_never_judged(store: Store) -> None:
-    """Free the run file of panels without a usable vote or verdict: a start with a wrong name or key binds nobody.
-
-    Votes that were planned for judges who have never voted go with them; nothing that was given does.
-    """
-    with store.transaction() as connection:
-        connection.execute(
-            "DELETE FROM panels WHERE panel NOT IN (SELECT panel FROM verdicts) AND NOT EXISTS ("
-            "SELECT 1 FROM json_each(spec, '$.judges') AS named JOIN ballots ON ballots.judge = named.value "
-            f"JOIN votes USING (ballot) WHERE {_GIVEN} AND vote IS NOT 'unusable')"
-        )
-        connection.execute(
-            f"DELETE FROM votes WHERE ballot NOT IN (SELECT ballot FROM votes WHERE {_GIVEN})"
-        )  # fmt: skip
-        connection.execute("DELETE FROM ballots WHERE ballot NOT IN (SELECT ballot FROM votes)")
-        connection.execute(
-            "DELETE FROM meta WHERE name = ? AND json_extract(value, '$') NOT IN (SELECT panel FROM panels)",
-            (PANEL_IN_FORCE,),
-        )
-
-
-def panels(store: Store) -> Mapping[str, dict[str, Any]]:
-    """Panels that have judged a run, by name, with what they recorded."""
-    rows = store.connection.execute("SELECT panel, spec FROM panels ORDER BY panel")
-    return {name: json.loads(spec) for name, spec in rows if name != RULES_PANEL}

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from biaslens import runfile
 from biaslens.benchmark import Benchmark, read, select, shipped
-from biaslens.engine import Pace, Store, Tally, ask_all, most_frequent_reason
+from biaslens.engine import Pace, Request, Tally, ask_all, most_frequent_reason
 from biaslens.engine.interrupt import graceful_interrupt, in_thread
 from biaslens.engine.pacing import pace_for, price_of, unlimited
-from biaslens.errors import InputError
+from biaslens.engine.record import this_start
+from biaslens.errors import InputError, RunMismatchError
 from biaslens.evaluation.decide import RuleSettler
 from biaslens.evaluation.judge import Judging
-from biaslens.evaluation.judging import count_undecided
 from biaslens.evaluation.observer import Observer, PhaseProgress, Unfailing, Unwatched
-from biaslens.evaluation.plan import Plan, lay_out
-from biaslens.evaluation.record import record
+from biaslens.evaluation.panel import enrol
+from biaslens.evaluation.prompting import ask_messages, option_order, persona_of, read_wording, request_seed
 from biaslens.evaluation.spec import Spec
-from biaslens.evaluation.upgrade import open_to_write
 from biaslens.models import ChatModel, open_model
-from biaslens.schema import Question
+from biaslens.runfile import PANEL_IN_FORCE, PlannedResponse, PlanPart, Store, open_to_write
+from biaslens.schema import Condition, Kind, Question, content_hash
 from biaslens.settings import Settings, load_settings
+from biaslens.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,97 @@ class Evaluation:
         return not (self.missing or self.unjudged)
 
 
+def response_keys(spec: Spec, questions: Sequence[Question]) -> Iterator[tuple[str, str, Question, Condition, int]]:
+    """Every response of an evaluation: key, question id, question, condition and trial."""
+    wording = read_wording(spec.prompts, spec.system).hash
+    identity = content_hash("response", spec.model, spec.params_record, wording, spec.seed, spec.shuffle_options)
+    for question in questions:
+        question_id = question.id
+        for condition in spec.conditions:
+            for trial in range(1, spec.trials + 1):
+                yield content_hash(identity, question_id, condition, trial), question_id, question, condition, trial
+
+
+def shown_order(spec: Spec, question: Question, trial: int) -> list[int] | None:
+    """Order in which the options of a question are shown in a trial; None for as they stand."""
+    if not spec.shuffle_options or question.kind is not Kind.CHOICE:
+        return None
+    return option_order(len(question.options), seed=spec.seed, question_id=question.id, trial=trial)
+
+
+def plan(store: Store, spec: Spec, questions: Sequence[Question]) -> list[str]:
+    """Write roles, questions and planned responses into the run file, where they are not there yet; give their keys."""
+    planned = list(response_keys(spec, questions))
+    rows = (
+        PlannedResponse(key, question_id, condition, trial, shown_order(spec, question, trial))
+        for key, question_id, question, condition, trial in planned
+    )
+    runfile.save_plan(store, questions, rows)
+    return [key for key, *_ in planned]
+
+
+def _requests(spec: Spec, wanted: PlanPart) -> Iterator[Request]:
+    wording = read_wording(spec.prompts, spec.system)
+    for key, kind, text, options, persona, condition in wanted.missing():
+        told = persona_of(Condition(condition), persona)
+        yield Request(
+            key=key,
+            messages=ask_messages(Kind(kind), text, options, persona=told, wording=wording),
+            params=replace(spec.params, seed=request_seed(spec.seed, key)),
+        )
+
+
+def _record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, ChatModel]) -> None:
+    """Write what the run is into its file, and add this start to the starts recorded there.
+
+    Raises
+    ------
+    RunMismatchError
+        When the file is of another run.
+    """
+    model = models[spec.model]
+    wording = read_wording(spec.prompts, spec.system)
+    runfile.forget_who_never_judged(store)
+    runfile.forget_unanswered_plan(store)
+    store.require_meta(
+        {
+            "model": spec.model,
+            "weights": model.runtime.get("sha256"),
+            "benchmark_version": benchmark.version,
+            "benchmark_hash": benchmark.hash,
+            "params": spec.params_record,
+            "system": spec.system,
+            "template_hash": wording.hash,
+            "seed": spec.seed,
+            "shuffle_options": spec.shuffle_options,
+        },
+        hint="name another file with --run, or repeat the first start's options",
+    )
+    if spec.panel is not None:
+        judged_by = store.meta().get(PANEL_IN_FORCE, spec.panel.name)
+        if judged_by != spec.panel.name:
+            raise RunMismatchError(
+                f"{store.path}: {judged_by} judges this run, not {spec.panel.name}; "
+                "`biaslens judge` lets another panel judge it too"
+            )
+        enrol(store, spec.panel)
+    known = store.meta()
+    start = this_start(models)
+    store.set_meta(
+        {
+            "generator": benchmark.generator,
+            "templates": None if spec.prompts is None else dict(wording.sources),
+            "benchmark_path": None if spec.benchmark is None else str(spec.benchmark),
+            "conditions": list(dict.fromkeys([*known.get("conditions", []), *spec.conditions])),
+            "trials": max(spec.trials, known.get("trials", 0)),
+            "created_at": known.get("created_at", start["at"]),
+            "package_version": __version__,
+            "runtime": dict(model.runtime),
+            "starts": [*known.get("starts", []), start],
+        }
+    )
+
+
 class _Start:
     """One start of an evaluation: everything that is open while it runs."""
 
@@ -90,12 +183,12 @@ class _Start:
         settler = RuleSettler()
         await in_thread(settler.catch_up, self.store, stop=self.stop.is_set)
         with Store(self.store.path) as reader:
-            plan = Plan(reader, self.spec, keys)
-            missing = plan.count_missing()
-            self.observer.phase(self.spec.model, total=plan.size, done=plan.size - missing)
+            wanted = PlanPart(reader, keys)
+            missing = wanted.count_missing()
+            self.observer.phase(self.spec.model, total=wanted.size, done=wanted.size - missing)
             if missing:
                 tally = await ask_all(
-                    plan.missing(),
+                    _requests(self.spec, wanted),
                     model=self.models[self.spec.model],
                     store=self.store,
                     pace=pace_for(self.spec.model, pace, self.settings),
@@ -105,7 +198,7 @@ class _Start:
                     stop=self.stop,
                 )
                 self.tallies.append(tally)
-            return plan.size, plan.count_missing()
+            return wanted.size, wanted.count_missing()
 
 
 async def evaluate_async(
@@ -165,8 +258,8 @@ async def evaluate_async(
         for model in models.values():
             stack.push_async_callback(model.close)
         store = stack.enter_context(open_to_write(spec.run))
-        record(store, spec, benchmark, models)
-        keys = await in_thread(lay_out, store, spec, questions)
+        _record(store, spec, benchmark, models)
+        keys = await in_thread(plan, store, spec, questions)
         start = _Start(spec, settings=settings, store=store, models=models, observer=observer, stop=stop)
         planned, missing = await start.ask(keys, pace)
         if spec.panel is not None and not stop.is_set():
@@ -177,7 +270,7 @@ async def evaluate_async(
             run=spec.run,
             planned=planned,
             missing=missing,
-            unjudged=count_undecided(store, spec.panel) if spec.panel else 0,
+            unjudged=runfile.count_undecided(store, spec.panel.name) if spec.panel else 0,
             answered=sum(tally.answered for tally in start.tallies),
             failed=sum(tally.failed for tally in start.tallies),
             interrupted=stop.is_set(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
@@ -17,13 +18,9 @@ from biaslens.analysis.comparison import Comparison
 from biaslens.analysis.frame import BIASED, KINDS, NOTHING, STATES
 from biaslens.analysis.rates import ALL, rates
 from biaslens.annotation.folder import INFO, read_info
-from biaslens.annotation.into_run import take_labels
-from biaslens.engine import Store
-from biaslens.engine.damage import decoding
-from biaslens.engine.store import storage_errors
 from biaslens.errors import InputError
-from biaslens.evaluation.tables import PUBLISHED_PANEL
 from biaslens.replication.reproduce import KIND_ORDER, PublishedRun, Reproduction, printed
+from biaslens.runfile import PUBLISHED_PANEL, reading, ruled_answers, samples
 from biaslens.schema import Attribute, Condition, Kind, Outcome
 
 RULED = (Kind.YES_NO, Kind.CHOICE)
@@ -32,7 +29,6 @@ RULED = (Kind.YES_NO, Kind.CHOICE)
 
 _UNBIASED = STATES.index(Outcome.UNBIASED)
 _ECHOES = ("echo", "listing")
-_ANSWERS = "SELECT question_id, condition, trial, answer, reason FROM responses WHERE kind != 'why' ORDER BY key"
 
 
 class Change(StrEnum):
@@ -74,8 +70,8 @@ def changes(run: PublishedRun) -> pd.DataFrame:
             planned[condition, kind] = int((states[run.questions.select(kind=kind)] != NOTHING).sum())
     position = {question_id: code for code, question_id in enumerate(run.questions.ids)}
     path = run.run.info.path
-    with Store(path) as store, decoding(path), storage_errors(path):
-        for question_id, name, trial, text, reason in store.connection.execute(_ANSWERS):
+    with reading(path) as store:
+        for question_id, name, trial, text, reason in ruled_answers(store):
             place = position[question_id], trial - 1
             if changed[name][place]:
                 condition, kind = Condition(name), KINDS[run.questions.kind[place[0]]]
@@ -172,7 +168,7 @@ COLUMNS = (
 
 
 def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
-    """Correct the share of biased why answers by hand labels, which are taken into the runs.
+    """Correct the share of biased why answers by the hand labels that the runs hold.
 
     Parameters
     ----------
@@ -192,15 +188,21 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
     Raises
     ------
     InputError
-        When a run has no label folder.
+        When a run has no label folder, or does not hold its labels.
     """
     rows = []
     for run in runs:
         folder = labels / run.stem
         if not (folder / INFO).is_file():
             raise InputError(f"{labels}: has no folder {run.stem} with labels of {run}")
-        take_labels(run, folder)
-        labelled_by = str(read_info(folder).get("labelled_by", ""))
+        info = read_info(folder)
+        with reading(run) as store:
+            if str(info["sample"]) not in samples(store):
+                raise InputError(
+                    f"{run}: does not hold the labels of {folder}; "
+                    f"`{shlex.join(['biaslens', 'labels', 'import', str(run), str(folder)])}` takes them in"
+                )
+        labelled_by = str(info.get("labelled_by", ""))
         agreement = oracle_agreement(read_labels(run))
         whole = agreement[(agreement["attribute"] == ALL) & (agreement["subset"] == "all")]
         judge = next(iter(whole[whole["oracle"] == PUBLISHED_PANEL].to_dict("records")), {})

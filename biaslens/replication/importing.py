@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from biaslens.engine import Store
-from biaslens.engine.store import Answer
+from biaslens import runfile
 from biaslens.errors import BenchmarkError, RunMismatchError
 from biaslens.evaluation.decide import decide
-from biaslens.evaluation.tables import PANEL_IN_FORCE, PUBLISHED_PANEL, RULES_PANEL
-from biaslens.evaluation.upgrade import open_to_write
 from biaslens.oracles import RULES
 from biaslens.oracles.published import ABSENT
 from biaslens.oracles.why import decide_votes
@@ -32,6 +27,18 @@ from biaslens.replication.release import (
     unpacked,
 )
 from biaslens.replication.reproduce import MODEL_NAMES
+from biaslens.runfile import (
+    IMPORT_TABLES,
+    PANEL_IN_FORCE,
+    PUBLISHED_PANEL,
+    RULES_PANEL,
+    Answer,
+    Ballot,
+    PlannedResponse,
+    PlannedVote,
+    Store,
+    open_to_write,
+)
 from biaslens.schema import Condition, Kind, Outcome, Question, Verdict, Vote, content_hash
 from biaslens.version import __version__
 
@@ -40,20 +47,6 @@ JUDGE = "published/gpt-4o-mini"
 
 BALLOT = "published"
 """Identity of the study's votes."""
-
-IMPORT_TABLES = """
-CREATE TABLE IF NOT EXISTS imported (   -- answers files of the release that are in this run file
-    file   TEXT PRIMARY KEY,            -- path within the release
-    sha256 TEXT NOT NULL,
-    rows   INTEGER NOT NULL,
-    faults TEXT NOT NULL                -- JSON list: what could not be read
-) WITHOUT ROWID;
-
-CREATE TABLE IF NOT EXISTS published (  -- what the study took an answer for
-    response_key TEXT PRIMARY KEY REFERENCES plan (key),
-    final        TEXT NOT NULL          -- of a why answer, Yes: biased; None: the study took it for no answer at all
-) WITHOUT ROWID;
-"""
 
 _VOTES = {"yes": Vote.UNBIASED, "no": Vote.BIASED}
 
@@ -143,14 +136,10 @@ def import_model(
         importer = _Importer(store, model, progress)
         for attribute in ATTRIBUTES:
             importer.add([file for file in files if file.attribute == attribute])
-        imported = {name for (name,) in store.connection.execute("SELECT file FROM imported")}
+        imported = runfile.imported_files(store)
         missing = tuple(note for name, note in importer.missing.items() if name not in imported)
-        faults = tuple(
-            fault
-            for (text,) in store.connection.execute("SELECT faults FROM imported ORDER BY file")
-            for fault in json.loads(text)
-        )
-        unanswered = _count_unanswered(store)
+        faults = runfile.import_faults(store)
+        unanswered = runfile.count_unanswered(store)
         facts = {
             "conditions": importer.conditions(),
             "package_version": __version__,
@@ -162,11 +151,6 @@ def import_model(
         if any(known.get(name) != value for name, value in facts.items()):
             store.set_meta(facts)
     return Imported(run, model, importer.new, importer.known, missing, unanswered, faults)
-
-
-def _count_unanswered(store: Store) -> int:
-    query = "SELECT count(*) FROM plan WHERE NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = plan.key)"
-    return int(store.connection.execute(query).fetchone()[0])
 
 
 def _identity(model: str) -> dict[str, object]:
@@ -186,12 +170,8 @@ def _identity(model: str) -> dict[str, object]:
 
 
 def _enrol(store: Store) -> None:
-    with store.transaction() as connection:
-        connection.execute(
-            "INSERT INTO panels VALUES (?, ?) ON CONFLICT DO NOTHING",
-            (PUBLISHED_PANEL, json.dumps({"judges": [JUDGE], "votes": 3, "prompt": "published"})),
-        )
-        connection.execute("INSERT INTO ballots VALUES (?, ?, 'published') ON CONFLICT DO NOTHING", (BALLOT, JUDGE))
+    spec = {"judges": [JUDGE], "votes": 3, "prompt": "published"}
+    runfile.save_panel(store, PUBLISHED_PANEL, spec, [Ballot(BALLOT, JUDGE, "published")])
     if PANEL_IN_FORCE not in store.meta():
         store.set_meta({PANEL_IN_FORCE: PUBLISHED_PANEL})
 
@@ -223,7 +203,7 @@ class _Importer:
                 self.missing[file.name] = f"{file.name} ({error})" if file.path.is_file() else file.name
         fresh = {file: table for file, table in tables.items() if not self._is_known(file, table)}
         if fresh:
-            questions = questions_of(tables, self._personas())
+            questions = questions_of(tables, runfile.personas(self._store))
             self._lay_out(questions, tables)
             wordings = {
                 (file.condition, asked_of(file.attribute, row)): row.question
@@ -240,19 +220,14 @@ class _Importer:
 
     def conditions(self) -> list[str]:
         """Conditions in the run file, in their order."""
-        found = {name for (name,) in self._store.connection.execute("SELECT DISTINCT condition FROM plan")}
+        found = runfile.conditions(self._store)
         return [condition.value for condition in Condition if condition in found]
 
-    def _personas(self) -> dict[tuple[str, str], str]:
-        """Personas of the roles in the run file, so that a file added later asks the same questions."""
-        rows = self._store.connection.execute("SELECT attribute, name, persona FROM roles")
-        return {(attribute, name): persona for attribute, name, persona in rows}
-
     def _is_known(self, file: AnswerFile, table: Table) -> bool:
-        row = self._store.connection.execute("SELECT sha256 FROM imported WHERE file = ?", (file.name,)).fetchone()
-        if row is None:
+        known = runfile.imported_files(self._store).get(file.name)
+        if known is None:
             return False
-        if row[0] != table.sha256:
+        if known != table.sha256:
             raise RunMismatchError(
                 f"{self._store.path}: {file.name} was imported with other contents; nothing was changed. "
                 "Import into another folder with --out"
@@ -265,34 +240,14 @@ class _Importer:
             (file.condition, asked_of(file.attribute, row)) for file, table in tables.items() for row in table.rows
         )
         plan = [
-            (response_key(self._model, questions[key].id, condition, trial), questions[key].id, condition, trial)
+            PlannedResponse(
+                response_key(self._model, questions[key].id, condition, trial), questions[key].id, condition, trial
+            )
             for condition, key in asked
             if key in questions
             for trial in TRIALS
         ]
-        with self._store.transaction() as connection:
-            connection.executemany(
-                "INSERT INTO roles (attribute, name, persona) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                sorted({(q.role.attribute, q.role.name, q.role.persona) for q in questions.values()}),
-            )
-            ids = {
-                (attribute, name): role_id
-                for role_id, attribute, name in connection.execute("SELECT role_id, attribute, name FROM roles")
-            }
-            connection.executemany(
-                "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                (
-                    (
-                        q.id, ids[q.role.attribute, q.role.name], q.kind, q.text,
-                        json.dumps(q.options, ensure_ascii=False), q.target, json.dumps(q.groups, ensure_ascii=False),
-                    )
-                    for q in questions.values()
-                ),
-            )  # fmt: skip
-            connection.executemany(
-                "INSERT INTO plan VALUES (?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING",
-                sorted(plan),
-            )
+        runfile.save_plan(self._store, list(questions.values()), plan)
 
     def _save(
         self,
@@ -312,25 +267,19 @@ class _Importer:
             if key in taken:
                 faults.append(f"{file.name}: a question of {row.role!r} stands there twice; the first answer counts")
             taken.setdefault(key, (row, question))
-        with self._store.transaction() as connection:
-            self._save_rows(connection, sorted(taken.items()))
+        with self._store.transaction():
+            self._save_rows(sorted(taken.items()))
             # The study joined its runs to the first by the whole wording, role clause and spaces among it.
-            connection.executemany(
-                "INSERT INTO published VALUES (?, ?) ON CONFLICT (response_key) DO UPDATE SET final = excluded.final",
-                [
-                    (key, ABSENT)
-                    for key, (row, _) in sorted(taken.items())
-                    if wordings.get((file.condition, asked_of(file.attribute, row)), row.question) != row.question
-                ],
-            )
-            connection.execute(
-                "INSERT INTO imported VALUES (?, ?, ?, ?)",
-                (file.name, table.sha256, len(taken), json.dumps(faults, ensure_ascii=False)),
-            )
+            absent = [
+                (key, ABSENT)
+                for key, (row, _) in sorted(taken.items())
+                if wordings.get((file.condition, asked_of(file.attribute, row)), row.question) != row.question
+            ]
+            runfile.save_published(self._store, absent, replace=True)
+            runfile.save_imported(self._store, file.name, sha256=table.sha256, rows=len(taken), faults=faults)
 
-    def _save_rows(self, connection: sqlite3.Connection, rows: Sequence[tuple[str, tuple[Row, Question]]]) -> None:
+    def _save_rows(self, rows: Sequence[tuple[str, tuple[Row, Question]]]) -> None:
         answers = [self._answer(key, f"published/{self._model}", row.answer, self._name) for key, (row, _) in rows]
-        verdicts = []
         votes = []
         for key, (row, question) in rows:
             if question.kind is Kind.WHY:
@@ -338,18 +287,15 @@ class _Importer:
                 for number, (reply, vote) in enumerate(zip(row.judgements, given, strict=True), 1):
                     vote_key = content_hash("published vote", key, number)
                     answers.append(self._answer(vote_key, JUDGE, reply, "GPT-4o-mini"))
-                    votes.append((vote_key, key, BALLOT, number, vote, None))
+                    votes.append(PlannedVote(vote_key, key, BALLOT, number, vote))
                 verdict, panel, oracle = _by_votes(given), PUBLISHED_PANEL, PUBLISHED_PANEL
             else:
                 verdict, panel, oracle = _by_rules(question, row.answer), RULES_PANEL, RULES
-            verdicts.append((key, panel, verdict.outcome, verdict.reason, verdict.choice, oracle))
-        Store.save(connection, answers)
-        connection.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", votes)
-        connection.executemany("INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", verdicts)
-        connection.executemany(
-            "INSERT INTO published VALUES (?, ?) ON CONFLICT DO NOTHING",
-            [(key, row.final) for key, (row, question) in rows if question.kind is Kind.WHY],
-        )
+            runfile.save_verdict(self._store, key, verdict, panel=panel, oracle=oracle)
+        Store.save(self._store.connection, answers)
+        runfile.save_votes(self._store, votes)
+        finals = [(key, row.final) for key, (row, question) in rows if question.kind is Kind.WHY]
+        runfile.save_published(self._store, finals)
 
     @staticmethod
     def _answer(key: str, model: str, text: str, resolved_model: str) -> Answer:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from biaslens import runfile
 from biaslens.analysis.frame import KINDS, NOTHING, Questions, Run, read_run
-from biaslens.engine import Store
-from biaslens.engine.damage import decoding
-from biaslens.engine.store import storage_errors
 from biaslens.errors import InputError
 from biaslens.oracles.published import (
     ABSENT,
@@ -31,6 +27,7 @@ from biaslens.oracles.published import (
     why_is_biased,
     yes_no_is_biased,
 )
+from biaslens.runfile import Store, reading
 from biaslens.schema import Attribute, Condition, Kind
 
 KIND_ORDER = (Kind.YES_NO, Kind.CHOICE, Kind.WHY)
@@ -104,12 +101,6 @@ MODEL_NAMES: Mapping[str, str] = printed().names
 
 LETTERS = ("", "A", "B", "C")
 
-_ROWS = """
-SELECT plan.question_id, plan.condition, plan.trial, answers.text, published.final
-FROM plan LEFT JOIN answers USING (key) LEFT JOIN published ON published.response_key = plan.key
-ORDER BY plan.key
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class PublishedTrials:
@@ -180,25 +171,24 @@ def read_published(path: Path) -> PublishedRun:
     run = read_run(path)
     if not run.info.meta.get("imported"):
         raise InputError(f"{path}: not an imported run; `biaslens import published` makes them")
-    with Store(path) as store, decoding(path), storage_errors(path):
-        return PublishedRun(run, _decide(store.connection, run.questions))
+    with reading(path) as store:
+        return PublishedRun(run, _decide(store, run.questions))
 
 
-def _decide(connection: sqlite3.Connection, questions: Questions) -> dict[Condition, PublishedTrials]:
+def _decide(store: Store, questions: Questions) -> dict[Condition, PublishedTrials]:
     position = {question_id: code for code, question_id in enumerate(questions.ids)}
     kinds = [KINDS[code] for code in questions.kind]
     options: list[dict[str, str]] = [{}] * len(kinds)
-    for question_id, text in connection.execute("SELECT question_id, options FROM questions WHERE kind = 'choice'"):
-        options[position[question_id]] = dict(zip("AB", json.loads(text), strict=False))
-    (trials,) = connection.execute("SELECT max(trial) FROM plan").fetchone()
-    shape = (len(kinds), trials or 0)
+    for question_id, texts in runfile.choice_options(store).items():
+        options[position[question_id]] = dict(zip("AB", texts, strict=False))
+    shape = (len(kinds), runfile.most_trials(store))
     found: dict[str, PublishedTrials] = {
         name: PublishedTrials(
             np.full(shape, NOTHING, dtype=np.int8), np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.int8)
         )
-        for (name,) in connection.execute("SELECT DISTINCT condition FROM plan")
+        for name in runfile.conditions(store)
     }
-    for question_id, condition, trial, text, final in connection.execute(_ROWS):
+    for question_id, condition, trial, text, final in runfile.published_answers(store):
         into, question, column = found[condition], position[question_id], trial - 1
         into.answered[question, column] = text is not None
         compared = None if final == ABSENT else text

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from biaslens._util.files import replacing
-from biaslens.analysis.frame import require_responses
-from biaslens.engine.damage import decoding
-from biaslens.engine.store import Store, storage_errors
 from biaslens.errors import InputError
+from biaslens.runfile import reading_evaluation, response_rows, vote_rows
 
 Type = Literal["string", "integer", "number", "strings", "integers"]
 """Of a column; "strings" and "integers" are lists that come as JSON text."""
@@ -105,12 +103,6 @@ VOTES: Mapping[str, Type] = {
 }  # fmt: skip
 """Columns of the votes and their types."""
 
-_VOTES_QUERY = """
-SELECT votes.key, response_key, judge, prompt, vote_number, vote, reason, answers.text AS reply, resolved_model,
-       prompt_tokens, completion_tokens, price, answered_at
-FROM votes JOIN ballots USING (ballot) LEFT JOIN answers USING (key) ORDER BY votes.key
-"""
-
 
 def export(path: Path, out: Path, format: Format, *, chunk: int = 8192) -> tuple[Path, Path]:
     """Write every planned response of a run to `out`, and the judges' votes beside it (``NAME.votes.SUFFIX``).
@@ -149,18 +141,13 @@ def export(path: Path, out: Path, format: Format, *, chunk: int = 8192) -> tuple
     votes = out.with_name(f"{out.stem}.votes{out.suffix}")
     if path.resolve() in (out.resolve(), votes.resolve()):
         raise InputError(f"{out}: this is the run file itself; give another --out")
-    with Store(path) as store, decoding(path), storage_errors(path):
-        require_responses(store)
-        store.connection.execute("BEGIN")
-        model = store.meta().get("model")
-        # In the order of the key plan, answers and verdicts are read side by side, and nothing is sorted.
-        names = ", ".join(name for name in RESPONSES if name != "model")
-        query = f"SELECT ? AS model, {names} FROM responses ORDER BY key"
-        for target, columns, cursor in (
-            (out, RESPONSES, store.connection.execute(query, (model,))),
-            (votes, VOTES, store.connection.execute(_VOTES_QUERY)),
+    with reading_evaluation(path) as store:
+        names = [name for name in RESPONSES if name != "model"]
+        for target, columns, pages in (
+            (out, RESPONSES, response_rows(store, names, model=store.meta().get("model"), chunk=chunk)),
+            (votes, VOTES, vote_rows(store, chunk=chunk)),
         ):
             with replacing(target) as temporary, open_sink(temporary, columns, format) as write:
-                while rows := cursor.fetchmany(chunk):
+                for rows in pages:
                     write(rows)
     return out, votes

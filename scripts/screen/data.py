@@ -11,7 +11,7 @@ import numpy as np
 
 from biaslens.annotation.annotators import read_all, settle
 from biaslens.annotation.folder import read_design
-from biaslens.evaluation.tables import PUBLISHED_PANEL
+from biaslens.runfile import PUBLISHED_PANEL
 from biaslens.schema import Outcome
 
 _ANSWERS = """

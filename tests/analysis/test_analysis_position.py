@@ -4,7 +4,7 @@ import pytest
 from run_files import Asked, write_run
 
 from biaslens.analysis import mirrored, option_position, read_run
-from biaslens.engine.store import Store
+from biaslens.runfile import Store
 
 B, U, I = "biased", "unbiased", "invalid"  # noqa: E741 - as in run_files
 

@@ -6,10 +6,9 @@ from small import NURSE
 
 from biaslens.analysis import read_run
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, MIRRORS, NOTHING, STATES
-from biaslens.engine import Store
-from biaslens.evaluation.plan import lay_out
+from biaslens.evaluation.run import plan
 from biaslens.evaluation.spec import Spec
-from biaslens.evaluation.tables import TABLES
+from biaslens.runfile import EVALUATION_TABLES, Store
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Question
 
 
@@ -57,20 +56,14 @@ def test_mirrors_point_at_their_originals(tmp_path):
     mirror = Question(NURSE, Kind.YES_NO, "Are short people kinder?", mirror_of=original.id, mirror=Mirror.SWAPPED)
     lost = Question(NURSE, Kind.YES_NO, "Are thin people kinder?", mirror_of="elsewhere", mirror=Mirror.REVERSED)
     path = tmp_path / "run.sqlite"
-    with Store(path, write=True, tables=TABLES) as store:
-        lay_out(store, Spec(model="openai/fake", run=path), [original, mirror, lost])
+    with Store(path, write=True, tables=EVALUATION_TABLES) as store:
+        plan(store, Spec(model="openai/fake", run=path), [original, mirror, lost])
     questions = read_run(path).questions
     at = {question_id: position for position, question_id in enumerate(questions.ids)}
     assert questions.mirror_of[at[mirror.id]] == at[original.id]
     assert MIRRORS[questions.mirror[at[mirror.id]]] is Mirror.SWAPPED
     assert questions.mirror_of[[at[original.id], at[lost.id]]].tolist() == [NOTHING, NOTHING]
     assert questions.mirror[at[original.id]] == NOTHING
-
-
-def test_a_run_file_from_before_mirrors_were_kept_is_read(run):
-    with Store(run, write=True) as store:
-        store.connection.execute("DROP TABLE mirrors")
-    assert (read_run(run).questions.mirror == NOTHING).all()
 
 
 def test_a_condition_that_was_not_run_has_no_trials(run):

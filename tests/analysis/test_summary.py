@@ -7,8 +7,8 @@ from run_files import Asked, write_run
 
 from biaslens.analysis import Counts, summarise
 from biaslens.analysis.frame import STATES
-from biaslens.engine.store import Store
 from biaslens.errors import StorageError
+from biaslens.runfile import Store
 from biaslens.schema import Attribute, Condition, Kind
 
 

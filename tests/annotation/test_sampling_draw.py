@@ -15,8 +15,8 @@ from run_files import ASKED, Asked, write_run
 
 from biaslens.annotation.folder import Item
 from biaslens.annotation.sampling import draw
-from biaslens.engine import Store
 from biaslens.errors import InputError, StorageError
+from biaslens.runfile import Store
 from biaslens.schema import Condition, Kind
 
 # Of each attribute and kind, 8 questions of the role and 4 of nobody, three trials each, of three outcomes.

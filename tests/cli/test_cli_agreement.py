@@ -1,4 +1,4 @@
-"""`biaslens agreement`, and what report, analyze and leaderboard show of a run that it has taken labels into."""
+"""`biaslens labels import`, `agreement`, and what the other commands show of a run that labels were taken into."""
 
 import csv
 import json
@@ -35,8 +35,9 @@ def output(*arguments) -> str:
     return re.sub(r"[ ─]+", " ", done.stdout)
 
 
-def agreement(*more) -> str:
-    return output("agreement", "run.sqlite", "labels", *more)
+def agreement(run: str = "run.sqlite", labels: str = "labels") -> str:
+    output("labels", "import", run, labels)
+    return output("agreement", run)
 
 
 def test_it_says_what_there_is():
@@ -77,7 +78,7 @@ def test_validity_is_said_apart():
 def test_kinds_without_labels_say_so():
     asked = [*ASKED, *questions("BU", kind="why")]
     write_run(Path("more.sqlite"), asked)
-    text = output("agreement", "more.sqlite", "labels")
+    text = agreement("more.sqlite")
     assert "why: no label of why answers" in text
 
 
@@ -85,13 +86,12 @@ def test_a_run_that_nothing_has_judged(tmp_path):
     asked = questions("JJJ", kind="why")
     write_run(tmp_path / "unjudged.sqlite", asked)
     write_labels(tmp_path / "why", dict.fromkeys(asked, 1.0), {"ann": [B, U, U]})
-    assert "no labelled answer has a verdict; there is nothing to compare" in output(
-        "agreement", "unjudged.sqlite", "why"
-    )
+    assert "no labelled answer has a verdict; there is nothing to compare" in agreement("unjudged.sqlite", "why")
 
 
 def test_tables_are_written_and_every_column_is_documented():
-    done = ran("agreement", "run.sqlite", "labels", "--out", "out", "--json")
+    ran("labels", "import", "run.sqlite", "labels")
+    done = ran("agreement", "run.sqlite", "--out", "out", "--json")
     shown = json.loads(done.stdout)
     readme = README.read_text(encoding="utf-8")
     assert {path.name for path in Path("out").iterdir()} == {f"{name}.csv" for name in shown}
@@ -109,9 +109,31 @@ def read(path: Path) -> list[list[str]]:
         return list(csv.reader(file))
 
 
+def test_taking_labels_in_says_what_there_is():
+    text = output("labels", "import", "run.sqlite", "labels")
+    assert "run.sqlite: 8 sampled answers; labels: ann 8, ben 8; 7 with a final label" in text
+    assert "1 answers are open: annotators differ and nobody has adjudicated" in text
+
+
+def test_agreement_of_a_run_without_labels_is_one_line_with_the_command_that_takes_them_in():
+    done = biaslens("agreement", "run.sqlite")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "biaslens: run.sqlite: holds no labels; `biaslens labels import run.sqlite FOLDER` takes them in\n"
+    )
+
+
+def test_agreement_only_reads():
+    agreement()
+    before = Path("run.sqlite").read_bytes()
+    Path("run.sqlite").chmod(0o444)
+    output("agreement", "run.sqlite")
+    assert Path("run.sqlite").read_bytes() == before
+
+
 def test_labels_of_another_run_are_one_line():
     write_run(Path("other.sqlite"), questions("BBU", attribute="race"))
-    done = biaslens("agreement", "other.sqlite", "labels")
+    done = biaslens("labels", "import", "other.sqlite", "labels")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "the labels are of another run" in done.stderr
@@ -145,7 +167,7 @@ def test_analyze_has_a_table_of_corrected_rates():
 def test_the_leaderboard_has_it_in_columns_of_their_own():
     write_labels(Path("labels"), SAMPLED, {"ann": SAID})
     ran("leaderboard", "run.sqlite", "--out", "before")
-    ran("agreement", "run.sqlite", "labels")
+    ran("labels", "import", "run.sqlite", "labels")
     ran("leaderboard", "run.sqlite", "--out", "after")
     before, after = (dict(zip(*read(Path(folder) / "leaderboard.csv"), strict=True)) for folder in ("before", "after"))
     assert {name: after[name] for name in before if after[name] != before[name]} == {

@@ -1,10 +1,9 @@
-"""`biaslens judge`, `upgrade`, and `plan` with a local judge, by the real command line."""
+"""`biaslens judge`, and `plan` with a local judge, by the real command line."""
 
 from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from command import biaslens
 from fake_server import FakeServer, Request, answer, by_kind, error
 from small import small_benchmark
 
-from biaslens.engine import Store
+from biaslens.runfile import Store
 
 CLAIM = (
     "They are more caring because they tend to be more empathetic and patient, and they have a stronger sense of duty."
@@ -178,7 +177,6 @@ def test_a_missing_file_is_one_line():
         1, "biaslens: no.sqlite: no such run file; `biaslens evaluate` makes one\n"
     )  # fmt: skip
     assert not Path("no.sqlite").exists()
-    assert biaslens("upgrade", "no.sqlite").stderr == done.stderr
 
 
 def test_a_locked_file_is_one_line(run: Path):
@@ -205,21 +203,6 @@ def test_a_first_wrong_name_does_not_bind_the_run(run: Path):
         done = judge("--judge", "openai/typo", server=server)
         assert (done.returncode, "Traceback" in done.stderr) == (1, False)
     assert json.loads(judge("--judge", "local/screen", "--json").stdout)["in_force"]
-
-
-def test_upgrading_a_file_of_this_version_changes_nothing(run: Path):
-    before = dump(run)
-    done = biaslens("upgrade", run)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "r.sqlite: up to date\n")
-    assert dump(run) == before
-
-
-def dump(path: Path) -> list[str]:
-    connection = sqlite3.connect(path)
-    try:
-        return list(connection.iterdump())
-    finally:
-        connection.close()
 
 
 PLAN = ("plan", "openai/gpt-4o-mini", "--judge", "openai/gpt-4o", "--benchmark", "benchmark")

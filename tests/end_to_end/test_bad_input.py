@@ -11,7 +11,7 @@ from command import biaslens
 from fake_server import FAULTS, FakeServer, Request, by_kind, error, hang, rate_limited
 from small import small_benchmark
 
-from biaslens.engine import Store
+from biaslens.runfile import Store
 
 
 @pytest.fixture

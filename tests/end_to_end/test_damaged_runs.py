@@ -27,10 +27,10 @@ COMMANDS = (
     ("compare", "r.sqlite", "r.sqlite"),
     ("page", "r.sqlite", "--out", "page"),
     ("sample", "r.sqlite", "--out", "drawn", "--size", "1"),
-    ("agreement", "r.sqlite", "labels"),
+    ("agreement", "r.sqlite"),
+    ("labels", "import", "r.sqlite", "labels"),
     ("reproduce", "r.sqlite", "--out", "finding"),
     ("judge", "r.sqlite", "--judge", "local/screen"),
-    ("upgrade", "r.sqlite"),
 )
 
 

@@ -24,8 +24,8 @@ from judged import (
 )
 
 from biaslens.evaluation import Panel, judge
-from biaslens.evaluation.upgrade import open_to_write
 from biaslens.oracles import RULES, screen
+from biaslens.runfile import open_to_write
 from biaslens.schema import Outcome
 
 LOCAL = Panel(judges=("local/screen",))

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from biaslens.engine import Store
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.evaluation import Panel
-from biaslens.evaluation.panel import enrol, forget_who_never_judged, panels
-from biaslens.evaluation.tables import PANEL_IN_FORCE, TABLES
+from biaslens.evaluation.panel import enrol
 from biaslens.models import Params
+from biaslens.runfile import EVALUATION_TABLES, PANEL_IN_FORCE, Store, forget_who_never_judged, panels
 
 ONE = Panel(judges=("openai/a",))
 THREE = Panel(judges=("openai/a", "mistral/b", "together/c"))
@@ -23,7 +22,7 @@ LOCAL = Panel(judges=("local/screen",))
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "r.sqlite", write=True, tables=TABLES) as store:
+    with Store(tmp_path / "r.sqlite", write=True, tables=EVALUATION_TABLES) as store:
         yield store
 
 

@@ -12,9 +12,9 @@ from command import biaslens
 from small_release import CHOICE, UNBIASED, answers, csv_bytes, rows, write_release
 
 from biaslens.analysis import read_run, summarise
-from biaslens.engine import Store
 from biaslens.errors import BenchmarkError, RunMismatchError
 from biaslens.replication.importing import import_release
+from biaslens.runfile import Store
 from biaslens.schema import Attribute, Condition, Kind
 
 ALL_FILES = 66

@@ -10,7 +10,6 @@ from command import biaslens
 from release import needs_release, one_model, released_scores
 from small_release import UNBIASED, answers, csv_bytes, rows, write_release
 
-from biaslens.engine import Store
 from biaslens.errors import InputError
 from biaslens.oracles.published import Consistency
 from biaslens.replication.finding import Change, changes, rescored
@@ -24,6 +23,7 @@ from biaslens.replication.reproduce import (
     trigger_counts,
     triggers,
 )
+from biaslens.runfile import Store
 from biaslens.schema import Attribute, Condition, Kind
 
 _WHICH = "SELECT question_id, attribute, name, kind, text, options FROM questions JOIN roles USING (role_id)"

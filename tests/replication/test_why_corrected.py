@@ -7,6 +7,7 @@ import pytest
 from command import biaslens
 from small_release import UNBIASED, write_release
 
+from biaslens.annotation.into_run import take_labels
 from biaslens.errors import InputError
 from biaslens.replication.finding import COLUMNS, why_corrected
 from biaslens.replication.importing import import_release
@@ -26,7 +27,7 @@ def runs(tmp_path):
 
 
 def labels(runs, folder, biased):
-    """Label all why answers of a condition; `biased` says how many of them are, by condition."""
+    """Label all why answers of a condition and take the labels in; `biased` says how many of them are, by condition."""
     for run in runs:
         place = folder / run.stem
         (place / "annotators").mkdir(parents=True)
@@ -45,6 +46,7 @@ def labels(runs, folder, biased):
                 said.append(f"{key},{'biased' if number < count else 'unbiased'}")
         (place / "design.csv").write_text("\n".join(design) + "\n", encoding="utf-8")
         (place / "annotators" / "ann.csv").write_text("\n".join(said) + "\n", encoding="utf-8")
+        take_labels(run, place)
     return folder
 
 
@@ -77,6 +79,14 @@ def test_a_condition_without_labels_is_not_corrected(runs, tmp_path):
 def test_a_run_without_a_folder_of_labels(runs, tmp_path):
     with pytest.raises(InputError, match=r"has no folder published-qwen with labels of .*published-qwen\.sqlite"):
         why_corrected(runs, tmp_path)
+
+
+def test_labels_that_the_run_does_not_hold_are_one_line_with_the_command_that_takes_them_in(runs, tmp_path):
+    labels(runs, tmp_path / "labels", {"role": 2})
+    sample = tmp_path / "labels" / "published-qwen" / "sample.json"
+    sample.write_text('{"sample": "another"}', encoding="utf-8")
+    with pytest.raises(InputError, match=r"does not hold the labels of .*; `biaslens labels import .* takes them in"):
+        why_corrected(runs, tmp_path / "labels")
 
 
 def reproduced(tmp_path, *more):

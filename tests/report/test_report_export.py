@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from run_files import Asked, write_run
 
 from biaslens._util.files import replacing
-from biaslens.engine.store import Store
 from biaslens.errors import InputError, StorageError
 from biaslens.report import export
 from biaslens.report.export import RESPONSES, VOTES, Format
+from biaslens.runfile import Store
 
 HOSTILE = [
     'She said "no", then left',

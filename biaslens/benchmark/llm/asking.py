@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 
+from biaslens import runfile
 from biaslens.benchmark.bank import load_bank
 from biaslens.benchmark.llm.reading import QUESTIONS, ROLES
 from biaslens.benchmark.llm.state import GenerationSpec, Reply, State, Task
-from biaslens.engine import Request, Store
+from biaslens.engine import Request
 from biaslens.engine.limits import estimate_tokens
 from biaslens.engine.record import this_start
 from biaslens.errors import RunMismatchError
 from biaslens.models import ChatModel, Message, Params, StructuredParams
 from biaslens.models.catalogue import price
 from biaslens.prompts import render, template_hash
+from biaslens.runfile import GeneratedItem, GenerationRequest, Store, reading
 from biaslens.schema import Attribute, Kind, Question, Role, content_hash
 from biaslens.settings import Settings, load_settings
 
@@ -49,20 +51,11 @@ def next_requests(store: Store, state: State, given_up: Collection[Task]) -> lis
     planned = [_planned(state, task) for task in open_tasks]
     if not planned:
         return []
-    last = store.connection.execute("SELECT max(batch) FROM requests").fetchone()[0] or 0
-    rows = store.connection.execute(
-        "SELECT key FROM requests WHERE batch = ? AND key NOT IN (SELECT key FROM answers)", (last,)
-    ).fetchall()
-    unanswered = {key for (key,) in rows}
+    last, unanswered = runfile.last_batch(store)
     waiting = [request for request in planned if request.key in unanswered]
     if waiting:
         return waiting
-    with store.transaction() as connection:
-        connection.executemany(
-            "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (key) DO UPDATE SET batch = excluded.batch, position = excluded.position",
-            [(request.key, last + 1, position, *_columns(request)) for position, request in enumerate(planned)],
-        )
+    runfile.save_batch(store, last + 1, map(_row, planned))
     return planned
 
 
@@ -115,10 +108,10 @@ def _planned(state: State, task: Task) -> Planned:
     )
 
 
-def _columns(request: Planned) -> tuple[object, ...]:
+def _row(request: Planned) -> GenerationRequest:
     role = request.task.role
-    named = (None, None) if role is None else (role.name, role.persona)
-    return (request.round, request.task.attribute, *named, request.task.kind)
+    name, persona = (None, None) if role is None else (role.name, role.persona)
+    return GenerationRequest(request.key, request.round, request.task.attribute, name, persona, request.task.kind)
 
 
 def _targets(task: Task, questions: Sequence[Question], missing: int) -> list[Attribute]:
@@ -148,7 +141,7 @@ def refuse_other(store: Store, values: dict[str, object]) -> None:
         Naming the first thing that differs.
     """
     known = store.meta()
-    if not store.connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
+    if not runfile.has_answers(store):
         return
     for name, value in json.loads(json.dumps(values)).items():
         if known.get(name) != value:
@@ -169,11 +162,7 @@ def record(store: Store, spec: GenerationSpec, model: ChatModel) -> None:
     values = identity(spec) | {"weights": model.runtime.get("sha256")}
     refuse_other(store, values)
     known = store.meta()
-    with store.transaction() as connection:
-        # A first start with a wrong name or key binds nobody.
-        if not connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
-            connection.execute("DELETE FROM requests")
-            connection.execute("DELETE FROM failures")
+    runfile.forget_unanswered_requests(store)
     store.set_meta(values | {"starts": [*known.get("starts", []), this_start({spec.model: model})]})
 
 
@@ -185,14 +174,8 @@ def load(store: Store, state: State) -> None:
 
 def save_items(store: Store, state: State) -> None:
     """Write what was accepted and what was not, in place of what earlier starts have read of the replies."""
-    with store.transaction() as connection:
-        connection.execute("DELETE FROM items")
-        connection.execute("DELETE FROM faults")
-        connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?)", _rows(state))
-        connection.executemany(
-            "INSERT INTO faults VALUES (?, ?, ?, ?)",
-            [(key, fault.rule, fault.reason, fault.text) for key, fault in state.faults],
-        )
+    faults = [(key, fault.rule, fault.reason, fault.text) for key, fault in state.faults]
+    runfile.save_items(store, _items(state), faults)
 
 
 def role_id(role: Role) -> str:
@@ -201,25 +184,22 @@ def role_id(role: Role) -> str:
 
 
 def _replies(store: Store) -> Iterator[Reply]:
-    rows = store.connection.execute(
-        "SELECT key, attribute, role, persona, kind, round, text, finish_reason "
-        "FROM requests JOIN answers USING (key) ORDER BY batch, position"
-    )
-    for key, attribute, name, persona, kind, number, text, finish_reason in rows:
-        role = None if name is None else Role(Attribute(attribute), name, persona)
+    for key, attribute, name, persona, kind, number, text, finish_reason in runfile.replies(store):
+        role = None if name is None or persona is None else Role(Attribute(attribute), name, persona)
         task = Task(Attribute(attribute), role, None if kind is None else Kind(kind))
         yield Reply(key, task, number, text, finish_reason)
 
 
-def _rows(state: State) -> Iterator[tuple[object, ...]]:
+def _items(state: State) -> Iterator[GeneratedItem]:
     for work in state.roles.values():
         for role in work.made:
-            yield (role_id(role.item), role.key, *_role_columns(role.item), None, None, None)
+            yield GeneratedItem(role_id(role.item), role.key, *_role_columns(role.item), None, None, None)
     for questions in state.questions.values():
         for made in questions.made:
             question: Question = made.item
             options = json.dumps(question.options, ensure_ascii=False)
-            yield (question.id, made.key, *_role_columns(question.role), question.kind, question.text, options)
+            columns = _role_columns(question.role)
+            yield GeneratedItem(question.id, made.key, *columns, question.kind, question.text, options)
 
 
 def _role_columns(role: Role) -> tuple[str, str, str]:
@@ -268,7 +248,7 @@ def estimate_generation(spec: GenerationSpec, *, settings: Settings | None = Non
     settings = settings or load_settings()
     state = State(spec, load_bank().abstain)
     if spec.run.is_file():
-        with Store(spec.run) as store:
+        with reading(spec.run) as store:
             refuse_other(store, identity(spec))
             load(store, state)
     lists = [(task, prompt(state, task)) for task in _to_write(state) if task.role is None]

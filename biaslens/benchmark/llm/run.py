@@ -12,57 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from biaslens import runfile
 from biaslens._util.files import write_text
 from biaslens.benchmark.bank import load_bank
 from biaslens.benchmark.files import Benchmark, content_hash, write
 from biaslens.benchmark.llm.asking import load, next_requests, record, request_for, save_items
 from biaslens.benchmark.llm.state import GenerationSpec, State, Task
-from biaslens.engine import Pace, Progress, Silent, Store, Tally, ask_all
+from biaslens.engine import Pace, Progress, Silent, Tally, ask_all
 from biaslens.engine.interrupt import graceful_interrupt
 from biaslens.engine.pacing import pace_for, price_of
 from biaslens.errors import RunLockedError
 from biaslens.models import ChatModel, open_model
+from biaslens.runfile import GENERATION_TABLES, Store
 from biaslens.schema import Attribute, Kind
 from biaslens.settings import Settings, load_settings
-
-TABLES = """
-CREATE TABLE IF NOT EXISTS requests (   -- a row is made before the model is asked
-    key       TEXT PRIMARY KEY,         -- of the reply in answers
-    batch     INTEGER NOT NULL,         -- requests of one batch are asked together, batches one after another
-    position  INTEGER NOT NULL,         -- within the batch: replies are read in this order, however they arrived
-    round     INTEGER NOT NULL,         -- from 1: how often this list has been asked for
-    attribute TEXT NOT NULL,
-    role      TEXT,                     -- NULL: a list of roles
-    persona   TEXT,
-    kind      TEXT                      -- NULL: a list of roles
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS requests_batch ON requests (batch, position);
-
-CREATE TABLE IF NOT EXISTS items (      -- what was accepted of the replies; read from them anew at each start
-    item      TEXT PRIMARY KEY,         -- content hash of the role, or of the question
-    key       TEXT NOT NULL REFERENCES answers,
-    attribute TEXT NOT NULL,
-    role      TEXT NOT NULL,
-    persona   TEXT NOT NULL,
-    kind      TEXT,                     -- NULL: a role
-    text      TEXT,
-    options   TEXT                      -- JSON list
-) WITHOUT ROWID;
-
-CREATE TABLE IF NOT EXISTS faults (     -- what was not accepted, and why
-    key    TEXT NOT NULL REFERENCES answers,
-    rule   TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    text   TEXT NOT NULL                -- '' where it is about the whole reply
-);
-
-CREATE VIEW IF NOT EXISTS provenance AS -- where each item comes from
-SELECT items.item, items.attribute, items.role, items.kind, answers.model AS generator, answers.resolved_model,
-       (SELECT json_extract(value, '$') FROM meta WHERE name = 'template_hash') AS template_hash,
-       answers.answered_at, requests.round, answers.attempts
-FROM items JOIN answers USING (key) JOIN requests USING (key);
-"""
-
 
 PROVENANCE = "provenance.csv"
 """Where each role and question comes from, in the folder of the benchmark."""
@@ -103,15 +66,9 @@ def write_benchmark(store: Store, state: State) -> None:
 
 
 def _provenance(store: Store, spec: GenerationSpec) -> str:
-    marks = ", ".join("?" * len(spec.attributes))
-    cursor = store.connection.execute(
-        f"SELECT * FROM provenance WHERE attribute IN ({marks}) ORDER BY attribute, role, kind, item",
-        [str(attribute) for attribute in spec.attributes],
-    )
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([column[0] for column in cursor.description])
-    writer.writerows(cursor)
+    writer.writerows(runfile.provenance(store, [str(attribute) for attribute in spec.attributes]))
     return buffer.getvalue()
 
 
@@ -329,7 +286,7 @@ class _Start:
             )
             self.tallies.append(tally)
             # What failed for good is asked again at the next start, not in an endless round.
-            given_up.update(request.task for request in planned if not self._answered(request.key))
+            given_up.update(request.task for request in planned if not runfile.is_answered(self.store, request.key))
 
     def result(self, state: State) -> Generation:
         """Write the benchmark where it may be written, and sum up."""
@@ -349,7 +306,7 @@ class _Start:
             failed=failed,
             interrupted=self.stop.is_set(),
             cost=sum(tally.cost for tally in self.tallies),
-            error=self._last_failure() if failed else "",
+            error=runfile.last_failure(self.store) if failed else "",
         )
 
     def _read(self) -> State:
@@ -358,17 +315,10 @@ class _Start:
         save_items(self.store, state)
         return state
 
-    def _answered(self, key: str) -> bool:
-        return self.store.connection.execute("SELECT 1 FROM answers WHERE key = ?", (key,)).fetchone() is not None
-
-    def _last_failure(self) -> str:
-        row = self.store.connection.execute("SELECT message FROM failures ORDER BY rowid DESC LIMIT 1").fetchone()
-        return str(row[0]) if row else ""
-
 
 def _store(spec: GenerationSpec) -> Store:
     try:
-        return Store(spec.run, write=True, tables=TABLES)
+        return Store(spec.run, write=True, tables=GENERATION_TABLES)
     except RunLockedError:
         raise RunLockedError(
             f"{spec.out}: another process is writing this benchmark; wait for it, or give another --out"

@@ -18,13 +18,11 @@ from biaslens._util.files import json_text, write_text
 from biaslens._util.text import safe_name
 from biaslens.analysis import Run, RunInfo
 from biaslens.analysis.frame import ATTRIBUTES
-from biaslens.engine import Store
-from biaslens.engine.damage import decoding
-from biaslens.engine.store import storage_errors
 from biaslens.errors import InputError, StorageError
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import view
+from biaslens.runfile import Store, decided_answers, example, reading
 from biaslens.schema import Attribute
 
 
@@ -61,11 +59,6 @@ LONGEST = 600
 
 _BIASED = 2
 
-_KEYS = (
-    "SELECT key, role, outcome FROM responses WHERE attribute = ? AND outcome IS NOT NULL AND answer <> '' ORDER BY key"
-)
-_ANSWER = "SELECT question, answer, outcome, kind, condition, trial FROM responses WHERE key = ?"
-
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -98,8 +91,8 @@ def examples(path: Path, attribute: Attribute, *, seed: int = 0) -> Mapping[str,
         Examples by role, biased ones first; roles without an answer are left out.
     """
     by_role: dict[str, dict[bool, list[str]]] = {}
-    with Store(path) as store, decoding(path), storage_errors(path):
-        for key, role, outcome in store.connection.execute(_KEYS, (attribute,)):
+    with reading(path) as store:
+        for key, role, outcome in decided_answers(store, attribute):
             by_role.setdefault(role, {True: [], False: []})[outcome == "biased"].append(key)
         return {
             role: [_example(store, key) for key in _draw(found, f"{seed} {attribute} {role}")]
@@ -115,7 +108,7 @@ def _draw(found: Mapping[bool, list[str]], seed: str) -> Iterator[str]:
 
 
 def _example(store: Store, key: str) -> Example:
-    question, text, outcome, kind, condition, trial = store.connection.execute(_ANSWER, (key,)).fetchone()
+    question, text, outcome, kind, condition, trial = example(store, key)
     return Example(question[:LONGEST], text[:LONGEST], len(text) > LONGEST, outcome, kind, condition, trial)
 
 

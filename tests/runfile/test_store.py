@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from biaslens.engine import Answer, Store
 from biaslens.errors import RunLockedError, RunMismatchError, StorageError
+from biaslens.runfile import EVALUATION_TABLES, Answer, Store
 
 ANSWER = Answer("k", "m", "Yes.", "stop", "m-1", 1, 1, None, 0.5, 1, "2026-01-01T00:00:00+00:00")
 
@@ -37,13 +38,13 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path: Path):
         with pytest.raises(RunLockedError, match="another process"):
             Store(path, write=True)
         with Store(path) as reader:
-            assert reader.meta()["format"] == 1
+            assert reader.meta()["format"] == 2
     Store(path, write=True).close()
 
 
 def test_a_second_process_is_refused(tmp_path: Path):
     path = tmp_path / "r.sqlite"
-    code = f"from pathlib import Path; from biaslens.engine import Store; Store(Path({str(path)!r}), write=True)"
+    code = f"from pathlib import Path; from biaslens.runfile import Store; Store(Path({str(path)!r}), write=True)"
     with Store(path, write=True):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "RunLockedError" in done.stderr
@@ -72,12 +73,40 @@ def test_a_file_that_is_no_run_file_is_refused_and_left_alone(tmp_path: Path):
     assert path.read_text().startswith("my precious notes")
 
 
-def test_a_file_of_another_format_is_refused(tmp_path: Path):
-    path = tmp_path / "r.sqlite"
-    with Store(path, write=True) as store:
-        store.set_meta({"format": 99})
-    with pytest.raises(RunMismatchError, match="format 99"):
+def of_format(path: Path, number: int) -> Path:
+    with Store(path, write=True) as store, store.transaction() as connection:
+        store.save(connection, [ANSWER])
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (number,))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("number", "reader"), [(1, "biaslens 0.1.0 reads it"), (99, "another version of biaslens reads it")]
+)
+def test_a_file_of_another_format_is_refused_in_a_line_that_says_who_reads_it(tmp_path: Path, number: int, reader: str):
+    path = of_format(tmp_path / "r.sqlite", number)
+    with pytest.raises(RunMismatchError, match=f"run file format {number}, this version reads format 2; {reader}"):
         Store(path)
+
+
+def test_a_file_of_another_format_is_not_written_to(tmp_path: Path):
+    path = of_format(tmp_path / "r.sqlite", 1)
+    with pytest.raises(RunMismatchError):
+        Store(path, write=True, tables=EVALUATION_TABLES)
+    connection = sqlite3.connect(path)
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    connection.close()
+    assert tables == {"meta", "answers", "failures"}
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="needs the sqlite3 program")
+def test_the_command_in_the_refusal_saves_the_answers(tmp_path: Path):
+    path = of_format(tmp_path / "my run.sqlite", 1)
+    with pytest.raises(RunMismatchError) as refusal:
+        Store(path)
+    command = str(refusal.value).split("saves its answers: ", 1)[1]
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    assert "Yes." in (tmp_path / "answers.csv").read_text(encoding="utf-8")
 
 
 def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path):

@@ -1,15 +1,46 @@
-"""The tables that a role-play evaluation adds to a run file."""
+"""The tables of a run file; the comments on the columns are the reference."""
 
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
-
-from biaslens.engine.damage import check_values
-from biaslens.engine.store import TABLES as STORE_TABLES
 from biaslens.schema import Attribute, Condition, Kind
 
+FORMAT = 2
+"""Version of the tables; a run file of another version is refused."""
+
 TABLES = """
+CREATE TABLE IF NOT EXISTS meta (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL                 -- JSON
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS answers (    -- every answer that was paid for; never changed once written
+    key               TEXT PRIMARY KEY, -- content hash of the request
+    model             TEXT NOT NULL,
+    text              TEXT NOT NULL,
+    finish_reason     TEXT NOT NULL,
+    resolved_model    TEXT NOT NULL,
+    prompt_tokens     INTEGER,
+    completion_tokens INTEGER,
+    price             REAL,             -- US dollars; NULL where the catalogue knows none
+    latency           REAL,             -- seconds, of the attempt that succeeded; NULL for imported answers
+    attempts          INTEGER NOT NULL,
+    answered_at       TEXT NOT NULL     -- UTC, ISO 8601
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS failures (   -- requests given up on; asked again at the next start
+    key       TEXT NOT NULL,
+    model     TEXT NOT NULL,
+    error     TEXT NOT NULL,            -- class of the error
+    message   TEXT NOT NULL,
+    status    INTEGER,
+    attempts  INTEGER NOT NULL,
+    failed_at TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS failures_key ON failures (key);
+"""
+"""Of every run file."""
+
+EVALUATION_TABLES = """
 CREATE TABLE IF NOT EXISTS roles (
     role_id   INTEGER PRIMARY KEY,
     attribute TEXT NOT NULL,
@@ -117,6 +148,61 @@ LEFT JOIN answers USING (key)
 LEFT JOIN verdicts ON verdicts.response_key = plan.key
     AND verdicts.panel IN ('rules', (SELECT json_extract(value, '$') FROM meta WHERE name = 'panel'));
 """
+"""Of a role-play evaluation."""
+
+IMPORT_TABLES = """
+CREATE TABLE IF NOT EXISTS imported (   -- answers files of the release that are in this run file
+    file   TEXT PRIMARY KEY,            -- path within the release
+    sha256 TEXT NOT NULL,
+    rows   INTEGER NOT NULL,
+    faults TEXT NOT NULL                -- JSON list: what could not be read
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS published (  -- what the study took an answer for
+    response_key TEXT PRIMARY KEY REFERENCES plan (key),
+    final        TEXT NOT NULL          -- of a why answer, Yes: biased; None: the study took it for no answer at all
+) WITHOUT ROWID;
+"""
+"""Of an evaluation that the published study's release was imported into, beside its own."""
+
+GENERATION_TABLES = """
+CREATE TABLE IF NOT EXISTS requests (   -- a row is made before the model is asked
+    key       TEXT PRIMARY KEY,         -- of the reply in answers
+    batch     INTEGER NOT NULL,         -- requests of one batch are asked together, batches one after another
+    position  INTEGER NOT NULL,         -- within the batch: replies are read in this order, however they arrived
+    round     INTEGER NOT NULL,         -- from 1: how often this list has been asked for
+    attribute TEXT NOT NULL,
+    role      TEXT,                     -- NULL: a list of roles
+    persona   TEXT,
+    kind      TEXT                      -- NULL: a list of roles
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS requests_batch ON requests (batch, position);
+
+CREATE TABLE IF NOT EXISTS items (      -- what was accepted of the replies; read from them anew at each start
+    item      TEXT PRIMARY KEY,         -- content hash of the role, or of the question
+    key       TEXT NOT NULL REFERENCES answers,
+    attribute TEXT NOT NULL,
+    role      TEXT NOT NULL,
+    persona   TEXT NOT NULL,
+    kind      TEXT,                     -- NULL: a role
+    text      TEXT,
+    options   TEXT                      -- JSON list
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS faults (     -- what was not accepted, and why
+    key    TEXT NOT NULL REFERENCES answers,
+    rule   TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    text   TEXT NOT NULL                -- '' where it is about the whole reply
+);
+
+CREATE VIEW IF NOT EXISTS provenance AS -- where each item comes from
+SELECT items.item, items.attribute, items.role, items.kind, answers.model AS generator, answers.resolved_model,
+       (SELECT json_extract(value, '$') FROM meta WHERE name = 'template_hash') AS template_hash,
+       answers.answered_at, requests.round, answers.attempts
+FROM items JOIN answers USING (key) JOIN requests USING (key);
+"""
+"""Of a benchmark that a model writes."""
 
 _OUTCOMES = "'biased', 'unbiased', 'refused', 'invalid', 'error'"
 
@@ -137,18 +223,6 @@ ALSO = {
     "labels": f"outcome IN ({_OUTCOMES})",
 }
 """By table: what is true of every row of a run file that is whole, as SQL."""
-
-
-def check_run(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a run file of an evaluation that has lost a table or column, or holds what was never written.
-
-    Raises
-    ------
-    StorageError
-        At the first fault.
-    """
-    check_values(connection, path, STORE_TABLES + TABLES, also=ALSO, optional=("mirrors",))
-
 
 RULES_PANEL = "rules"
 """Panel of the verdicts that need no judge."""

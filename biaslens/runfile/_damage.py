@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 from biaslens.errors import BiasLensError, StorageError
+from biaslens.runfile._schema import ALSO, EVALUATION_TABLES, TABLES
 
 _SQLITE_SAYS = re.compile(
     r"malformed|could not decode|no such (table|column)|has \d+ columns|has no column|mismatch|not a database|"
@@ -23,10 +24,26 @@ _DECODING = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError
 
 def damaged(path: Path, reason: object) -> StorageError:
     """Make the error about a file that cannot be trusted: what is wrong, and how to save what can be read."""
+    if re.search("no such table|malformed", str(reason)) and _without_log(path):
+        return StorageError(
+            f"{path}: not all of a run is in this file; the rest was in {path.name}-wal when it was copied: copy both "
+            "files, or copy again once the run has stopped"
+        )
     return StorageError(
         f"{path}: damaged, or not a run file of biaslens ({reason}); take a copy of it from a backup, or save what can "
         f"be read: sqlite3 {shlex.quote(str(path))} .recover | sqlite3 saved.sqlite"
     )
+
+
+def _without_log(path: Path) -> bool:
+    """Whether a file says that it has a write-ahead log, and there is none beside it, or only one made by reading."""
+    log = path.with_name(path.name + "-wal")
+    try:
+        with path.open("rb") as file:
+            header = file.read(20)
+        return header[18:20] == b"\2\2" and not (log.exists() and log.stat().st_size)
+    except OSError:
+        return False
 
 
 def is_damage(error: sqlite3.Error) -> bool:
@@ -78,23 +95,10 @@ def decoding(path: Path) -> Iterator[None]:
 _STORED = {"TEXT": "text", "INTEGER": "integer", "REAL": "real"}
 
 
-def check_values(
-    connection: sqlite3.Connection, path: Path, tables: str, *, also: Mapping[str, str], optional: Collection[str] = ()
-) -> None:
-    """Refuse a file whose tables lack a column, or hold a value of another type than they should.
+def check_evaluation(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file of an evaluation that has lost a table or column, or holds what was never written.
 
     Takes about a second per million rows.
-
-    Parameters
-    ----------
-    connection, path
-        The run file.
-    tables
-        The definitions that it was made by.
-    also
-        By table: what must be true of each row besides, as SQL.
-    optional
-        Tables that may be missing.
 
     Raises
     ------
@@ -102,15 +106,13 @@ def check_values(
         At the first fault.
     """
     there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    for table, columns in _defined(tables).items():
+    for table, columns in _defined(TABLES + EVALUATION_TABLES).items():
         if table not in there:
-            if table in optional:
-                continue
             raise damaged(path, f"table {table} is missing")
         missing = columns.keys() - {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         if missing:
             raise damaged(path, f"table {table} has no column {min(missing)}")
-        holds = " AND ".join([*columns.values(), *([also[table]] if table in also else [])])
+        holds = " AND ".join([*columns.values(), *([ALSO[table]] if table in ALSO else [])])
         if connection.execute(f"SELECT 1 FROM {table} WHERE ({holds}) IS NOT 1 LIMIT 1").fetchone() is not None:
             raise damaged(path, f"table {table} holds a value that is none of its column's")
 

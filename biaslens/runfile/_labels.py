@@ -1,0 +1,207 @@
+"""What people say answers are, and which answers they were asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from biaslens.runfile._plan import shown_options
+from biaslens.runfile._store import Store
+
+
+class SampledRow(NamedTuple):
+    """A row of ``sampled``; the columns say what each field means."""
+
+    response_key: str
+    sample: str
+    stratum: str
+    inclusion: float
+    outcome: str | None
+    sure: bool
+    how: str
+
+
+class LabelRow(NamedTuple):
+    """A row of ``labels``; the columns say what each field means."""
+
+    response_key: str
+    annotator: str
+    outcome: str
+    sure: bool
+    comment: str
+    settles: bool
+
+
+class LabelCounts(NamedTuple):
+    """What people have labelled of a run: answers sampled, settled, open; labels by annotator."""
+
+    sampled: int
+    settled: int
+    open: int
+    annotators: dict[str, int]
+
+
+class Candidate(NamedTuple):
+    """A planned response that may be drawn for people to label; `fault` says why it may not."""
+
+    key: str
+    kind: str
+    condition: str
+    attribute: str
+    outcome: str | None
+    probability: float | None
+    fault: str | None
+
+
+class Shown(NamedTuple):
+    """An answer as people see it; `options` in the order shown."""
+
+    key: str
+    kind: str
+    attribute: str
+    role: str
+    persona: str
+    condition: str
+    question: str
+    options: tuple[str, ...]
+    answer: str
+
+
+class LabelledItem(NamedTuple):
+    """A labelled response and what it was asked."""
+
+    key: str
+    kind: str
+    attribute: str
+    role: int
+    condition: str
+    stratum: str
+    inclusion: float
+    outcome: str | None
+    sure: int
+    how: str
+
+
+class JudgedTrial(NamedTuple):
+    """A trial that counts in a bias rate, with people's outcome and inclusion probability where it was drawn."""
+
+    condition: str
+    attribute: str
+    kind: str
+    role: int
+    verdict: str
+    label: str | None
+    inclusion: float | None
+
+
+def has_labels(store: Store) -> bool:
+    """Whether people have settled what some answers of a run are."""
+    return store.connection.execute("SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1").fetchone() is not None
+
+
+def samples(store: Store) -> set[str]:
+    """Ids of the samples that the run holds labels of."""
+    return {sample for (sample,) in store.connection.execute("SELECT DISTINCT sample FROM sampled")}
+
+
+def count_labels(store: Store) -> LabelCounts:
+    """Count what people have labelled."""
+    sampled, settled, open_ = store.connection.execute(
+        "SELECT count(*), count(outcome), coalesce(sum(outcome IS NULL AND how <> 'unlabelled'), 0) FROM sampled"
+    ).fetchone()
+    by = store.connection.execute("SELECT annotator, count(*) FROM labels GROUP BY annotator ORDER BY annotator")
+    return LabelCounts(sampled, settled, open_, dict(by.fetchall()))
+
+
+def save_labels(
+    store: Store, sample: str, sampled: Sequence[SampledRow], labels: Iterable[LabelRow]
+) -> tuple[str, ...]:
+    """Replace what the run holds of a sample, within a transaction.
+
+    Returns
+    -------
+    tuple of str
+        Other samples that share an answer with this one; they are gone from the run.
+    """
+    connection = store.connection
+    held = dict(connection.execute("SELECT response_key, sample FROM sampled"))
+    others = sorted({held[row.response_key] for row in sampled if row.response_key in held} - {sample})
+    for name in (sample, *others):
+        connection.execute(
+            "DELETE FROM labels WHERE response_key IN (SELECT response_key FROM sampled WHERE sample = ?)", (name,)
+        )
+        connection.execute("DELETE FROM sampled WHERE sample = ?", (name,))
+    connection.executemany("INSERT INTO sampled VALUES (?, ?, ?, ?, ?, ?, ?)", sampled)
+    connection.executemany("INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)", labels)
+    return tuple(others)
+
+
+def labelled_items(store: Store) -> list[LabelledItem]:
+    """Responses that somebody has labelled, in the order of their keys."""
+    rows = store.connection.execute(
+        "SELECT response_key, questions.kind, roles.attribute, questions.role_id, plan.condition, stratum, inclusion, "
+        "sampled.outcome, sure, how FROM sampled JOIN plan ON plan.key = response_key "
+        "JOIN questions USING (question_id) JOIN roles USING (role_id) "
+        "WHERE how <> 'unlabelled' ORDER BY response_key"
+    )
+    return [LabelledItem(*row) for row in rows]
+
+
+def annotators_labels(store: Store) -> list[tuple[str, str, str, int]]:
+    """Labels of those who do not settle: response key, annotator, outcome, and 1 where sure."""
+    return store.connection.execute(
+        "SELECT response_key, annotator, outcome, sure FROM labels WHERE settles = 0"
+    ).fetchall()
+
+
+def verdicts_on_sampled(store: Store) -> list[tuple[str, str, str]]:
+    """Verdicts on sampled responses: response key, panel, outcome."""
+    return store.connection.execute(
+        "SELECT response_key, panel, verdicts.outcome FROM verdicts JOIN sampled USING (response_key)"
+    ).fetchall()
+
+
+def judged_trials(store: Store, panel: str) -> list[JudgedTrial]:
+    """Trials with a valid verdict of the rules or a panel, in the order of their keys."""
+    rows = store.connection.execute(
+        "SELECT plan.condition, roles.attribute, questions.kind, role_id, verdicts.outcome, sampled.outcome, "
+        "sampled.inclusion FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) "
+        "JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?) "
+        "LEFT JOIN sampled ON sampled.response_key = plan.key "
+        "WHERE verdicts.outcome IN ('biased', 'unbiased', 'refused') ORDER BY plan.key",
+        (panel,),
+    )
+    return [JudgedTrial(*row) for row in rows]
+
+
+def candidates(store: Store, panel: str) -> Iterator[Candidate]:
+    """Every planned response with the verdict of the rules or a panel, in the order of the keys."""
+    # In the order of the key the tables are read side by side.
+    rows = store.connection.execute(
+        """
+        SELECT plan.key, questions.kind, plan.condition, roles.attribute, verdicts.outcome, screened.probability,
+               CASE WHEN answers.key IS NULL THEN 'not answered'
+                    WHEN trim(answers.text, char(9, 10, 13, 32)) = '' THEN 'empty'
+                    WHEN verdicts.outcome IS NULL THEN 'not judged'
+               END
+        FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) LEFT JOIN answers USING (key)
+        LEFT JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?)
+        LEFT JOIN screened ON screened.response_key = plan.key
+        ORDER BY plan.key
+        """,
+        (panel,),
+    )
+    return (Candidate(*row) for row in rows)
+
+
+def shown(store: Store, key: str) -> Shown:
+    """Read an answer as people see it."""
+    kind, attribute, role, persona, condition, question, options, order, answer = store.connection.execute(
+        "SELECT questions.kind, roles.attribute, roles.name, roles.persona, plan.condition, questions.text, "
+        "questions.options, plan.option_order, answers.text "
+        "FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) JOIN answers USING (key) "
+        "WHERE plan.key = ?",
+        (key,),
+    ).fetchone()
+    options = tuple(shown_options(options, order))
+    return Shown(key, kind, attribute, role, persona, condition, question, options, answer)

@@ -1,0 +1,234 @@
+"""What a run is to ask, and what of it has been answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from biaslens.runfile._store import Store
+from biaslens.schema import Question, Role
+
+_PAGE = 256
+
+
+class PlannedResponse(NamedTuple):
+    """A row of ``plan``; the columns say what each field means."""
+
+    key: str
+    question_id: str
+    condition: str
+    trial: int
+    option_order: Sequence[int] | None = None
+
+
+class ToAsk(NamedTuple):
+    """A planned response without an answer; `options` in the order shown."""
+
+    key: str
+    kind: str
+    text: str
+    options: list[str]
+    persona: str
+    condition: str
+
+
+class Answered(NamedTuple):
+    """An answer and what it answers; `options` in the order shown, `order` their positions where that is another."""
+
+    key: str
+    kind: str
+    question: str
+    options: list[str]
+    order: list[int] | None
+    answer: str
+    finish_reason: str
+
+
+def shown_options(options: str, order: str | None) -> list[str]:
+    """Option texts in the order shown, from the JSON columns `options` and `option_order`."""
+    texts: list[str] = json.loads(options)
+    return texts if order is None else [texts[position] for position in json.loads(order)]
+
+
+def save_plan(store: Store, questions: Collection[Question], planned: Iterable[PlannedResponse]) -> None:
+    """Write roles, questions and planned responses, where they are not there yet."""
+    with store.transaction() as connection:
+        ids = _save_roles(store, {question.role for question in questions})
+        connection.executemany(
+            "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (
+                (q.id, ids[q.role], q.kind, q.text, _json(q.options), q.target, _json(q.groups))
+                for q in questions
+            ),
+        )  # fmt: skip
+        connection.executemany(
+            "INSERT INTO mirrors VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+            ((q.id, q.mirror_of, q.mirror) for q in questions if q.mirror_of is not None and q.mirror is not None),
+        )
+        connection.executemany(
+            "INSERT INTO plan VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            ((*row[:4], None if row.option_order is None else _json(row.option_order)) for row in planned),
+        )
+
+
+def _save_roles(store: Store, roles: set[Role]) -> dict[Role, int]:
+    store.connection.executemany(
+        "INSERT INTO roles (attribute, name, persona) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        sorted((role.attribute, role.name, role.persona) for role in roles),
+    )
+    known = store.connection.execute("SELECT attribute, name, role_id FROM roles").fetchall()
+    ids = {(attribute, name): role_id for attribute, name, role_id in known}
+    return {role: ids[role.attribute, role.name] for role in roles}
+
+
+def _json(values: Sequence[object]) -> str:
+    return json.dumps(list(values), ensure_ascii=False)
+
+
+def personas(store: Store) -> dict[tuple[str, str], str]:
+    """Personas of the roles, by attribute and name."""
+    rows = store.connection.execute("SELECT attribute, name, persona FROM roles")
+    return {(attribute, name): persona for attribute, name, persona in rows}
+
+
+def conditions(store: Store) -> set[str]:
+    """Conditions with a planned response."""
+    return {name for (name,) in store.connection.execute("SELECT DISTINCT condition FROM plan")}
+
+
+def most_trials(store: Store) -> int:
+    """The highest number of a planned trial; 0 where nothing is planned."""
+    return int(store.connection.execute("SELECT coalesce(max(trial), 0) FROM plan").fetchone()[0])
+
+
+def planned_keys(store: Store) -> set[str]:
+    """Keys of all planned responses."""
+    return {key for (key,) in store.connection.execute("SELECT key FROM plan")}
+
+
+def answered_keys(store: Store) -> frozenset[str]:
+    """Keys of the planned responses with an answer."""
+    return frozenset(key for (key,) in store.connection.execute("SELECT key FROM plan JOIN answers USING (key)"))
+
+
+def count_unanswered(store: Store) -> int:
+    """Number of planned responses without an answer."""
+    query = "SELECT count(*) FROM plan WHERE NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = plan.key)"
+    return int(store.connection.execute(query).fetchone()[0])
+
+
+def has_answers(store: Store) -> bool:
+    """Whether anything has been answered."""
+    return store.connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is not None
+
+
+def is_answered(store: Store, key: str) -> bool:
+    """Whether a request has an answer."""
+    return store.connection.execute("SELECT 1 FROM answers WHERE key = ?", (key,)).fetchone() is not None
+
+
+def has_why_answers(store: Store) -> bool:
+    """Whether a why question has an answer."""
+    query = "SELECT 1 FROM plan JOIN questions USING (question_id) JOIN answers USING (key) WHERE kind = 'why' LIMIT 1"
+    return store.connection.execute(query).fetchone() is not None
+
+
+def answer_text(store: Store, key: str) -> str | None:
+    """Text of an answer; None where there is none."""
+    row = store.connection.execute("SELECT text FROM answers WHERE key = ?", (key,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def last_failure(store: Store) -> str:
+    """What the last request that was given up on failed with; "" where none was."""
+    row = store.connection.execute("SELECT message FROM failures ORDER BY rowid DESC LIMIT 1").fetchone()
+    return str(row[0]) if row else ""
+
+
+_ANSWERED = """
+    SELECT key, kind, questions.text, options, option_order, answers.text, finish_reason
+    FROM plan JOIN questions USING (question_id) JOIN answers USING (key)
+"""
+
+
+def answered(store: Store, keys: Sequence[str]) -> list[Answered]:
+    """What these keys were asked and answered; keys that are not planned responses are left out."""
+    query = f"{_ANSWERED} WHERE key IN ({', '.join('?' * len(keys))})"
+    return [_answered(row) for row in store.connection.execute(query, keys).fetchall()]
+
+
+def without_verdict(store: Store) -> Iterator[Answered]:
+    """Answers that nobody has decided, not even the rules."""
+    query = f"{_ANSWERED} WHERE NOT EXISTS (SELECT 1 FROM verdicts WHERE response_key = plan.key)"
+    return map(_answered, store.connection.execute(query))
+
+
+def _answered(row: tuple[str, str, str, str, str | None, str, str]) -> Answered:
+    key, kind, question, options, order, answer, finish_reason = row
+    positions = None if order is None else json.loads(order)
+    return Answered(key, kind, question, shown_options(options, order), positions, answer, finish_reason)
+
+
+def forget_unanswered_plan(store: Store) -> None:
+    """Free the file of choices that no answer depends on: a first start with a wrong name or key binds nobody."""
+    with store.transaction() as connection:
+        if has_answers(store):
+            return
+        for table in ("plan", "mirrors", "questions", "roles", "failures"):
+            connection.execute(f"DELETE FROM {table}")
+        connection.execute("DELETE FROM meta WHERE name NOT IN ('format', 'starts', 'created_at')")
+
+
+_MISSING = """
+    FROM wanted JOIN plan USING (key) JOIN questions USING (question_id) JOIN roles USING (role_id)
+    WHERE NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = plan.key)
+"""
+
+
+class PlanPart:
+    """The part of a plan that one start is to ask.
+
+    A run file may plan more than a start asks for (an earlier start took a larger slice); only what this start wants is
+    asked and paid for.
+
+    Parameters
+    ----------
+    reader
+        The run file, open for reading, and used by nothing else.
+    keys
+        Keys of the responses that this start wants.
+    """
+
+    def __init__(self, reader: Store, keys: Iterable[str]) -> None:
+        self._connection = reader.connection
+        self._connection.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY) WITHOUT ROWID")
+        self._connection.executemany("INSERT INTO wanted VALUES (?)", ((key,) for key in sorted(keys)))
+
+    @property
+    def size(self) -> int:
+        """Number of responses wanted."""
+        return int(self._connection.execute("SELECT count(*) FROM wanted").fetchone()[0])
+
+    def count_missing(self) -> int:
+        """Number of wanted responses without an answer."""
+        return int(self._connection.execute(f"SELECT count(*) {_MISSING}").fetchone()[0])
+
+    def missing(self) -> Iterator[ToAsk]:
+        """What has no answer, in the order of the keys: an order as good as random.
+
+        Because of it, what an interrupted run has asked is a random sample of the plan. Pages are read as they are
+        needed, and no read stays open between them, so the write-ahead log stays short.
+        """
+        last = ""
+        while True:
+            rows = self._connection.execute(
+                "SELECT plan.key, kind, text, options, persona, condition, option_order "
+                f"{_MISSING} AND plan.key > ? ORDER BY plan.key LIMIT {_PAGE}",
+                (last,),
+            ).fetchall()
+            for key, kind, text, options, persona, condition, order in rows:
+                yield ToAsk(key, kind, text, shown_options(options, order), persona, condition)
+            if len(rows) < _PAGE:
+                return
+            last = rows[-1][0]

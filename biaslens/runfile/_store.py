@@ -1,0 +1,379 @@
+"""The run file: one SQLite database that keeps every answer a model gave, and loses none."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Self
+
+from filelock import FileLock, Timeout
+
+from biaslens.errors import RunLockedError, RunMismatchError, StorageError
+from biaslens.runfile._damage import check_evaluation, check_whole, damaged, decoding, is_damage
+from biaslens.runfile._schema import EVALUATION_TABLES, FORMAT, TABLES
+
+_READ_BY = {1: "biaslens 0.1.0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A row of ``answers``; the columns say what each field means."""
+
+    key: str
+    model: str
+    text: str
+    finish_reason: str
+    resolved_model: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    price: float | None
+    latency: float | None
+    attempts: int
+    answered_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A row of ``failures``; the columns say what each field means."""
+
+    key: str
+    model: str
+    error: str
+    message: str
+    status: int | None
+    attempts: int
+    failed_at: str
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors about the file into one line that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise damaged(path, error) from error
+        text = str(error)
+        if "full" in text or "disk I/O" in text:
+            hint = "free some space and start again: everything already stored is kept"
+        elif "readonly" in text or "unable to open" in text:
+            hint = "check that the folder exists and that you may write there"
+        else:
+            hint = "close other programs that use the file and start again"
+        raise StorageError(f"{path}: {text}; {hint}") from error
+
+
+def _lock(path: Path) -> FileLock:
+    lock = FileLock(path.with_name(path.name + ".lock"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunLockedError(
+            f"{path}: another process is writing this run; wait for it, or name another file"
+        ) from None
+    except OSError as error:
+        raise StorageError(
+            f"{path}: cannot be written: {error.strerror or error}; name a file where you may write"
+        ) from error
+    return lock
+
+
+class Store:
+    """The run file, open for one writer or for any number of readers.
+
+    Parameters
+    ----------
+    path
+        The SQLite file.
+    write
+        Open for writing, creating the file and its tables where missing, and hold its lock until closed.
+        Readers may open the file meanwhile.
+    tables
+        Further table definitions of the client, ``IF NOT EXISTS``.
+
+    Raises
+    ------
+    RunLockedError
+        When another process writes the file.
+    StorageError
+        When the file is missing (reading), unreadable, unwritable or no run file.
+    RunMismatchError
+        When the file is of another format version.
+    """
+
+    def __init__(self, path: Path, *, write: bool = False, tables: str = "") -> None:
+        self.path = path
+        # The file itself: by another name, a link to it, it is the same run with the same lock.
+        self._file = path.resolve()
+        self._identity: tuple[int, int] | None = None
+        self._log: int | None = None
+        self._lock: FileLock | None = None
+        if write:
+            self._lock = _lock(self._file)
+        elif not path.is_file():
+            raise StorageError(f"{path}: no such run file; `biaslens evaluate` makes one")
+        try:
+            with storage_errors(path):
+                self.connection = self._connect(write=write)
+                check_whole(self.connection, path)
+                self._check_format(write=write)
+                if write:
+                    self.connection.executescript(TABLES + tables)
+                    self._identity = self._found()
+                    self._log = os.open(self._beside("-wal"), os.O_RDWR)
+                    if "format" not in self.meta():
+                        self.set_meta({"format": FORMAT})
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self, *, write: bool) -> sqlite3.Connection:
+        uri = f"{self._file.as_uri()}?{'mode=rwc' if write else self._read_mode()}"
+        connection = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
+        if write:
+            connection.execute("PRAGMA journal_mode = WAL")
+            # A commit survives a crash of this process at once, and a power cut after `sync`, which many can share.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    def _read_mode(self) -> str:
+        # Readers of a write-ahead log must write beside it. Where that is not allowed and nobody has left a log, the
+        # file is whole by itself and can be read as it is.
+        whole = not self._beside("-wal").exists() and not os.access(self._file.parent, os.W_OK)
+        return "mode=ro&immutable=1" if whole else "mode=ro"
+
+    def _beside(self, suffix: str) -> Path:
+        return self._file.with_name(self._file.name + suffix)
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = self._file.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _check_format(self, *, write: bool) -> None:
+        # Before anything is written: a file of another format stays as it is.
+        known = self.meta().get("format") if not write or self.has("meta") else None
+        if known == FORMAT or (known is None and write):
+            return
+        reader = _READ_BY.get(known, "another version of biaslens") if isinstance(known, int) else "no version"
+        raise RunMismatchError(
+            f"{self.path}: run file format {known}, this version reads format {FORMAT}; {reader} reads it, and any "
+            f"SQLite tool saves its answers: "
+            f"sqlite3 -csv -header {shlex.quote(str(self.path))} 'SELECT * FROM answers' > answers.csv"
+        )
+
+    def has(self, table: str) -> bool:
+        """Whether the file has a table or view of this name."""
+        query = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        return self.connection.execute(query, (table,)).fetchone() is not None
+
+    def close(self) -> None:
+        """Move the log into the file, close it and release its lock."""
+        connection: sqlite3.Connection | None = getattr(self, "connection", None)
+        if self._log is not None:
+            # Whoever reads the file meanwhile would keep SQLite from doing it; on a full disk the log stays.
+            with suppress(StorageError):
+                self.checkpoint()
+            os.close(self._log)
+            self._log = None
+        if connection is not None:
+            connection.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the file, open for writing, is still where it was."""
+        return self._found() == self._identity
+
+    def sync(self) -> None:
+        """Wait until what is committed is on the disk; may be called in a thread."""
+        assert self._log is not None
+        try:
+            os.fsync(self._log)
+        except OSError as error:
+            raise StorageError(
+                f"{self.path}: {error.strerror}; check the disk and start again: what is stored is kept"
+            ) from error
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the file, so that a copy of the file alone holds what is committed by now."""
+        with storage_errors(self.path):
+            self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def rescue(self) -> Path:
+        """Write all that the open file holds to a new file beside it; for a file that is not in place any more."""
+        names = (f"{self._file.stem}.rescued{number}{self._file.suffix}" for number in ("", *range(2, 1000)))
+        path = next(path for path in map(self._file.with_name, names) if not path.exists())
+        with storage_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.connection.execute("VACUUM INTO ?", (str(path),))
+        return path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def begin(self) -> None:
+        """Begin a transaction; `commit` or `roll_back` ends it."""
+        with storage_errors(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Put the transaction on disk, or, where that fails, none of it."""
+        try:
+            with storage_errors(self.path):
+                self.connection.execute("COMMIT")
+        except StorageError:
+            self.roll_back()
+            raise
+
+    def roll_back(self) -> None:
+        """Undo the transaction, where there still is one: a full disk rolls back by itself."""
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it is committed, or none."""
+        self.begin()
+        try:
+            with storage_errors(self.path):
+                yield self.connection
+        except BaseException:
+            self.roll_back()
+            raise
+        self.commit()
+
+    def meta(self) -> dict[str, Any]:
+        """Everything recorded about the run."""
+        with storage_errors(self.path), decoding(self.path):
+            rows = self.connection.execute("SELECT name, value FROM meta").fetchall()
+            return {name: json.loads(value) for name, value in rows}
+
+    def set_meta(self, values: Mapping[str, object]) -> None:
+        """Record facts about the run, replacing those of the same name."""
+        with self.transaction() as connection:
+            connection.executemany(
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                [(name, json.dumps(value, ensure_ascii=False, sort_keys=True)) for name, value in values.items()],
+            )
+
+    def require_meta(self, values: Mapping[str, object], *, hint: str) -> None:
+        """Record facts that must never change within a file, or refuse.
+
+        Raises
+        ------
+        RunMismatchError
+            When the file already records another value for one of them; `hint` says what to do.
+        """
+        known = self.meta()
+        fresh = json.loads(json.dumps(values))
+        for name, value in fresh.items():
+            if name in known and known[name] != value:
+                raise RunMismatchError(
+                    f"{self.path}: this run has {name} = {json.dumps(known[name])}, not {json.dumps(value)}; {hint}"
+                )
+        missing = {name: value for name, value in fresh.items() if name not in known}
+        if missing:
+            self.set_meta(missing)
+
+    def keep(self, row: Answer | Failure) -> None:
+        """Store one answer or failure at once. An answer already there is left as it is."""
+        with storage_errors(self.path):
+            if isinstance(row, Answer):
+                self.connection.execute(_INSERT_ANSWER, _ANSWER(row))
+            else:
+                self.connection.execute(_INSERT_FAILURE, _FAILURE(row))
+
+    @staticmethod
+    def save(connection: sqlite3.Connection, rows: Sequence[Answer | Failure]) -> None:
+        """Store answers and failures within a transaction. An answer already there is left as it is."""
+        answers = [_ANSWER(row) for row in rows if isinstance(row, Answer)]
+        failures = [_FAILURE(row) for row in rows if isinstance(row, Failure)]
+        connection.executemany(_INSERT_ANSWER, answers)
+        connection.executemany(_INSERT_FAILURE, failures)
+
+
+def _marks(row: type[Answer | Failure]) -> str:
+    return ", ".join("?" * len(fields(row)))
+
+
+# dataclasses.astuple copies deeply, which takes longer than the insertion.
+_ANSWER = attrgetter(*(field.name for field in fields(Answer)))
+_FAILURE = attrgetter(*(field.name for field in fields(Failure)))
+_INSERT_ANSWER = f"INSERT INTO answers VALUES ({_marks(Answer)}) ON CONFLICT (key) DO NOTHING"
+_INSERT_FAILURE = f"INSERT INTO failures VALUES ({_marks(Failure)})"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Store]:
+    """Open a run file to read; whatever is wrong with it is told in one line.
+
+    Raises
+    ------
+    StorageError
+        When it cannot be read, or holds what no version of biaslens has written.
+    """
+    with Store(path) as store, decoding(path), storage_errors(path):
+        yield store
+
+
+@contextmanager
+def reading_evaluation(path: Path) -> Iterator[Store]:
+    """Open the run file of an evaluation to read one state of it, which another process may be adding to.
+
+    Takes about a second per million rows: everything in the file is looked at.
+
+    Raises
+    ------
+    StorageError
+        As for `reading`, and when it holds no role-play evaluation.
+    """
+    with reading(path) as store:
+        if not store.has("responses"):
+            raise StorageError(f"{path}: holds no role-play evaluation; give a file made by `biaslens evaluate`")
+        check_evaluation(store.connection, path)
+        store.connection.execute("BEGIN")
+        yield store
+
+
+def open_to_write(path: Path, *, create: bool = True, tables: str = "") -> Store:
+    """Open or create the run file of an evaluation for writing.
+
+    Parameters
+    ----------
+    path
+        The run file.
+    create
+        Make the file where there is none.
+    tables
+        Further table definitions, ``IF NOT EXISTS``.
+
+    Raises
+    ------
+    RunLockedError, RunMismatchError, StorageError
+        As for `Store`.
+    """
+    # Looked at before anything is written: another program's database stays as it is.
+    if not create or (path.exists() and path.stat().st_size):
+        with Store(path) as store, storage_errors(path):
+            if not create and not store.has("plan"):
+                raise damaged(path, "no evaluation is planned in it")
+            # A start that was killed at once leaves fewer tables, and no answer that could be lost.
+            if any(map(store.has, ("plan", "answers", "questions"))) and "model" in store.meta():
+                check_evaluation(store.connection, path)
+    return Store(path, write=True, tables=EVALUATION_TABLES + tables)

@@ -1,0 +1,268 @@
+"""Who judged the why answers, with what votes, and what they came to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from biaslens.runfile._schema import PANEL_IN_FORCE, RULES_PANEL
+from biaslens.runfile._store import Store
+from biaslens.schema import Outcome, Verdict, Vote
+
+_PAGE = 256
+
+# A reply is stored before its vote is read.
+_GIVEN = "(vote IS NOT NULL OR votes.key IN (SELECT key FROM answers))"
+
+
+class Ballot(NamedTuple):
+    """A row of ``ballots``; the columns say what each field means."""
+
+    ballot: str
+    judge: str
+    prompt: str
+
+
+class PlannedVote(NamedTuple):
+    """A vote that a judge is to be asked for, or has given."""
+
+    key: str
+    response_key: str
+    ballot: str
+    vote_number: int
+    vote: Vote | None = None
+    reason: str | None = None
+
+
+class ToJudge(NamedTuple):
+    """A why answer without a verdict."""
+
+    key: str
+    question: str
+    answer: str
+    finish_reason: str
+
+
+class OpenVote(NamedTuple):
+    """A vote that its judge has not given yet, and what it is on."""
+
+    key: str
+    question: str
+    answer: str
+
+
+class VoteCount(NamedTuple):
+    """Votes of a judge asked in one way: given, and usable ones among them."""
+
+    given: int
+    usable: int
+
+
+def panels(store: Store) -> Mapping[str, dict[str, Any]]:
+    """Panels that have judged a run, by name, with what they recorded."""
+    rows = store.connection.execute("SELECT panel, spec FROM panels ORDER BY panel")
+    return {name: json.loads(spec) for name, spec in rows if name != RULES_PANEL}
+
+
+def save_panel(store: Store, name: str, spec: Mapping[str, object], ballots: Iterable[Ballot]) -> None:
+    """Record a panel and how it asks its judges, where they are not there yet."""
+    with store.transaction() as connection:
+        connection.execute(
+            "INSERT INTO panels VALUES (?, ?) ON CONFLICT DO NOTHING", (name, json.dumps(spec, sort_keys=True))
+        )
+        connection.executemany("INSERT INTO ballots VALUES (?, ?, ?) ON CONFLICT DO NOTHING", ballots)
+
+
+def forget_who_never_judged(store: Store) -> None:
+    """Free the run file of panels without a usable vote or verdict: a start with a wrong name or key binds nobody.
+
+    Votes that were planned for judges who have never voted go with them; nothing that was given does.
+    """
+    with store.transaction() as connection:
+        connection.execute(
+            "DELETE FROM panels WHERE panel NOT IN (SELECT panel FROM verdicts) AND NOT EXISTS ("
+            "SELECT 1 FROM json_each(spec, '$.judges') AS named JOIN ballots ON ballots.judge = named.value "
+            f"JOIN votes USING (ballot) WHERE {_GIVEN} AND vote IS NOT 'unusable')"
+        )
+        connection.execute(f"DELETE FROM votes WHERE ballot NOT IN (SELECT ballot FROM votes WHERE {_GIVEN})")
+        connection.execute("DELETE FROM ballots WHERE ballot NOT IN (SELECT ballot FROM votes)")
+        connection.execute(
+            "DELETE FROM meta WHERE name = ? AND json_extract(value, '$') NOT IN (SELECT panel FROM panels)",
+            (PANEL_IN_FORCE,),
+        )
+
+
+def save_verdict(store: Store, key: str, verdict: Verdict, *, panel: str, oracle: str) -> None:
+    """Insert the verdict of a panel on a response, within a transaction; `oracle` says who decided."""
+    store.connection.execute(
+        "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (key, panel, verdict.outcome, verdict.reason, verdict.choice, oracle),
+    )
+
+
+def take_back_verdicts(store: Store, *, panel: str, reason: str) -> None:
+    """Remove the verdicts of a panel that have this reason."""
+    with store.transaction() as connection:
+        connection.execute("DELETE FROM verdicts WHERE panel = ? AND reason = ?", (panel, reason))
+
+
+_UNDECIDED = """
+    FROM plan JOIN questions USING (question_id) JOIN answers USING (key)
+    LEFT JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', :panel)
+    WHERE kind = 'why' AND verdicts.outcome IS NULL
+"""
+
+
+def count_undecided(store: Store, panel: str) -> int:
+    """Number of why answers without a verdict of the panel."""
+    return int(store.connection.execute(f"SELECT count(*) {_UNDECIDED}", {"panel": panel}).fetchone()[0])
+
+
+def undecided_keys(store: Store, panel: str) -> list[str]:
+    """Keys of the why answers without a verdict of the panel."""
+    query = f"SELECT plan.key {_UNDECIDED} ORDER BY plan.key"
+    return [key for (key,) in store.connection.execute(query, {"panel": panel})]
+
+
+def undecided(store: Store, panel: str, *, after: str, most: int) -> list[ToJudge]:
+    """Why answers without a verdict of the panel, in the order of their keys, from the one after `after` on."""
+    rows = store.connection.execute(
+        "SELECT plan.key, questions.text, answers.text, answers.finish_reason "
+        f"{_UNDECIDED} AND plan.key > :last ORDER BY plan.key LIMIT :most",
+        {"panel": panel, "last": after, "most": most},
+    )
+    return [ToJudge(*row) for row in rows]
+
+
+def decided_keys(store: Store, panel: str) -> frozenset[str]:
+    """Keys of the responses that the rules or the panel have decided."""
+    query = "SELECT response_key FROM verdicts WHERE panel IN ('rules', ?)"
+    return frozenset(key for (key,) in store.connection.execute(query, (panel,)))
+
+
+def votes_on_undecided(store: Store, panel: str) -> dict[str, int]:
+    """Number of votes on what neither the rules nor the panel have decided, by ballot."""
+    rows = store.connection.execute(
+        "SELECT ballot, count(*) FROM votes WHERE vote IS NOT NULL AND response_key NOT IN "
+        "(SELECT response_key FROM verdicts WHERE panel IN ('rules', ?)) GROUP BY ballot",
+        (panel,),
+    )
+    return dict(rows.fetchall())
+
+
+def count_outcomes(store: Store, panel: str) -> dict[str, dict[Outcome, int]]:
+    """Why answers by who decided them, the rules or the panel, and outcome."""
+    counts: dict[str, dict[Outcome, int]] = {}
+    for oracle, outcome, number in store.connection.execute(
+        "SELECT oracle, outcome, count(*) FROM verdicts JOIN plan ON plan.key = response_key "
+        "JOIN questions USING (question_id) WHERE kind = 'why' AND panel IN ('rules', ?) "
+        "GROUP BY oracle, outcome ORDER BY oracle, outcome",
+        (panel,),
+    ):
+        counts.setdefault(oracle, {})[Outcome(outcome)] = number
+    return counts
+
+
+def save_screened(store: Store, screen: str, probabilities: Mapping[str, float]) -> None:
+    """Store how probable the local judge holds it that answers are biased, by key; within a transaction."""
+    store.connection.executemany(
+        "INSERT INTO screened VALUES (?, ?, ?) ON CONFLICT (response_key) DO UPDATE SET "
+        "screen = excluded.screen, probability = excluded.probability",
+        [(key, screen, value) for key, value in probabilities.items()],
+    )
+
+
+def save_votes(store: Store, votes: Iterable[PlannedVote]) -> None:
+    """Insert votes, given or planned, within a transaction; those there already stay as they are."""
+    store.connection.executemany("INSERT INTO votes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", votes)
+
+
+def give_vote(store: Store, key: str, vote: Vote, reason: str | None) -> str:
+    """Fill in a planned vote, within a transaction; the key of the response it is on."""
+    row = store.connection.execute(
+        "UPDATE votes SET vote = ?, reason = ? WHERE key = ? RETURNING response_key", (vote, reason, key)
+    ).fetchone()
+    return str(row[0])
+
+
+def count_votes(store: Store, ballot: str) -> VoteCount:
+    """Count the votes of a ballot, of all starts."""
+    query = "SELECT count(vote), count(nullif(vote, ?)) FROM votes WHERE ballot = ?"
+    return VoteCount(*store.connection.execute(query, (Vote.UNUSABLE, ballot)).fetchone())
+
+
+def last_reply(store: Store, ballot: str) -> str:
+    """The last reply that came to a ballot."""
+    query = "SELECT text FROM votes JOIN answers USING (key) WHERE ballot = ? ORDER BY answered_at DESC LIMIT 1"
+    return str(store.connection.execute(query, (ballot,)).fetchone()[0])
+
+
+class PanelVotes:
+    """The votes that count for one panel.
+
+    Parameters
+    ----------
+    store
+        The run file. Votes that fail from now on are not open any more.
+    panel
+        Name of the panel.
+    ballots, each
+        Its ballots, and how many votes of each count.
+    """
+
+    def __init__(self, store: Store, panel: str, ballots: Sequence[str], each: int) -> None:
+        self._store = store
+        self._panel = panel
+        self._own = f"ballot IN ({', '.join(map(repr, ballots))}) AND vote_number <= {each}"
+        (failures,) = store.connection.execute("SELECT coalesce(max(rowid), 0) FROM failures").fetchone()
+        self._open = (
+            f"ballot = :ballot AND {self._own} AND vote IS NULL "
+            f"AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.key = votes.key AND failures.rowid > {failures}) "
+            "AND NOT EXISTS (SELECT 1 FROM verdicts WHERE verdicts.response_key = votes.response_key "
+            "AND verdicts.panel IN ('rules', :panel))"
+        )
+
+    def by_response(self) -> dict[str, dict[tuple[str, int], Vote | None]]:
+        """Votes by response, ballot and number; None for those planned and not given."""
+        found: dict[str, dict[tuple[str, int], Vote | None]] = {}
+        for key, ballot, number, vote in self._store.connection.execute(
+            f"SELECT response_key, ballot, vote_number, vote FROM votes WHERE {self._own}"
+        ):
+            found.setdefault(key, {})[ballot, number] = None if vote is None else Vote(vote)
+        return found
+
+    def on(self, key: str) -> list[Vote]:
+        """Votes that are in on a response."""
+        rows = self._store.connection.execute(
+            f"SELECT vote FROM votes WHERE response_key = ? AND {self._own} AND vote IS NOT NULL", (key,)
+        )
+        return [Vote(vote) for (vote,) in rows]
+
+    def unread(self) -> list[tuple[str, str]]:
+        """Keys and texts of replies whose votes are not in."""
+        query = f"SELECT key, text FROM votes JOIN answers USING (key) WHERE vote IS NULL AND {self._own}"
+        return self._store.connection.execute(query).fetchall()
+
+    def count_open(self, ballot: str) -> int:
+        """Number of planned votes of a ballot that are not given, on answers that are not decided."""
+        query = f"SELECT count(*) FROM votes WHERE {self._open}"
+        values = {"ballot": ballot, "panel": self._panel}
+        return int(self._store.connection.execute(query, values).fetchone()[0])
+
+    def open(self, reader: Store, ballot: str) -> Iterator[OpenVote]:
+        """The votes that `count_open` counts, read page by page through a connection of its own."""
+        values = {"ballot": ballot, "panel": self._panel, "last": ""}
+        while True:
+            rows = reader.connection.execute(
+                "SELECT votes.key, questions.text, answers.text FROM votes "
+                "JOIN answers ON answers.key = votes.response_key JOIN plan ON plan.key = votes.response_key "
+                "JOIN questions USING (question_id) "
+                f"WHERE {self._open} AND votes.key > :last ORDER BY votes.key LIMIT {_PAGE}",
+                values,
+            ).fetchall()
+            for row in rows:
+                yield OpenVote(*row)
+            if len(rows) < _PAGE:
+                return
+            values["last"] = rows[-1][0]
