@@ -241,11 +241,15 @@ def _load(name: str, path: Path, threads: int) -> xllamacpp.Server:
     # llama.cpp listens on a loopback port too; nobody but this process is to use it.
     params.api_keys = [secrets.token_urlsafe(32)]
     params.endpoint_slots = False
+    params.endpoint_metrics = True
     params.ui = False
     try:
-        return xllamacpp.Server(params)
+        server = xllamacpp.Server(params)
     except RuntimeError as error:
         raise SettingsError(f"{name}: {path} cannot be loaded; is it a whole GGUF file of a chat model?") from error
+    # Answered by the server's own thread: one that is freed before its thread has begun is waited for without end.
+    server.handle_metrics()
+    return server
 
 
 def _request(messages: Sequence[Message], params: Params) -> dict[str, Any]:
