@@ -17,7 +17,7 @@ from biaslens.benchmark.quality.measure import Quality
 from biaslens.benchmark.quality.source import Fault, Rule
 from biaslens.benchmark.quality.variety import sample
 from biaslens.embedding import HOW_TO_INSTALL, MODEL
-from biaslens.report.page.site import environment
+from biaslens.report.page.environment import environment
 from biaslens.report.table import NOTHING, Column, Table, printable
 from biaslens.schema import Attribute, Kind, Question
 
@@ -251,7 +251,7 @@ def page(quality: Quality, against: Quality | None = None) -> str:
     """
     both = [quality] if against is None else [quality, against]
     return (
-        environment()
+        environment(style="quality.css", script="")
         .get_template("quality.html.j2")
         .render(
             sides=[_side(one) for one in both],

@@ -28,7 +28,7 @@ def test_a_terminal_is_not_steered_by_a_name():
 def test_words_stand_left_and_numbers_right():
     lines = printed(Table.of({"model": ["a", "long name"], "rate": ["5 %", "50.0 %"]})).splitlines()
     assert lines[3].split("5")[0] == "a" + " " * 13
-    assert lines[4] == "long name 50.0 %"
+    assert lines[4] == "long name  50.0 %"
 
 
 def test_a_section_without_rows_adds_none():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
@@ -18,6 +15,7 @@ from biaslens import codebook
 from biaslens.annotation.annotators import lettered, persona_shown
 from biaslens.annotation.folder import LONGEST_COMMENT, Item, Label
 from biaslens.annotation.journal import Journal
+from biaslens.report.page.environment import environment
 from biaslens.schema import Kind, Outcome
 
 # Joiners shape letters and emoji; the rest of these are visible signs in front of digits.
@@ -153,28 +151,17 @@ class Pages:
 
     def __init__(self, sitting: Sitting) -> None:
         self._sitting = sitting
-        self._environment = Environment(
-            loader=PackageLoader("biaslens.annotation.web", "."),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        loader = self._environment.loader
-        assert loader is not None
-        style, script = (loader.get_source(self._environment, name)[0] for name in ("style.css", "script.js"))
-        self.policy = (
-            f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
-            "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+        self._environment = environment(
+            "biaslens.annotation.web",
+            who=sitting.journal.annotator,
+            settles=sitting.others is not None,
+            total=len(sitting.items),
         )
         self._environment.filters["visible"] = visible
-        self._environment.globals |= {
-            "style": Markup(style),  # noqa: S704 - our own file
-            "script": Markup(script),  # noqa: S704
-            "who": sitting.journal.annotator,
-            "settles": sitting.others is not None,
-            "total": len(sitting.items),
-        }
+        self.policy = (
+            f"{self._environment.globals['policy']}; img-src data:; "
+            "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+        )
 
     def enter(self) -> Response:
         """The first answer to a browser that has the token."""
@@ -230,7 +217,3 @@ class Pages:
     def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 - template values
         text = self._environment.get_template(f"{template}.html.j2").render(done=self._sitting.done, **values)
         return HTMLResponse(text, status)
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -7,7 +7,7 @@ from math import isfinite, isnan
 from typing import Any
 
 from biaslens.report.assessment.words import in_words, interval, level, p_value, remarks, sections, value
-from biaslens.report.page.site import environment
+from biaslens.report.page.environment import environment
 from biaslens.usecase import Assessment, GroupMention, Measure, Standout
 
 LONGEST = 1200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import random
@@ -10,9 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from biaslens._util.files import json_text, write_text
 from biaslens._util.text import safe_name
@@ -22,34 +18,9 @@ from biaslens.errors import InputError, StorageError
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import view
+from biaslens.report.page.environment import environment
 from biaslens.runfile import Store, decided_answers, example, reading
 from biaslens.schema import Attribute
-
-
-def environment() -> Environment:
-    """Make the environment of the pages: style, script and content security policy are inside each page."""
-    made = Environment(
-        loader=PackageLoader("biaslens.report.page", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    loader = made.loader
-    assert loader is not None
-    style, script = (loader.get_source(made, name)[0] for name in ("style.css", "script.js"))
-    made.globals |= {
-        "style": Markup(style),  # noqa: S704 - our own file
-        "script": Markup(script),  # noqa: S704
-        "policy": f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "base-uri 'none'; form-action 'none'",
-    }
-    return made
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
 
 PER_ROLE = 3
 """Answers shown of a role; two of them biased, where there are."""
