@@ -73,7 +73,7 @@ def test_a_benchmark_is_written_and_can_be_evaluated():
         done = run(server.base_url, "--yes")
         assert (done.returncode, done.stdout) == (0, "made: 6 roles, 72 questions\n"), done.stderr
         assert "openai/writer: 20 calls, about" in done.stderr
-        assert "price unknown; more where replies fail the checks" in done.stderr
+        assert "price unknown; more if replies fail the checks" in done.stderr
         again = run(server.base_url)  # nothing left to pay for, so nothing to ask
         assert (again.returncode, again.stdout) == (0, done.stdout)
         assert len(server.requests) == LISTS
