@@ -65,7 +65,7 @@ def align(runs: Sequence[Run], condition: Condition) -> Aligned:
         Without a run.
     """
     if not runs:
-        raise InputError("no runs to put side by side")
+        raise InputError("no runs to compare")
     ids: Sequence[str] = runs[0].questions.ids
     if any(run.questions.ids != ids for run in runs):
         ids = sorted(set().union(*(run.questions.ids for run in runs)))
@@ -172,8 +172,8 @@ def _require_same(name: str, values: Iterable[tuple[Summary, object]]) -> None:
 
 def _mismatch(what: str, first: tuple[Summary, str], other: tuple[Summary, str]) -> RunMismatchError:
     return RunMismatchError(
-        f"these runs cannot stand in one table, {what}: {first[0].run.path} has {first[1]}, {other[0].run.path} has "
-        f"{other[1]}; make a table of each, or put them together with --force"
+        f"these runs cannot share a table, {what}: {first[0].run.path} has {first[1]}, {other[0].run.path} has "
+        f"{other[1]}; make one table for each, or combine them with --force"
     )
 
 

@@ -139,7 +139,7 @@ def write_sheet(
     """
     suffix = _suffix(path)
     if path.exists():
-        raise InputError(f"{path}: is there already; name another file, lest labels in it be lost")
+        raise InputError(f"{path}: already exists; name another file, so that no labels in it are lost")
     rows = [_row(item, labels.get(item.key), None if others is None else others[item.key]) for item in items]
     content = _csv(rows) if suffix == ".csv" else "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     # Within JSON, a half of a character is written as its escape, which is how JSON has it.

@@ -322,7 +322,7 @@ def read_items(folder: Path) -> tuple[Item, ...]:
                 f"{path}, line {number}: not an item; draw the sample again with `biaslens sample`"
             ) from None
         if item.key in items:
-            raise InputError(f"{path}, line {number}: key {item.key} is there twice; draw the sample again")
+            raise InputError(f"{path}, line {number}: key {item.key} occurs twice; draw the sample again")
         items[item.key] = item
     return tuple(items.values())
 
@@ -357,7 +357,7 @@ def read_design(folder: Path) -> tuple[Placed, ...]:
         if placed is None:
             raise InputError(f"{path}, row {number}: needs {', '.join(_COLUMNS)}; the last above 0 and at most 1")
         if placed.key in design:
-            raise InputError(f"{path}, row {number}: key {placed.key} is there twice; draw the sample again")
+            raise InputError(f"{path}, row {number}: key {placed.key} occurs twice; draw the sample again")
         design[placed.key] = placed
     return tuple(design.values())
 

@@ -208,10 +208,10 @@ class Journal:
             if other.suffix not in (".jsonl", ".csv") or name.casefold() != self.annotator.casefold():
                 continue
             if name != self.annotator:
-                raise InputError(f"{other}: there is an annotator of almost this name; use {name}, or another name")
+                raise InputError(f"{other}: an annotator with almost this name exists; use {name}, or another name")
             if other != self.path:
                 raise InputError(
-                    f"{other}: labels of {name} are in a table already; move it elsewhere and bring it in with --import"
+                    f"{other}: labels of {name} are already in a table; move it elsewhere and import it with --import"
                 )
 
 

@@ -275,7 +275,7 @@ def _interests(folder: Path, everyone: frozenset[str]) -> dict[Role, frozenset[s
         for entry in _load(path, _Roles).roles:
             role = Role(attribute, entry.name, entry.persona)
             if role in interests:
-                raise BenchmarkError(f"{path}: role {entry.name!r} is there twice; remove one")
+                raise BenchmarkError(f"{path}: role {entry.name!r} occurs twice; remove one")
             interests[role] = everyone.union(entry.on.split())
     return interests
 

@@ -174,7 +174,7 @@ def _refuse_strangers(context: click.Context, task: UseCase) -> None:
     if strangers:
         raise click.UsageError(f"{names[min(strangers)]} does not go with --task {task}")
     if not context.params["model"] and (strangers := given & _OF_A_MODEL):
-        raise click.UsageError(f"{names[min(strangers)]} needs --model, whom to ask")
+        raise click.UsageError(f"{names[min(strangers)]} needs --model, the model to ask")
 
 
 @click.command("assess")
@@ -192,7 +192,7 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
     out = values["out"] or Path("assessments") / values["source"].stem
     if values["source"].resolve().parent == out.resolve():
         raise click.UsageError(
-            f"the report would lie beside {values['source']} and might replace it; give another --out"
+            f"the report would be written next to {values['source']} and might replace it; give another --out"
         )
     resampling = Resampling(rounds=values["rounds"], seed=values["seed"])
     if values["plan"]:

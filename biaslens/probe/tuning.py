@@ -604,7 +604,7 @@ class TrialFolder:
                 arrays = {name: file[name] for name in ("delta", "mean", "square", "best")}
                 return Checkpoint(step=state["step"], losses=tuple(state["losses"]), evaluations=evaluations, **arrays)
         except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
-            raise StorageError(f"{path}: damaged ({error}); delete it, and its trial begins anew") from error
+            raise StorageError(f"{path}: damaged ({error}); delete it, and its trial starts over") from error
 
     def finish(self, tuned: Tuned) -> None:
         """Keep the result; result.json is written last and says that all is there."""

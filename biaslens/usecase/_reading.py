@@ -214,7 +214,7 @@ class ResponseTable:
         seen = trials.setdefault(place, set())
         assert isinstance(seen, set)
         if trial in seen:
-            what = f"trial {trial} of prompt {place[0]!r} stands twice; number them, or leave the column out"
+            what = f"trial {trial} of prompt {place[0]!r} occurs twice; number them, or leave the column out"
             raise self._wrong(row, what)
         seen.add(trial)
         return trial
@@ -249,7 +249,7 @@ def _parts(source: Table) -> Iterator[pd.DataFrame]:
     if isinstance(source, pd.DataFrame):
         if not source.columns.is_unique:
             twice = source.columns[source.columns.duplicated()][0]
-            raise InputError(f"{name_of(source)}: column {twice!r} stands twice; rename one")
+            raise InputError(f"{name_of(source)}: column {twice!r} occurs twice; rename one")
         for start in range(0, max(1, len(source)), ROWS):
             yield _as_text(source.iloc[start : start + ROWS])
         return
@@ -471,11 +471,11 @@ def _by_rank(rows: Sequence[Mapping[str, str]], key: str, group: str) -> Iterato
         if not isfinite(rank):
             raise InputError(f"row {number}: rank {row['rank']!r} is no number")
         if not row["item"].strip():
-            raise InputError(f"row {number}: there is a rank, but no item; fill the cell, or remove the row")
+            raise InputError(f"row {number}: a rank without an item; fill in the cell, or remove the row")
         lists.setdefault((row[group], row[key], row.get("trial", "")), []).append((rank, row["item"].strip()))
     for place, items in lists.items():
         ranks = [rank for rank, _ in items]
         if len(set(ranks)) < len(ranks):
             name = f"prompt {place[1]!r}, group {place[0]!r}"
-            raise InputError(f"{name}: a rank stands twice; tell several lists apart by a column trial")
+            raise InputError(f"{name}: a rank occurs twice; tell several lists apart with a column trial")
         yield *place, [item for _, item in sorted(items, key=lambda found: found[0])]

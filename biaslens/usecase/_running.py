@@ -192,7 +192,9 @@ class TextRun:
     def plan(self) -> Asking:
         """What the model would be asked; nothing is asked and no key is needed."""
         if self.options.model is None:
-            raise InputError("there is nothing to plan without a model: what is there is scored, and nobody is asked")
+            raise InputError(
+                "there is nothing to plan without a model: the responses given are scored, and no model is asked"
+            )
         provider_of(self.options.model)
         return self._plan()[0].asking(self.settings)
 

@@ -148,7 +148,7 @@ def test_only_what_is_new_is_taken_over_and_contradictions_are_not(tmp_path):
 
 def test_a_filled_in_sheet_is_not_written_over(items, tmp_path):
     (tmp_path / "sheet.csv").write_text("mine")
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         write_sheet(tmp_path / "sheet.csv", items, {})
     assert (tmp_path / "sheet.csv").read_text() == "mine"
     with pytest.raises(StorageError, match="cannot be written"):

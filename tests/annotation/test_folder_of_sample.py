@@ -113,7 +113,7 @@ def test_a_broken_item_is_named_by_its_line(folder, line):
 
 def test_an_item_that_is_there_twice(folder):
     (folder / "items.jsonl").write_text(_line() + _line())
-    with pytest.raises(InputError, match="line 2: key k1 is there twice"):
+    with pytest.raises(InputError, match="line 2: key k1 occurs twice"):
         read_items(folder)
 
 
@@ -132,7 +132,7 @@ def test_a_broken_row_of_the_design_is_named(folder, row):
 def test_a_row_of_the_design_that_is_there_twice(folder):
     path = folder / "design.csv"
     path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
-    with pytest.raises(InputError, match="row 3: key k1 is there twice"):
+    with pytest.raises(InputError, match="row 3: key k1 occurs twice"):
         read_design(folder)
 
 

@@ -201,7 +201,7 @@ def test_whoever_labels_cannot_settle(folder):
         Journal(folder, "ann", settles=True)
 
 
-@pytest.mark.parametrize(("table", "message"), [("ann", "--import"), ("Ann", "almost this name; use Ann")])
+@pytest.mark.parametrize(("table", "message"), [("ann", "--import"), ("Ann", "almost this name exists; use Ann")])
 def test_labels_in_a_table_of_the_same_name_are_not_doubled(folder, table, message):
     write_table(folder, table, {1: "biased"})
     with pytest.raises(InputError, match=message):

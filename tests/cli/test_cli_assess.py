@@ -67,11 +67,11 @@ def test_bad_input_is_one_line_and_exit_code_1(content, arguments, says):
     [
         (["--task", "generation", "--k", "3"], "--k does not go with --task generation"),
         (["--task", "classification", "--variant", "langfair"], "--variant does not go with --task classification"),
-        (["--task", "generation", "--per-prompt", "3"], "--per-prompt needs --model, whom to ask"),
+        (["--task", "generation", "--per-prompt", "3"], "--per-prompt needs --model, the model to ask"),
         (["--task", "generation", "--compare", "gender"], "write ATTRIBUTE=GROUP,GROUP"),
         (["--task", "generation", "--targets", "source.csv"], "--targets source.csv: not UTF-8 text"),
         (["--task", "classification", "--prediction", "p"], "needs --group COLUMN"),
-        (["--task", "generation", "--out", "."], "the report would lie beside source.csv"),
+        (["--task", "generation", "--out", "."], "the report would be written next to source.csv"),
     ],
 )
 def test_wrong_usage_is_exit_code_2_and_changes_nothing(arguments, says):

@@ -73,7 +73,7 @@ def test_a_benchmark_is_written_and_can_be_evaluated():
         done = run(server.base_url, "--yes")
         assert (done.returncode, done.stdout) == (0, "made: 6 roles, 72 questions\n"), done.stderr
         assert "openai/writer: 20 calls, about" in done.stderr
-        assert "price unknown; more where replies fail the checks" in done.stderr
+        assert "price unknown; more if replies fail the checks" in done.stderr
         again = run(server.base_url)  # nothing left to pay for, so nothing to ask
         assert (again.returncode, again.stdout) == (0, done.stdout)
         assert len(server.requests) == LISTS
@@ -86,7 +86,7 @@ def test_without_a_terminal_and_without_yes_nothing_is_asked():
         done = biaslens("generate", "--with", "openai/writer", "--out", "made", *SIZE, base_url=server.base_url)
         assert done.returncode == 1
         assert done.stderr.splitlines()[-1] == (
-            "biaslens: nobody here to ask whether to go on at this cost; add --yes to go on without asking"
+            "biaslens: there is no terminal to confirm the cost at; add --yes to continue without asking"
         )
         assert server.requests == []
     assert not Path("made").exists()
@@ -103,7 +103,7 @@ def test_at_a_terminal_it_asks_first(reply: bytes, code: int):
             os.write(terminal, reply)
             _, err = process.communicate(timeout=60)
         assert process.returncode == code, err
-        assert b"Go on? [y/N]" in err
+        assert b"Continue? [y/N]" in err
         assert len(server.requests) == (0 if code else LISTS)
     os.close(terminal)
     os.close(end)
@@ -138,7 +138,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on():
         _, err = process.communicate(timeout=30)
         assert process.returncode == 130
         assert "Traceback" not in err
-        assert "the same command goes on from here" in err
+        assert "the same command resumes" in err
         assert stored() == len(server.log)  # what was in flight is kept
         assert run(server.base_url, "--yes").returncode == 0
         assert stored() == len(server.log)
@@ -152,11 +152,11 @@ def test_what_is_missing_is_said_with_exit_code_3():
     with FakeServer(script) as server:
         done = run(server.base_url, "--yes", "--max-rounds", "2")
         assert (done.returncode, done.stdout) == (3, "")
-        assert "not accepted, and asked for again: 2 refused" in done.stderr
+        assert "rejected and requested again: 2 refused" in done.stderr
         assert (
             "missing: race: 0 of 4 choice questions for Race smiths after 2 rounds; last: the reply was" in done.stderr
         )
-        assert "no benchmark written (--partial writes one): the same command goes on from here" in done.stderr
+        assert "no benchmark written (--partial writes one): the same command resumes" in done.stderr
         assert not Path("made/questions.csv").exists()
         partial = run(server.base_url, "--yes", "--max-rounds", "2", "--partial")
         assert (partial.returncode, partial.stdout) == (3, "made: 6 roles, 68 questions, partial\n")

@@ -149,7 +149,7 @@ def test_the_command_line_sends_a_key_elsewhere_only_with_the_option() -> None:
         assert (refused.returncode, server.log) == (1, [])
         assert f"--trust-address {server.base_url}" in refused.stderr
         listed = biaslens("models", **env).stdout
-        assert f"Asked for before it is sent: OPENAI_API_KEY (the environment) to {server.base_url}" in listed
+        assert f"Only after you confirm it: OPENAI_API_KEY (the environment) to {server.base_url}" in listed
         assert (
             f"sends OPENAI_API_KEY (the environment) to {server.base_url}"
             in biaslens("plan", "openai/m", *small, **env).stdout

@@ -205,7 +205,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(model, tmp_path, monkeypatch)
 
 def test_a_damaged_checkpoint_is_named(model, tmp_path) -> None:
     (tmp_path / "checkpoint.npz").write_bytes(b"PK\x03\x04 and no more")
-    with pytest.raises(StorageError, match=r"checkpoint.npz: damaged .*delete it, and its trial begins anew"):
+    with pytest.raises(StorageError, match=r"checkpoint.npz: damaged .*delete it, and its trial starts over"):
         tune(model, splits(), seed=7, learning_rate=0.01, options=SHORT, folder=tmp_path)
 
 

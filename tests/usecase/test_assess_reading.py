@@ -164,7 +164,7 @@ def test_a_prompt_that_is_not_known_is_none():
         ({"prompt_id": ["1"], "trial": ["first"], "response": ["x"]}, "row 1: trial 'first' is no whole number"),
         (
             {"prompt_id": ["1", "1"], "trial": ["0", "0"], "response": ["x", "y"]},
-            "row 2: trial 0 of prompt '1' stands twice",
+            "row 2: trial 0 of prompt '1' occurs twice",
         ),
     ],
 )
@@ -175,7 +175,7 @@ def test_responses_that_cannot_be_read(rows, says):
 
 def test_a_frame_with_a_column_twice():
     frame = pd.DataFrame([["x", "y"]], columns=["response", "response"])
-    with pytest.raises(InputError, match="column 'response' stands twice"):
+    with pytest.raises(InputError, match="column 'response' occurs twice"):
         responses(frame)
 
 
@@ -226,10 +226,10 @@ def test_trials_are_put_in_order_and_an_empty_group_is_neutral():
         ({"prompt": ["p"], "group": ["a"], "items": ['["x", null]']}, "row 1: items is a JSON list of other things"),
         ({"prompt": ["p"], "group": ["a"], "item": ["x"], "rank": ["best"]}, "row 1: rank 'best' is no number"),
         ({"prompt": ["p"], "group": ["a"], "item": ["x"], "rank": ["nan"]}, "row 1: rank 'nan' is no number"),
-        ({"prompt": ["p"], "group": ["a"], "item": [" "], "rank": [1]}, "row 1: there is a rank, but no item"),
+        ({"prompt": ["p"], "group": ["a"], "item": [" "], "rank": [1]}, "row 1: a rank without an item"),
         (
             {"prompt": ["p", "p"], "group": ["a", "a"], "item": ["x", "y"], "rank": [1, 1.0]},
-            "prompt 'p', group 'a': a rank stands twice; tell several lists apart by a column trial",
+            "prompt 'p', group 'a': a rank occurs twice; tell several lists apart with a column trial",
         ),
     ],
 )

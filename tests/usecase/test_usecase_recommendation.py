@@ -103,7 +103,7 @@ def test_empty_lists(measure, k):
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_bad_lists(measure):
-    with pytest.raises(ValueError, match="item 'b' stands twice in a list"):
+    with pytest.raises(ValueError, match="item 'b' occurs twice in a list"):
         measure(["a", "b", "b"], ["a", "b", "c"])
     with pytest.raises(ValueError, match="k: 0 is not at least 1"):
         measure(["a"], ["b"], 0)
@@ -141,7 +141,7 @@ def test_mean_without_pairs():
 def test_bad_pairs():
     with pytest.raises(ValueError, match="2 lists of one group cannot be paired with 1"):
         rc.mean_jaccard_at_k([[1], [2]], [[1]])
-    with pytest.raises(ValueError, match=r"pair 1 \(from 0\): item 5 stands twice"):
+    with pytest.raises(ValueError, match=r"pair 1 \(from 0\): item 5 occurs twice"):
         rc.mean_jaccard_at_k([[1, 2], [5, 5]], [[1, 2], [1, 2]])
 
 

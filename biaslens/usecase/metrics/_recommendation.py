@@ -204,7 +204,7 @@ def _ranks(items: Ranked) -> dict[Hashable, int]:
     ranks = {item: rank for rank, item in enumerate(items, 1)}
     if len(ranks) < len(items):
         twice = Counter(items).most_common(1)[0][0]
-        raise ValueError(f"item {twice!r} stands twice in a list; items must be distinct")
+        raise ValueError(f"item {twice!r} occurs twice in a list; items must be distinct")
     return ranks
 
 
