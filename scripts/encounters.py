@@ -98,8 +98,6 @@ def main(command: str, *arguments: str) -> int:
         print(f"{of}{first}{remark.text}")
     text = f"{len(whole)} encounters of {len({one.role for one in whole})} roles, {len(remarks)} remarks"
     print(text, file=sys.stderr)
-        f"{len(whole)} encounters of {len({one.role for one in whole})} roles, {len(remarks)} remarks", file=sys.stderr
-    )
     if command == "add" and not remarks:
         for name, text in write_encounters(whole).items():
             (FOLDER / name).write_text(text, encoding="utf-8")
