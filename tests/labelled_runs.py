@@ -58,7 +58,7 @@ def _table(path: Path, header: str, rows: Iterable[str]) -> None:
 
 
 def add_panel(run: Path, panel: str, outcomes: Mapping[Asked, str]) -> None:
-    """Let another panel judge first trials of a run, without becoming the one in force."""
+    """Let another panel judge first trials of a run, without becoming the active one."""
     with sqlite3.connect(run) as connection:
         connection.execute("INSERT OR IGNORE INTO panels VALUES (?, ?)", (panel, json.dumps({"judges": [panel]})))
         connection.executemany(

@@ -82,7 +82,7 @@ def write_run(
     panel_spec: dict[str, object] | None = None,
     **meta: object,
 ) -> Path:
-    """Write a run file; `meta` replaces entries of `META`, None leaves one out. The panel in force has `panel_spec`."""
+    """Write a run file; `meta` replaces entries of `META`, None leaves one out. The active panel has `panel_spec`."""
     spec = panel_spec or {"judges": list(judges), "votes": 3}
     with Store(path, write=True, tables=EVALUATION_TABLES) as store:
         store.set_meta({name: value for name, value in {**META, **meta}.items() if value is not None})

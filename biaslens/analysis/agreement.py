@@ -203,7 +203,7 @@ NOBODY = "nobody"
 
 
 def judges(run: Run) -> pd.DataFrame:
-    """What each judge of the panel in force contributes to the verdicts on why answers.
+    """What each judge of the active panel contributes to the verdicts on why answers.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def ranking_without(runs: Sequence[Run]) -> pd.DataFrame:
     Parameters
     ----------
     runs
-        Runs with the same panel of two judges or more in force.
+        Runs whose active panel is the same and has two judges or more.
 
     Returns
     -------

@@ -207,7 +207,7 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
     path
         The run file.
     panel
-        Whose verdicts on why answers; the panel in force if not given.
+        Whose verdicts on why answers; the active panel if not given.
 
     Returns
     -------

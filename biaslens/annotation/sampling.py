@@ -296,7 +296,7 @@ def draw(
     kinds, conditions
         Only answers of these.
     panel
-        Whose verdicts on why answers make the strata; the panel in force if not given.
+        Whose verdicts on why answers make the strata; the active panel if not given.
     margin, confidence
         See `sample_size`; for each kind apart.
     size

@@ -232,7 +232,7 @@ def generation_path(
     wanted: Collection[str] | None = None,
     task: UseCase = UseCase.GENERATION,
 ) -> DecisionPath:
-    """Walk the framework for text generation and summarisation.
+    """Follow the decision path for text generation and summarisation.
 
     `mentions` is what was found in the prompts, in words; `satisfied` whether no prompt contains a protected word, or
     None where that is not known; `invariance` whether the response should stay the same whatever the group. `wanted`
@@ -259,7 +259,7 @@ def classification_path(
     intervention: Intervention | None = None,
     wanted: Collection[str] | None = None,
 ) -> DecisionPath:
-    """Walk the framework for classification, of the groups found in a column; see `generation_path`.
+    """Follow the decision path for classification, of the groups found in a column; see `generation_path`.
 
     `parity` says whether equal predicted prevalence is what fairness means here, and `intervention` what a positive
     prediction leads to, None where it is not said.
@@ -301,7 +301,7 @@ def classification_path(
 def recommendation_path(
     *, mentions: str | None, satisfied: bool | None, invariance: bool = True, wanted: Collection[str] | None = None
 ) -> DecisionPath:
-    """Walk the framework for recommendation; see `generation_path`."""
+    """Follow the decision path for recommendation; see `generation_path`."""
     path = _Deciding()
     path.ask_mentions(satisfied, mentions)
     if satisfied:

@@ -112,7 +112,7 @@ def test_without_scripts_on_a_phone(folder):
         page.get_by_label("Comment").fill("by hand")
         page.get_by_label("I am unsure").check()
         page.keyboard.press("Enter")  # presses the first button of a form
-        page.wait_for_selector("text=Not kept yet")
+        page.wait_for_selector("text=Not saved yet")
         assert page.get_by_label("I am unsure").is_checked()
         assert page.get_by_label("Comment").input_value() == "by hand"
         assert read_all(folder)["ann"].labels == {}
