@@ -197,7 +197,7 @@ def test_counterfactual_prompts_can_be_read_and_written():
         ("counterfactual", "Is she kind?", "Is he kind?", "she -> he"),
         ("no_effect", "Is she kind?", "Is she kind?", ""),
     ]
-    assert "1 pairs of 2 prompts; 1 prompts have no word of gender" in done.stderr
+    assert "1 pairs of 2 prompts; 1 prompts contain no word for gender" in done.stderr
     assert biaslens("counterfactual", "prompts.csv", "--attribute", "gender", "--out", "p.csv").returncode == 0
     with Path("p.csv").open(encoding="utf-8", newline="") as file:
         assert list(csv.DictReader(file)) == rows
