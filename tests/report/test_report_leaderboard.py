@@ -106,14 +106,18 @@ def test_a_file_given_twice_counts_once(run, tmp_path):
     ("name", "value", "says"),
     [
         ("benchmark_version", "2.0", "benchmark version"),
-        ("benchmark_hash", "c" * 32, "benchmark hash"),
-        ("template_hash", "u" * 32, "prompt wording"),
+        ("benchmark_hash", "c" * 32, r"benchmark's content \(hash\)"),
+        ("template_hash", "u" * 32, "wording of the questions"),
         ("trials", 1, "number of trials"),
         ("judges", ["mistral/large"], "judges"),
         ("panel", None, "judges"),
         ("shuffle_options", True, "option shuffling"),
         ("panel_spec", {"judges": ["openai/gpt-4o-mini"], "votes": 5}, "number of votes"),
-        ("panel_spec", {"judges": ["openai/gpt-4o-mini"], "votes": 3, "prompt_hash": "j"}, "judge wording"),
+        (
+            "panel_spec",
+            {"judges": ["openai/gpt-4o-mini"], "votes": 3, "prompt_hash": "j"},
+            "what the judges were asked",
+        ),
         ("panel_spec", {"judges": ["openai/gpt-4o-mini"], "votes": 3, "screen": {"sure": 0.9}}, "local judge"),
     ],
 )
@@ -128,7 +132,7 @@ def test_runs_that_cannot_be_compared_are_refused_and_can_be_forced(tmp_path, na
 
 def test_runs_of_different_questions_are_refused(tmp_path):
     runs = [write_run(tmp_path / "a.sqlite", ONE), write_run(tmp_path / "b.sqlite", ASKED)]
-    with pytest.raises(RunMismatchError, match="questions in condition role"):
+    with pytest.raises(RunMismatchError, match="under condition role the questions differ"):
         leaderboard(runs, tmp_path / "out")
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from biaslens.report.assessment.words import interval, level, p_value, remarks, sections, value
-from biaslens.report.table import printable
+from biaslens.report.table import Column, Table, printable
 from biaslens.usecase import Assessment, Measure
 
-_WORDS = ("groups", "reads", "rests on")
+_WORDS = ("metric", "groups", "reads", "rests on")
 _READS = {"lower is fairer": "lower", "higher is fairer": "higher", "0 is fair": "0", "1 is fair": "1"}
 """Short for what is fairer."""
 
@@ -86,14 +84,11 @@ def _section(title: str, measures: Sequence[Measure], named: str) -> Iterator[Re
         "reads": True,
         "rests on": True,
     }
-    columns = [name for name, needed in shown.items() if needed]
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True, header_style="bold")
-    table.add_column("metric", overflow="fold")
-    for name in columns:
-        table.add_column(name, justify="left" if name in _WORDS else "right", overflow="fold")
+    names = [name for name, needed in shown.items() if needed]
+    rows = []
     for measure in measures:
         cells = {
-            "groups": printable(measure.comparison),
+            "groups": measure.comparison,
             "value": value(measure.estimate),
             named: interval(measure.estimate),
             "baseline": value(measure.baseline),
@@ -101,7 +96,8 @@ def _section(title: str, measures: Sequence[Measure], named: str) -> Iterator[Re
             "reads": _READS.get(measure.direction, measure.direction),
             "rests on": f"{measure.units:,} {measure.unit}{' †' if measure.few else ''}",
         }
-        table.add_row(printable(measure.metric), *(cells[name] for name in columns))
-    yield table
+        rows.append([measure.metric, *(cells[name] for name in names)])
+    columns = [Column(name, words=name in _WORDS, wraps=True) for name in ("metric", *names)]
+    yield Table(columns, rows).terminal()
     for line in remarks(measures):
         yield Text(printable(line), style="dim")
