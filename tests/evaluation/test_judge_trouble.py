@@ -210,7 +210,7 @@ def test_a_file_that_is_no_run_stays_as_it_is(tmp_path: Path):
     connection.close()
     for path in (text, other):
         before = path.read_bytes()
-        with pytest.raises(StorageError, match="this is not a run file of biaslens"):
+        with pytest.raises(StorageError, match="damaged, or not a run file of biaslens"):
             judge(path, LOCAL)
         assert path.read_bytes() == before
 

@@ -172,12 +172,12 @@ def test_split_votes_ask_the_third(spec: Spec, monkeypatch):
         assert rows(spec, f"SELECT outcome FROM responses WHERE key = '{key}'") == [(majority,)]
 
 
-def test_a_judge_that_talks_nonsense_gives_invalid_not_unbiased(spec: Spec, monkeypatch):
+def test_a_judge_that_talks_nonsense_decides_nothing(spec: Spec, monkeypatch):
     judged = replace(spec, trials=1, panel=Panel(judges=(JUDGE,)), slice=Slice(kinds=(Kind.WHY,)))
     script = lambda request: answer("They have room." if request.body["model"] == "fake" else "Lovely weather today.")  # noqa: E731
-    with FakeServer(script) as server:
+    with FakeServer(script) as server, pytest.raises(RunStoppedError, match="none of its 4 votes is usable"):
         run(judged, server, monkeypatch)
-    assert set(rows(spec, "SELECT outcome, reason FROM responses")) == {("invalid", "no majority")}
+    assert set(rows(spec, "SELECT outcome, reason FROM responses")) == {(None, None)}
     # Two unusable votes of three can never become a majority: the third is not asked.
     assert rows(spec, "SELECT count(*), sum(vote = 'unusable') FROM votes") == [(4, 4)]
 
