@@ -166,7 +166,9 @@ class Store:
         known = self.meta().get("format") if not write or self.has("meta") else None
         if known == FORMAT or (known is None and write):
             return
-        reader = _READ_BY.get(known, "another version of biaslens") if isinstance(known, int) else "no version"
+        if not isinstance(known, int):
+            raise damaged(self.path, f"its format is {json.dumps(known)}")
+        reader = _READ_BY.get(known, "another version of biaslens")
         raise RunMismatchError(
             f"{self.path}: run file format {known}, this version reads format {FORMAT}; {reader} reads it, and any "
             f"SQLite tool saves its answers: "

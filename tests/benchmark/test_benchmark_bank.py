@@ -45,7 +45,7 @@ FAULTS = [
     (
         "roles/age",
         ("{ name", '{ name = "age people", persona = "a person of age", on = "work" }, { name'),
-        "there twice",
+        "occurs twice",
     ),
     ("body", ('on = "work money"', 'on = "work monies"'), "body.toml: unknown theme 'monies'"),
     ("body", ("work = [{", "works = [{"), "body.toml: unknown theme 'works'"),

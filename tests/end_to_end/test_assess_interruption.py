@@ -114,13 +114,13 @@ def test_ctrl_c_while_a_judge_is_asked():
 def test_ctrl_c_while_measuring_ends_it():
     rows = "".join(
         f"{number},gender,{group},{group} {number} likes the town and number {number * 7 % 31}.\n"
-        for number in range(3000)
+        for number in range(6000)
         for group in ("female", "male", "female", "male")
     )
     Path("texts.csv").write_text("prompt_id,attribute,group,response\n" + rows)
-    # Intervals of this size take minutes.
+    # Intervals of this size take most of a minute.
     process = start("http://127.0.0.1:9/v1", "assess", "texts.csv", "--task", "generation", "--metrics",
-                    "toxicity", "--rounds", "20000000", "--out", "out")  # fmt: skip
+                    "toxicity", "--rounds", "1000000", "--out", "out")  # fmt: skip
     wait_until(Path("out/assessment.sqlite").exists, process)
     time.sleep(4)
     assert process.poll() is None
