@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
+import platform
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,10 +13,11 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from biaslens._util.text import finite
+from biaslens._util.text import finite, safe_name
 from biaslens.errors import RunLockedError, StorageError
 
 _HINT = "give another --out, or free some space"
+_HOST = safe_name(platform.node(), fallback="host")
 
 
 @contextmanager
@@ -39,11 +42,12 @@ def replacing(path: Path, *, hint: str = _HINT) -> Iterator[Path]:
     try:
         target = path.resolve()
         _check_regular(path, target)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        temporary = target.with_name(f".{target.name}.{_HOST}-{os.getpid()}.tmp")
     except (OSError, RuntimeError, ValueError) as error:
         raise _unwritable(path, error, hint) from error
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(target)
         yield temporary
         with temporary.open("r+b") as file:
             os.fsync(file.fileno())
@@ -54,6 +58,18 @@ def replacing(path: Path, *, hint: str = _HINT) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what processes of this machine left beside the file when they were killed while writing it."""
+    for left in target.parent.glob(f".{glob.escape(target.name)}.{glob.escape(_HOST)}-*.tmp"):
+        number = left.name.removesuffix(".tmp").rpartition("-")[2]
+        try:
+            os.kill(int(number), 0)
+        except ProcessLookupError:
+            left.unlink(missing_ok=True)
+        except (OSError, ValueError):
+            continue
 
 
 def _check_regular(path: Path, target: Path) -> None:

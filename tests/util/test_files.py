@@ -6,11 +6,13 @@ import errno
 import json
 import math
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from biaslens._util.files import json_text, lock, replacing, write_text
+from biaslens._util.files import _HOST, json_text, lock, replacing, write_text
 from biaslens._util.text import cell, one_line, printable, safe_name, uncell
 from biaslens.errors import BiasLensError, RunLockedError, StorageError
 
@@ -104,3 +106,17 @@ def test_nothing_foreign_moves_the_cursor() -> None:
 
 def test_a_safe_name_leaves_its_folder_for_none() -> None:
     assert [safe_name(name) for name in ("../../etc/<b>", "🙂", "..", "a/b c")] == ["etc-b", "model", "model", "a-b-c"]
+
+
+def test_what_a_killed_process_left_is_removed_at_the_next_write(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom biaslens._util.files import replacing\n"
+        "with replacing(Path(sys.argv[1])) as temporary:\n"
+        "    temporary.write_text('half')\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / "a.txt"], check=False)
+    assert len(list(tmp_path.iterdir())) == 1
+    mine = tmp_path / f".a.txt.{_HOST}-{os.getppid()}.tmp"  # of a process that is still at work
+    mine.touch()
+    write_text(tmp_path / "a.txt", "whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt", mine.name}
