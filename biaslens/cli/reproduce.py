@@ -52,7 +52,7 @@ def published_command(release: Path, out: Path) -> None:
         def show(model: str, answers: int) -> None:
             if bar.desc != f"{model}: ":
                 bar.reset(total=_ANSWERS)
-                bar.set_description(model, refresh=False)
+                bar.set_description_str(model, refresh=False)
             bar.update(answers - bar.n)
 
         for imported in import_release(release, out, progress=show):
