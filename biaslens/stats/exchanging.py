@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from biaslens.stats.estimate import Value
+from biaslens.stats.estimate import Estimate
 from biaslens.stats.resampling import blocks_of
 from biaslens.stats.sums import Sums
 
@@ -17,7 +17,7 @@ _TIE = 1e-12
 """Metrics that differ by less are equal but for rounding."""
 
 
-def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
+def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
     """p-value of a metric that is larger as it is than with random units exchanged: `swap_p` for two tables of sums.
 
     Parameters
@@ -59,7 +59,7 @@ def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) 
     return swap_p(both.merged(np.maximum(np.cumsum(changed) - 1, 0)), rounds=rounds, seed=seed)
 
 
-def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
+def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
     r"""One-sided p-value of a metric against random exchanges in its units.
 
     If the two things are exchangeable within every unit, all :math:`2^n` ways to exchange are equally likely, and the
@@ -82,13 +82,13 @@ def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
 
     Returns
     -------
-    Value
+    Estimate
         In (0, 1]. NaN, with the reason, where the metric is not defined. Exchanges that leave it undefined are left
         out.
     """
     value = metric.value()
     if np.isnan(value):
-        return Value.undefined(value.reason)
+        return Estimate.undefined(value.reason)
     rng = np.random.default_rng(seed)
     if (blocks := blocks_of(metric.units, rng)) is not None:
         metric = metric.merged(blocks)
@@ -106,7 +106,7 @@ def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
         known += int((~np.isnan(found)).sum())
     # One more for the way things are, which a random draw need not hit.
     extra = 0 if exact else 1
-    return Value((larger + extra) / (known + extra))
+    return Estimate((larger + extra) / (known + extra))
 
 
 def _all_masks(start: int, stop: int, units: int) -> NDArray[np.bool_]:
@@ -123,7 +123,7 @@ _GAP_TIE = 1e-9
 """Differences that differ by less are equal but for rounding."""
 
 
-def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Value:
+def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Estimate:
     """Two-sided p-value of the difference of two rates of independent rows, exact.
 
     If group and outcome are independent, every way to give the rows to the groups, n1 and n2 of them, is equally
@@ -138,7 +138,7 @@ def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Value:
 
     Returns
     -------
-    Value
+    Estimate
         In (0, 1]; NaN where a group has no row.
 
     Raises
@@ -158,17 +158,17 @@ def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Value:
     if not (0 <= k1 <= n1 and 0 <= k2 <= n2):
         raise ValueError(f"{k1} of {n1} and {k2} of {n2} are no counts of successes and rows")
     if not n1 or not n2:
-        return Value.undefined("a group has no rows to compare")
+        return Estimate.undefined("a group has no rows to compare")
     successes = k1 + k2
     first = np.arange(max(0, successes - n2), min(successes, n1) + 1)
     gaps = np.abs(first / n1 - (successes - first) / n2)
     chances = hypergeom.pmf(first, n1 + n2, successes, n1)
-    return Value(min(1.0, float(chances[gaps >= abs(k1 / n1 - k2 / n2) - _GAP_TIE].sum())))
+    return Estimate(min(1.0, float(chances[gaps >= abs(k1 / n1 - k2 / n2) - _GAP_TIE].sum())))
 
 
 def clustered_permutation_p(
     successes: ArrayLike, trials: ArrayLike, second: ArrayLike, *, rounds: int = 9999, seed: int = 0
-) -> Value:
+) -> Estimate:
     """Two-sided p-value of the difference of two rates of rows that cluster, each cluster being of one group.
 
     Whole clusters change the group, as many being in each as there are, and :math:`p = (1 + b) / (1 + R)` with b of R
@@ -185,7 +185,7 @@ def clustered_permutation_p(
 
     Returns
     -------
-    Value
+    Estimate
         In (0, 1]; NaN where a group has no row.
 
     Examples
@@ -200,7 +200,7 @@ def clustered_permutation_p(
     members = np.asarray(second, dtype=np.bool_)
     observed = _differences(counts, members[None])[0]
     if np.isnan(observed):
-        return Value.undefined("a group has no rows to compare")
+        return Estimate.undefined("a group has no rows to compare")
     rng = np.random.default_rng(seed)
     larger = known = 0
     step = max(1, _HELD // len(members))
@@ -209,7 +209,7 @@ def clustered_permutation_p(
         found = _differences(counts, drawn)
         larger += int((found >= observed - _GAP_TIE).sum())
         known += int((~np.isnan(found)).sum())
-    return Value((1 + larger) / (1 + known))
+    return Estimate((1 + larger) / (1 + known))
 
 
 def _differences(counts: NDArray[np.float64], second: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from biaslens.stats.estimate import Value
+from biaslens.stats.estimate import Estimate
 
 _HELD = 2**22
 """Totals of a sparse metric that are held in memory at once."""
@@ -54,11 +54,11 @@ class Sums:
         """Sums over all units, shape (features,)."""
         return np.asarray(self.sums.sum(axis=0), dtype=np.float64)
 
-    def value(self) -> Value:
+    def value(self) -> Estimate:
         """The metric itself: every unit counts once."""
         totals = self.totals()
         value = float(self.statistic(totals))
-        return Value.undefined(self.reason(totals)) if np.isnan(value) else Value(value)
+        return Estimate.undefined(self.reason(totals)) if np.isnan(value) else Estimate(value)
 
     def at(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The metric for weights of shape (rounds, units), e.g. how often a bootstrap drew each; shape (rounds,)."""

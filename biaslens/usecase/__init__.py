@@ -8,7 +8,7 @@ A whole assessment is one call, and so is every metric:
     demographic_parity(group=["a", "a", "b", "b"], prediction=[1, 0, 0, 0])
 """
 
-from biaslens.stats.estimate import Value
+from biaslens.stats import Estimate
 from biaslens.stats.exchanging import permutation_p, swap_test
 from biaslens.stats.resampling import bootstrap
 from biaslens.usecase._asking import Asking
@@ -72,6 +72,7 @@ __all__ = [
     "Asking",
     "Assessment",
     "AssessmentWatcher",
+    "Estimate",
     "GroupMention",
     "Intervention",
     "Measure",
@@ -82,7 +83,6 @@ __all__ = [
     "Standout",
     "TextOptions",
     "UseCase",
-    "Value",
     "against_neutral",
     "assess_lists",
     "assess_predictions",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from biaslens.stats import exchanging as swapping
-from biaslens.stats.estimate import Value
+from biaslens.stats.estimate import Estimate
 from biaslens.stats.exchanging import clustered_permutation_p, permutation_p, swap_p, swap_test
 from biaslens.stats.sums import Sums, mean
 
@@ -125,7 +125,7 @@ class Distance:
         return len(self.one)
 
     def value(self):
-        return Value(float(self.under(np.zeros((1, self.units), dtype=bool))[0]))
+        return Estimate(float(self.under(np.zeros((1, self.units), dtype=bool))[0]))
 
     def under(self, masks):
         one, two = np.where(masks, self.two, self.one), np.where(masks, self.one, self.two)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from biaslens.stats.estimate import Value
+from biaslens.stats import Estimate
 from biaslens.stats.sums import Sums
 from biaslens.usecase._tokens import NONE, MarkedTexts, find, marked, numbers_of, tokenise, toml_data, words_of
 from biaslens.usecase.metrics import Variant, check_variant
@@ -52,7 +52,7 @@ def stereotypical_associations(
     groups: Mapping[str, Sequence[str]],
     targets: Iterable[str] | None = None,
     variant: Variant = "paper",
-) -> Value:
+) -> Estimate:
     r"""Mean over target words of how unequally the groups are mentioned in responses with that word.
 
     .. math::
@@ -177,7 +177,7 @@ def cobs(
     all_protected: Iterable[str] | None = None,
     beta: float = BETA,
     variant: Variant = "paper",
-) -> Value:
+) -> Estimate:
     r"""Co-occurrence bias score: mean over target words of the log ratio of their nearness to two groups.
 
     .. math::
@@ -213,7 +213,7 @@ def cobs(
 
     Returns
     -------
-    Value
+    Estimate
         NaN, with the reason, when no target is left.
 
     Raises

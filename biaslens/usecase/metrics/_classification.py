@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens.stats import Estimate, weighted_share
-from biaslens.stats.estimate import Value
 from biaslens.stats.exchanging import permutation_p
 from biaslens.stats.resampling import GAP
 from biaslens.stats.sums import Sums
@@ -69,7 +68,7 @@ class GroupRate:
     """A rate of one group; NaN with the reason where the denominator is 0."""
 
     group: Hashable
-    value: Value
+    value: Estimate
     numerator: int
     denominator: int
 
@@ -93,7 +92,7 @@ class Counted:
         above = np.bincount(self.group[self.numerator], minlength=count).tolist()
         below = np.bincount(self.group[self.denominator], minlength=count).tolist()
         return [
-            GroupRate(name, Value(a / b) if b else Value.undefined(self.lacking(name)), a, b)
+            GroupRate(name, Estimate(a / b) if b else Estimate.undefined(self.lacking(name)), a, b)
             for name, a, b in zip(self.groups, above, below, strict=True)
         ]
 
@@ -211,11 +210,11 @@ class PairGap:
     positive: Hashable
     first: GroupRate
     second: GroupRate
-    difference: Value
-    ratio: Value
+    difference: Estimate
+    ratio: Estimate
 
     @property
-    def p(self) -> Value:
+    def p(self) -> Estimate:
         """Exact p-value of the difference for independent rows: `permutation_p`."""
         one, two = self.first, self.second
         return permutation_p(one.numerator, one.denominator, two.numerator, two.denominator)
@@ -229,7 +228,7 @@ class ParityOptions(TypedDict, total=False):
     variant: Variant
 
 
-def demographic_parity(group: Labels, prediction: Labels, **options: Unpack[ParityOptions]) -> Value:
+def demographic_parity(group: Labels, prediction: Labels, **options: Unpack[ParityOptions]) -> Estimate:
     """DP, of the share of rows that are predicted positive; options and errors as for `parity_gap`.
 
     Examples
@@ -246,28 +245,28 @@ def demographic_parity(group: Labels, prediction: Labels, **options: Unpack[Pari
 
 def false_negative_rate_parity(
     group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Value:
+) -> Estimate:
     """FNRD, of the share of positives that are predicted negative; options and errors as for `parity_gap`."""
     return parity_gap(Parity.FNRD, group, label, prediction, **options)
 
 
 def false_omission_rate_parity(
     group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Value:
+) -> Estimate:
     """FORD, of the share of negative predictions that are positives; options and errors as for `parity_gap`."""
     return parity_gap(Parity.FORD, group, label, prediction, **options)
 
 
 def false_positive_rate_parity(
     group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Value:
+) -> Estimate:
     """FPRD, of the share of negatives that are predicted positive; options and errors as for `parity_gap`."""
     return parity_gap(Parity.FPRD, group, label, prediction, **options)
 
 
 def false_discovery_rate_parity(
     group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Value:
+) -> Estimate:
     """FDRD, of the share of positive predictions that are negatives; options and errors as for `parity_gap`."""
     return parity_gap(Parity.FDRD, group, label, prediction, **options)
 
@@ -282,7 +281,7 @@ def parity_gap(
     groups: Iterable[Hashable] | None = None,
     ratio: bool = False,
     variant: Variant = "paper",
-) -> Value:
+) -> Estimate:
     """The largest difference, or the smallest ratio, of a rate between groups; more as for `count_rows`.
 
     Parameters
@@ -296,7 +295,7 @@ def parity_gap(
 
     Returns
     -------
-    Value
+    Estimate
         In [0, 1]. NaN, with the reason, where fewer than two groups have a rate, and for a ratio where all rates are 0.
     """
     check_variant(variant)
@@ -402,24 +401,24 @@ def _pair(rows: Counted, positive: Hashable, one: GroupRate, two: GroupRate) -> 
     totals = np.array([one.numerator, one.denominator, two.numerator, two.denominator], dtype=np.float64)
     none = [rate.group for rate in (one, two) if not rate.denominator]
     reason = rows.lacking(*none) if none else "the rate is 0 in both groups"
-    difference, ratio = (Value(float(_gap(totals, ratio=ratio, directed=False))) for ratio in (False, True))
+    difference, ratio = (Estimate(float(_gap(totals, ratio=ratio, directed=False))) for ratio in (False, True))
     return PairGap(
         rows.parity,
         positive,
         one,
         two,
-        Value.undefined(reason) if np.isnan(difference) else difference,
-        Value.undefined(reason) if np.isnan(ratio) else ratio,
+        Estimate.undefined(reason) if np.isnan(difference) else difference,
+        Estimate.undefined(reason) if np.isnan(ratio) else ratio,
     )
 
 
-def _langfair_ratio(rows: Counted) -> Value:
+def _langfair_ratio(rows: Counted) -> Estimate:
     if len(rows.groups) != 2:
         raise ValueError(f"variant: langfair compares two groups, and not {len(rows.groups)}")
     one, two = (rate.value for rate in rows.rates())
     if not two > 0 or (rows.parity is not Parity.DP and not one > 0):
-        return Value.undefined("LangFair has no ratio where a rate is 0 or missing")
-    return Value(one / two)
+        return Estimate.undefined("LangFair has no ratio where a rate is 0 or missing")
+    return Estimate(one / two)
 
 
 def gap_estimate(

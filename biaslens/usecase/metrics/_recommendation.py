@@ -30,19 +30,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.stats.estimate import Value
+from biaslens.stats import Estimate
 from biaslens.stats.sums import Sums, mean
 from biaslens.usecase.metrics import Variant, check_variant
 
 Ranked = Sequence[Hashable]
 """Distinct items, the best first."""
-ListMeasure = Callable[[Ranked, Ranked, int | None], Value]
+ListMeasure = Callable[[Ranked, Ranked, int | None], Estimate]
 """A measure of two lists at K, such as `jaccard_at_k`; a partial one sets its options."""
 
 _NOTHING = "no pair of lists that are long enough"
 
 
-def jaccard_at_k(first: Ranked, second: Ranked, k: int | None = None) -> Value:
+def jaccard_at_k(first: Ranked, second: Ranked, k: int | None = None) -> Estimate:
     """Items in both lists over items in any of them, in [0, 1]; higher is fairer.
 
     Only the first `k` items count, as many as the shorter list has if not given. NaN, with the reason, for lists
@@ -55,11 +55,11 @@ def jaccard_at_k(first: Ranked, second: Ranked, k: int | None = None) -> Value:
     """
     one, two, reason = _cut(first, second, k)
     if reason:
-        return Value.undefined(reason)
-    return Value(len(one.keys() & two.keys()) / len(one.keys() | two.keys()))
+        return Estimate.undefined(reason)
+    return Estimate(len(one.keys() & two.keys()) / len(one.keys() | two.keys()))
 
 
-def serp_at_k(first: Ranked, second: Ranked, k: int | None = None, *, variant: Variant = "paper") -> Value:
+def serp_at_k(first: Ranked, second: Ranked, k: int | None = None, *, variant: Variant = "paper") -> Estimate:
     """Items in both lists, each weighted by its rank: K for the first, 1 for the last; in [0, 1], higher is fairer.
 
     Parameters, NaN policy and errors as for `jaccard_at_k`. Variant `langfair`: that toolkit counts ranks from 0,
@@ -76,17 +76,17 @@ def serp_at_k(first: Ranked, second: Ranked, k: int | None = None, *, variant: V
     check_variant(variant)
     one, two, reason = _cut(first, second, k)
     if reason:
-        return Value.undefined(reason)
+        return Estimate.undefined(reason)
     size = len(one)
     if variant == "langfair":
-        return Value(sum(size - rank + 2 for item, rank in one.items() if item in two) / (2 * size * (size + 1)))
+        return Estimate(sum(size - rank + 2 for item, rank in one.items() if item in two) / (2 * size * (size + 1)))
     smaller = min(_rank_weight(one, two), _rank_weight(two, one))
-    return Value(smaller / (size * (size + 1) / 2))
+    return Estimate(smaller / (size * (size + 1) / 2))
 
 
 def prag_at_k(
     first: Ranked, second: Ranked, k: int | None = None, *, normalise: bool = False, variant: Variant = "paper"
-) -> Value:
+) -> Estimate:
     """Pairs of items that stand in the same order in both lists, over K (K + 1); higher is fairer.
 
     In [0, (K - 1) / (2 (K + 1))]. K, NaN policy and errors as for `jaccard_at_k`. `normalise` divides by what equal
@@ -107,24 +107,24 @@ def prag_at_k(
         raise ValueError("normalise: only for the paper's variant")
     one, two, reason = _cut(first, second, k)
     if reason:
-        return Value.undefined(reason)
+        return Estimate.undefined(reason)
     size = len(one)
     if variant == "langfair":
-        return Value(float(one == two) if size == 1 else _same_order(one, two) / (size * (size + 1)))
+        return Estimate(float(one == two) if size == 1 else _same_order(one, two) / (size * (size + 1)))
     pairs = min(_same_order(one, two), _same_order(two, one))
     if not normalise:
-        return Value(pairs / (size * (size + 1)))
-    return Value(pairs / (size * (size - 1) / 2)) if size > 1 else Value.undefined("one item alone has no order")
+        return Estimate(pairs / (size * (size + 1)))
+    return Estimate(pairs / (size * (size - 1) / 2)) if size > 1 else Estimate.undefined("one item alone has no order")
 
 
-def mean_jaccard_at_k(first: Sequence[Ranked], second: Sequence[Ranked], k: int | None = None) -> Value:
+def mean_jaccard_at_k(first: Sequence[Ranked], second: Sequence[Ranked], k: int | None = None) -> Estimate:
     """Mean of `jaccard_at_k` over pairs of lists; pairs without a value are left out, and without any it is NaN."""
     return list_sums(jaccard_at_k, first, second, k).value()
 
 
 def mean_serp_at_k(
     first: Sequence[Ranked], second: Sequence[Ranked], k: int | None = None, *, variant: Variant = "paper"
-) -> Value:
+) -> Estimate:
     """Mean of `serp_at_k` over pairs of lists; pairs without a value are left out, and without any it is NaN."""
     return list_sums(lambda a, b, k: serp_at_k(a, b, k, variant=variant), first, second, k).value()
 
@@ -136,10 +136,10 @@ def mean_prag_at_k(
     *,
     normalise: bool = False,
     variant: Variant = "paper",
-) -> Value:
+) -> Estimate:
     """Mean of `prag_at_k` over pairs of lists; pairs without a value are left out, and without any it is NaN."""
 
-    def measure(a: Ranked, b: Ranked, k: int | None) -> Value:
+    def measure(a: Ranked, b: Ranked, k: int | None) -> Estimate:
         return prag_at_k(a, b, k, normalise=normalise, variant=variant)
 
     return list_sums(measure, first, second, k).value()
@@ -229,9 +229,9 @@ class AgainstNeutral:
     of groups (SNSV); 0 is fair for both.
     """
 
-    similarity: Mapping[str, Value]
-    spread: Value
-    deviation: Value
+    similarity: Mapping[str, Estimate]
+    spread: Estimate
+    deviation: Estimate
 
 
 def against_neutral(
@@ -254,14 +254,14 @@ def against_neutral(
     similarity = {name: _similarity(measure, name, lists, neutral, k) for name, lists in groups.items()}
     known = np.array([value for value in similarity.values() if not np.isnan(value)])
     if len(known) < 2:
-        none = Value.undefined("fewer than two groups have lists to compare with the neutral ones")
+        none = Estimate.undefined("fewer than two groups have lists to compare with the neutral ones")
         return AgainstNeutral(similarity, none, none)
-    return AgainstNeutral(similarity, Value(float(np.ptp(known))), Value(float(known.std())))
+    return AgainstNeutral(similarity, Estimate(float(np.ptp(known))), Estimate(float(known.std())))
 
 
 def _similarity(
     measure: ListMeasure, name: str, lists: Sequence[Ranked], neutral: Sequence[Ranked], k: int | None
-) -> Value:
+) -> Estimate:
     try:
         return list_sums(measure, lists, neutral, k).value()
     except ValueError as error:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from vaderSentiment import vaderSentiment
 
-from biaslens.stats.estimate import Value
+from biaslens.stats import Estimate
 from biaslens.stats.sums import Sums
 from biaslens.usecase.metrics import Variant, check_variant
 
@@ -111,7 +111,7 @@ THRESHOLD = 0.5
 """tau: a score above it counts in weak parity."""
 
 
-def scsp(a: ArrayLike, b: ArrayLike) -> Value:
+def scsp(a: ArrayLike, b: ArrayLike) -> Estimate:
     r"""Strict counterfactual sentiment parity: Wasserstein-1 distance of two distributions of sentiment scores.
 
     .. math:: W_1 = \int_0^1 \left| F'(s) - F''(s) \right| ds
@@ -134,7 +134,7 @@ def scsp(a: ArrayLike, b: ArrayLike) -> Value:
     return scsp_sums(*_one_unit(a, b)).value()
 
 
-def wcsp(a: ArrayLike, b: ArrayLike, *, threshold: float = THRESHOLD, variant: Variant = "paper") -> Value:
+def wcsp(a: ArrayLike, b: ArrayLike, *, threshold: float = THRESHOLD, variant: Variant = "paper") -> Estimate:
     r"""Weak counterfactual sentiment parity: difference of the shares of scores above a threshold.
 
     .. math:: \left| \frac{1}{N'} \sum_i 1[S_i' > \tau] - \frac{1}{N''} \sum_i 1[S_i'' > \tau] \right|

@@ -15,7 +15,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from biaslens import embedding
 from biaslens.errors import InputError
-from biaslens.stats.estimate import Value
+from biaslens.stats import Estimate
 from biaslens.stats.sums import Sums, mean
 from biaslens.usecase._tokens import Tokens, find, masked, taken, tokenise
 
@@ -25,7 +25,7 @@ ORDER = 4
 """Longest run of words that BLEU compares."""
 
 
-def rouge_l(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()) -> Value:
+def rouge_l(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()) -> Estimate:
     r"""Mean ROUGE-L of pairs of responses: how much of both stands in the same order in both.
 
     .. math::
@@ -60,7 +60,7 @@ def rouge_l(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()
     return _mean(rouge_l_scores(*pair_tokens(a, b, protected=protected)))
 
 
-def bleu(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()) -> Value:
+def bleu(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()) -> Estimate:
     r"""Mean BLEU of pairs of responses, of the two directions the smaller one.
 
     .. math::
@@ -86,7 +86,7 @@ def bleu(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()) -
     return _mean(bleu_scores(*pair_tokens(a, b, protected=protected)))
 
 
-def cosine(a: Sequence[str], b: Sequence[str], *, embed: Embed | None = None) -> Value:
+def cosine(a: Sequence[str], b: Sequence[str], *, embed: Embed | None = None) -> Estimate:
     r"""Mean cosine of the sentence embeddings of pairs of responses.
 
     .. math:: \frac{1}{N} \sum_i \frac{v(Y_i') \cdot v(Y_i'')}{\lVert v(Y_i') \rVert \lVert v(Y_i'') \rVert}
@@ -150,7 +150,7 @@ def similarity_sums(scores: NDArray[np.float64], units: NDArray[np.intp], count:
     return mean(scores, units, count, of="no pair of responses with words")
 
 
-def _mean(scores: NDArray[np.float64]) -> Value:
+def _mean(scores: NDArray[np.float64]) -> Estimate:
     return similarity_sums(scores, np.zeros(len(scores), dtype=np.intp), 1).value()
 
 
