@@ -9,8 +9,9 @@ from itertools import accumulate, combinations, pairwise
 from operator import attrgetter
 from typing import Self, overload
 
+from biaslens._util.text import article
 from biaslens.errors import InputError
-from biaslens.usecase._agreement import agree, article, decide
+from biaslens.usecase._agreement import agree, decide
 from biaslens.usecase._context import BREAK, REACH, holds
 from biaslens.usecase._lexicon import AttributeWords, FormRow, Lexicon, Spoken, WordReading
 from biaslens.usecase._reading import check_groups
