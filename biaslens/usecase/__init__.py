@@ -40,28 +40,32 @@ from biaslens.usecase.metrics._classification import (
     pairwise_gaps,
     parity_gap,
 )
-from biaslens.usecase.metrics._exceedance import (
+from biaslens.usecase.metrics._scores import (
     exceedance_fraction,
     exceedance_probability,
     expected_maximum,
     expected_maximum_stereotype,
     expected_maximum_toxicity,
+    scsp,
     stereotype_fraction,
     stereotype_probability,
     toxicity_fraction,
     toxicity_probability,
+    vader,
+    wcsp,
 )
-from biaslens.usecase.metrics._recommendation import (
+from biaslens.usecase.metrics._similarity import (
     against_neutral,
+    bleu,
+    cosine,
     jaccard_at_k,
     mean_jaccard_at_k,
     mean_prag_at_k,
     mean_serp_at_k,
     prag_at_k,
+    rouge_l,
     serp_at_k,
 )
-from biaslens.usecase.metrics._sentiment import scsp, vader, wcsp
-from biaslens.usecase.metrics._similarity import bleu, cosine, rouge_l
 from biaslens.usecase.scorers._scoring import open_scorer
 
 __all__ = [

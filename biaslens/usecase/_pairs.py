@@ -19,7 +19,7 @@ from biaslens.usecase._reading import Response, Series, check_groups
 from biaslens.usecase._result import Measure, Resampling, Standout, Worst
 from biaslens.usecase._spec import Recorder, Score, TextSpec
 from biaslens.usecase._tokens import masked, taken, tokenise
-from biaslens.usecase.metrics._sentiment import scsp_contrast, scsp_sums, wcsp_contrast, wcsp_sums
+from biaslens.usecase.metrics._scores import scsp_contrast, scsp_sums, wcsp_contrast, wcsp_sums
 from biaslens.usecase.metrics._similarity import bleu_scores, rouge_l_scores, similarity_sums
 
 TEST = "that responses to the second group lie no further from those to the first than these do from one another"

@@ -20,7 +20,7 @@ from biaslens.usecase._result import Measure, Standout, Worst
 from biaslens.usecase._spec import Recorder, Score, TextSpec
 from biaslens.usecase._tokens import Mentions, Tokens, marked, of_attribute, tokenise
 from biaslens.usecase.metrics._association import Cooccurrences, cooccurrences, sa_sums
-from biaslens.usecase.metrics._exceedance import (
+from biaslens.usecase.metrics._scores import (
     exceedance_fraction_sums,
     exceedance_probability_sums,
     expected_maximum_sums,

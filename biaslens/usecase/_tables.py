@@ -28,7 +28,7 @@ from biaslens.usecase.metrics._classification import (
     pairwise_gaps,
     parity_sums,
 )
-from biaslens.usecase.metrics._recommendation import jaccard_at_k, prag_at_k, serp_at_k, similarities
+from biaslens.usecase.metrics._similarity import jaccard_at_k, prag_at_k, serp_at_k, similarities
 
 PARITIES = {"representation": REPRESENTATION, "misses": ASSISTIVE, "false alarms": PUNITIVE}
 """Metrics of each family of classification."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import combinations
 from typing import TypedDict, Unpack
 
@@ -33,8 +34,8 @@ Labels = Iterable[Hashable] | NDArray[np.generic]
 class Parity(StrEnum):
     r"""What should be equal between groups; Y is the true label, :math:`\hat Y` the prediction, G the group.
 
-    Source: arXiv 2407.10853. Where an intervention helps people, those who miss it wrongly matter (FNRD, FORD); where
-    it punishes, those who meet it wrongly (FPRD, FDRD); DP where equal predicted prevalence is what fairness means.
+    Where an intervention helps people, those who miss it wrongly matter (FNRD, FORD); where it punishes, those who meet
+    it wrongly (FPRD, FDRD); DP where equal predicted prevalence is what fairness means.
     """
 
     DP = "DP"
@@ -282,27 +283,17 @@ def parity_gap(
     ratio: bool = False,
     variant: Variant = "paper",
 ) -> Estimate:
-    """The largest difference, or the smallest ratio, of a rate between groups; more as for `count_rows`.
+    """The largest difference of a rate between groups, or the smallest ratio: the smaller rate over the larger.
 
-    Parameters
-    ----------
-    ratio
-        The smaller rate over the larger, and not their difference.
-    variant
-        `langfair`: that toolkit's ratio is the first of two groups, in order of their labels, over the second, so it
-        may be above 1; it has none where a rate is 0 (for DP, where the second is). The difference is the same. More
-        than two groups are a ValueError.
-
-    Returns
-    -------
-    Estimate
-        In [0, 1]. NaN, with the reason, where fewer than two groups have a rate, and for a ratio where all rates are 0.
+    In [0, 1]. NaN, with the reason, where fewer than two groups have a rate, and for a ratio where all rates are 0.
+    Variant `langfair`: that toolkit's ratio is the first of two groups, in order of their labels, over the second, so
+    it may be above 1; it has none where a rate is 0 (for DP, where the second is). The difference is the same. More
+    than two groups are a ValueError there. For everything else see `count_rows`.
     """
     check_variant(variant)
-    rows = count_rows(parity, group, label, prediction, positive=positive, groups=groups)
     if ratio and variant == "langfair":
-        return _langfair_ratio(rows)
-    return sums_of(rows, np.arange(len(rows.group)), ratio=ratio).value()
+        return _langfair_ratio(count_rows(parity, group, label, prediction, positive=positive, groups=groups))
+    return parity_sums(parity, group, label, prediction, positive=positive, groups=groups, ratio=ratio).value()
 
 
 def pairwise_gaps(
@@ -355,7 +346,19 @@ def parity_sums(
         raise ValueError(f"cluster ({len(units)} rows) and group ({len(rows.group)}) must be of one length")
     if directed and len(rows.groups) != 2:
         raise ValueError(f"a direction is between two groups, and not {len(rows.groups)}; name two as groups")
-    return sums_of(rows, units, ratio=ratio, directed=directed)
+    # Numerators and denominators of all groups by unit.
+    width = 2 * len(rows.groups)
+    cells = units * width + 2 * rows.group
+    size = (int(units.max(initial=-1)) + 1) * width
+    counts = np.bincount(cells[rows.numerator], minlength=size)
+    counts += np.bincount(cells[rows.denominator] + 1, minlength=size)
+
+    def reason(totals: NDArray[np.float64]) -> str:
+        none = [name for name, rows_of in zip(rows.groups, totals[1::2], strict=True) if not rows_of]
+        return rows.lacking(*none) if len(rows.groups) - len(none) < 2 else "the rate is 0 in every group"
+
+    statistic = partial(_gap, ratio=ratio, directed=directed)
+    return Sums(counts.reshape(-1, width).astype(np.float64), statistic, reason)
 
 
 def _clusters(cluster: Labels | None) -> NDArray[np.intp] | None:
@@ -365,25 +368,6 @@ def _clusters(cluster: Labels | None) -> NDArray[np.intp] | None:
     names = values_of(cluster, "cluster")
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     return np.array([numbers[name] for name in names], dtype=np.intp)
-
-
-def sums_of(rows: Counted, units: NDArray[np.intp], *, ratio: bool = False, directed: bool = False) -> Sums:
-    """Numerators and denominators of all groups by unit, shape (units, 2 * groups), and the gap as their statistic."""
-    width = 2 * len(rows.groups)
-    cells = units * width + 2 * rows.group
-    size = (int(units.max(initial=-1)) + 1) * width
-    counts = np.bincount(cells[rows.numerator], minlength=size) + np.bincount(
-        cells[rows.denominator] + 1, minlength=size
-    )
-
-    def statistic(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _gap(totals, ratio=ratio, directed=directed)
-
-    def reason(totals: NDArray[np.float64]) -> str:
-        none = [name for name, rows_of in zip(rows.groups, totals[1::2], strict=True) if not rows_of]
-        return rows.lacking(*none) if len(rows.groups) - len(none) < 2 else "the rate is 0 in every group"
-
-    return Sums(counts.reshape(-1, width).astype(np.float64), statistic, reason)
 
 
 def _gap(totals: NDArray[np.float64], *, ratio: bool, directed: bool) -> NDArray[np.float64]:
@@ -398,18 +382,13 @@ def _gap(totals: NDArray[np.float64], *, ratio: bool, directed: bool) -> NDArray
 
 
 def _pair(rows: Counted, positive: Hashable, one: GroupRate, two: GroupRate) -> PairGap:
-    totals = np.array([one.numerator, one.denominator, two.numerator, two.denominator], dtype=np.float64)
-    none = [rate.group for rate in (one, two) if not rate.denominator]
-    reason = rows.lacking(*none) if none else "the rate is 0 in both groups"
-    difference, ratio = (Estimate(float(_gap(totals, ratio=ratio, directed=False))) for ratio in (False, True))
-    return PairGap(
-        rows.parity,
-        positive,
-        one,
-        two,
-        Estimate.undefined(reason) if np.isnan(difference) else difference,
-        Estimate.undefined(reason) if np.isnan(ratio) else ratio,
-    )
+    if none := [rate.group for rate in (one, two) if not rate.denominator]:
+        difference = ratio = Estimate.undefined(rows.lacking(*none))
+    else:
+        low, high = sorted((one.value.value, two.value.value))
+        difference = Estimate(high - low)
+        ratio = Estimate(low / high) if high else Estimate.undefined("the rate is 0 in both groups")
+    return PairGap(rows.parity, positive, one, two, difference, ratio)
 
 
 def _langfair_ratio(rows: Counted) -> Estimate:
@@ -444,27 +423,9 @@ def gap_estimate(
     200, and 0.5 twice in groups of 20 and 200; 99 % and more for rates up to 0.2 in groups of 10, and for 0 and 0.3 in
     groups of 8 and 100.
 
-    Parameters
-    ----------
-    parity, group, label, prediction, positive
-        As for `parity_gap`.
-    groups
-        The two groups.
-    cluster
-        What rows belong to, such as the person, who is of one group; each row its own if not given.
-    level
-        Confidence level.
-
-    Returns
-    -------
-    Estimate
-        In [0, 1]. NaN, with the reason, where a group has no rate; the interval is NaN where a group's rate is of one
-        row or cluster only. The standard error is that of the signed difference.
-
-    Raises
-    ------
-    ValueError
-        As `parity_gap`, and for clusters that are not as many as the rows.
+    Rows may belong to a `cluster`, such as a person, who is of one group. The estimate is in [0, 1]; NaN, with the
+    reason, where a group has no rate; the interval is NaN where a group's rate is of one row or cluster only. The
+    standard error is that of the signed difference. For everything else see `parity_gap`.
 
     Examples
     --------

@@ -382,6 +382,6 @@ class VaderSentiment(Scorer):
         self.identity = f"sentiment vader {version('vaderSentiment')}"
 
     def _score(self, texts: list[str]) -> NDArray[np.float64]:
-        from biaslens.usecase.metrics._sentiment import vader
+        from biaslens.usecase.metrics._scores import vader
 
         return vader(texts)
