@@ -12,20 +12,24 @@ from biaslens.stats import Estimate
 from biaslens.stats.exchanging import permutation_p, swap_test
 from biaslens.stats.resampling import bootstrap
 from biaslens.usecase._asking import Asking
-from biaslens.usecase._assess import assess_lists, assess_predictions, assess_texts, plan_texts
 from biaslens.usecase._counterfactual import PAIR_COLUMNS, make_pairs, pair_rows, substitute
-from biaslens.usecase._framework import (
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._reading import CUT, FILTERED, Response, read_prompts
+from biaslens.usecase._result import Assessment, GroupMention, Measure, Resampling, Standout
+from biaslens.usecase._spec import (
+    MAX_TOKENS,
+    AssessmentWatcher,
     Intervention,
+    Recorder,
+    TextOptions,
     UseCase,
     check_unawareness,
     classification_path,
     generation_path,
     recommendation_path,
 )
-from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._reading import CUT, FILTERED, Response, read_prompts
-from biaslens.usecase._result import Assessment, GroupMention, Measure, Resampling, Standout
-from biaslens.usecase._spec import MAX_TOKENS, AssessmentWatcher, Recorder, TextOptions
+from biaslens.usecase._tables import assess_lists, assess_predictions
+from biaslens.usecase._texts import assess_texts, plan_texts
 from biaslens.usecase.metrics._association import cobs, cobs_by_word, stereotypical_associations
 from biaslens.usecase.metrics._classification import (
     Parity,

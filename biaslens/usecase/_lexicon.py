@@ -262,7 +262,7 @@ class Lexicon:
         return self._readings.get(tuple(words), ())
 
     def _read(self, tokens: Tokens, candidates: NDArray[np.intp], prefer: str | None) -> NDArray[np.intp]:
-        first = list(self.attributes).index(prefer) if prefer in self.attributes else -1
+        first = next((number for number, name in enumerate(self.attributes) if name == prefer), -1)
         texts = np.searchsorted(tokens.starts, candidates, side="right") - 1
         begins, ends = tokens.starts[texts].tolist(), tokens.starts[texts + 1].tolist()
         found: set[tuple[int, int, int, int]] = set()
