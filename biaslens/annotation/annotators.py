@@ -63,12 +63,8 @@ def read_labels(path: Path, keys: Collection[str]) -> dict[str, Label]:
     keys
         Of the answers that can be labelled.
 
-    Raises
-    ------
-    InputError
-        When any row is wrong; the message names file, row and key.
-    StorageError
-        When the file cannot be read.
+    Raises `InputError` when any row is wrong; the message names file, row and key; `StorageError` when the file cannot
+    be read.
     """
     labels: dict[str, Label] = {}
     for row, fields in _rows(path):
@@ -91,10 +87,7 @@ def new_labels(path: Path, keys: Collection[str], standing: Mapping[str, Label])
     standing
         The labels in the journal, by key.
 
-    Raises
-    ------
-    InputError
-        When any row is wrong, or contradicts a label that stands.
+    Raises `InputError` when any row is wrong, or contradicts a label that stands.
     """
     found = read_labels(path, keys)
     for key, label in found.items():
@@ -130,12 +123,7 @@ def write_sheet(
     others
         By key: labels that are to be settled, shown in a column of their own.
 
-    Raises
-    ------
-    InputError
-        When the file exists, or its name ends otherwise.
-    StorageError
-        When it cannot be written.
+    Raises `InputError` when the file exists, or its name ends otherwise; `StorageError` when it cannot be written.
     """
     suffix = _suffix(path)
     if path.exists():
@@ -259,51 +247,26 @@ SETTLES = ".settles.csv"
 
 @dataclass(frozen=True, slots=True)
 class Annotator:
-    """One person's labels.
+    """One person's labels."""
 
-    Parameters
-    ----------
-    name
-        A pseudonym, from the name of the file.
-    settles
-        Whether this person decides where the others differ.
-    labels
-        By key of the response.
-    """
-
-    name: str
-    settles: bool
-    labels: dict[str, Label]
+    name: str  #: A pseudonym, from the name of the file
+    settles: bool  #: whether this person decides where the others differ
+    labels: dict[str, Label]  #: by key of the response
 
 
 @dataclass(frozen=True, slots=True)
 class Journaled:
-    """What a journal holds.
+    """What a journal holds."""
 
-    Parameters
-    ----------
-    header
-        The first line; empty where not even that was written completely.
-    labels
-        The labels that stand, by key, in the order in which they were last given.
-    end
-        Bytes of the whole lines.
-    """
-
-    header: Mapping[str, Any]
-    labels: dict[str, Label]
-    end: int
+    header: Mapping[str, Any]  #: the first line; empty where not even that was written completely
+    labels: dict[str, Label]  #: the labels that stand, by key, in the order in which they were last given
+    end: int  #: bytes of the whole lines
 
 
 def read_journal(path: Path) -> Journaled:
     """Read a journal; a last line that does not end is dropped.
 
-    Raises
-    ------
-    InputError
-        When a whole line is not what it should be.
-    StorageError
-        When the file cannot be read.
+    Raises `InputError` when a whole line is not what it should be and `StorageError` when the file cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -336,10 +299,7 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
 def check_header(path: Path, found: Mapping[str, Any], *, sample: str, annotator: str) -> None:
     """Refuse a journal of another sample or another person.
 
-    Raises
-    ------
-    InputError
-        Naming the file and what differs.
+    Raises `InputError`, naming the file and what differs.
     """
     if found["sample"] != sample:
         raise InputError(f"{path}: labels of another sample ({found['sample']}), not of this one ({sample})")
@@ -413,24 +373,13 @@ How = Literal["agreed", "settled", "single", "open"]
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What an answer is in the end.
+    """What an answer is in the end."""
 
-    Parameters
-    ----------
-    key
-        Of the response.
-    outcome
-        None where it is open.
-    sure
-        Whether everybody is whose label it is; False where it is open.
-    how
-        "agreed": two or more say the same. "settled": they differ, or are too few, and a third person decided.
-        "single": one person's word. "open": people differ, and nobody has decided (or those who did differ too).
-    """
-
-    key: str
-    outcome: Outcome | None
-    sure: bool
+    key: str  #: of the response
+    outcome: Outcome | None  #: none where it is open
+    sure: bool  #: whether everybody is whose label it is; False where it is open
+    #: "agreed": two or more say the same. "settled": they differ, or are too few, and a third person decided. "single":
+    #: one person's word. "open": people differ, and nobody has decided (or those who did differ too).
     how: How
 
 

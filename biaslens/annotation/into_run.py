@@ -16,27 +16,15 @@ from biaslens.runfile import LabelRow, SampledRow, Store, open_to_write
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was taken into a run.
+    """What was taken into a run."""
 
-    Parameters
-    ----------
-    sample
-        Id of the sample.
-    sampled
-        Answers in the sample.
-    annotators
-        Labels by annotator.
-    settled, open
-        Answers with an outcome, and labelled answers on which people differ and nobody has decided.
-    replaced
-        Other samples that the run held, and that share an answer with this one; their labels are gone from the run.
-    """
-
-    sample: str
-    sampled: int
-    annotators: Mapping[str, int]
+    sample: str  #: id of the sample
+    sampled: int  #: answers in the sample
+    annotators: Mapping[str, int]  #: labels by annotator
+    #: answers with an outcome, and labelled answers on which people differ and nobody has decided
     settled: int
     open: int
+    #: other samples that the run held, and that share an answer with this one; their labels are gone from the run
     replaced: tuple[str, ...]
 
 
@@ -47,12 +35,8 @@ def take_labels(run: Path, folder: Path) -> Taken:
     answer has one inclusion probability. A sample that shares an answer with this one, such as a smaller one of the
     same run, is replaced as a whole; its folder keeps its labels.
 
-    Raises
-    ------
-    InputError
-        When the folder cannot be read, has no label, or is of another run; nothing is changed then.
-    RunLockedError, StorageError
-        When the run file cannot be written.
+    Raises `InputError` when the folder cannot be read, has no label, or is of another run; nothing is changed then;
+    `RunLockedError` or `StorageError` when the run file cannot be written.
     """
     info = read_info(folder)
     sample = str(info["sample"])

@@ -50,10 +50,8 @@ class Task:
 def open_task(folder: Path, annotator: str, *, settles: bool) -> Task:
     """Find out what a person has to label.
 
-    Raises
-    ------
-    InputError
-        When the folder cannot be used, or there is nothing to adjudicate, or nobody else to adjudicate between.
+    Raises `InputError` when the folder cannot be used, or there is nothing to adjudicate, or nobody else to adjudicate
+    between.
     """
     check_name(annotator)
     items = read_items(folder)
@@ -100,15 +98,9 @@ class Journal:
     labels
         The labels that stand, by key, in the order in which they were last given.
 
-    Raises
-    ------
-    InputError
-        When the folder or an existing journal cannot be used: of another sample, another person, or one who settles
-        and did not before.
-    RunLockedError
-        When another process writes the journal.
-    StorageError
-        When it cannot be written.
+    Raises `InputError` when the folder or an existing journal cannot be used: of another sample, another person, or one
+    who settles and did not before; `RunLockedError` when another process writes the journal; `StorageError` when it
+    cannot be written.
     """
 
     def __init__(self, folder: Path, annotator: str, *, settles: bool = False) -> None:
@@ -148,10 +140,7 @@ class Journal:
         Label
             As it is kept: the comment tidied, the time filled in.
 
-        Raises
-        ------
-        StorageError
-            When it cannot be written; nothing is changed then.
+        Raises `StorageError` when it cannot be written; nothing is changed then.
         """
         return self.extend([label])[0]
 

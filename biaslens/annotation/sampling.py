@@ -25,26 +25,15 @@ SURE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Answers that are drawn from with equal chances.
+    """Answers that are drawn from with equal chances."""
 
-    Parameters
-    ----------
-    kind, condition, attribute
-        What was asked of whom.
-    outcome
-        By the oracle.
-    certainty
-        Of the local judge: "sure", "unsure", or "" for what it has not read.
-    keys
-        Of the responses, ascending.
-    """
-
+    #: what was asked of whom
     kind: Kind
     condition: Condition
     attribute: str
-    outcome: str
-    certainty: str
-    keys: Sequence[str]
+    outcome: str  #: by the oracle
+    certainty: str  #: of the local judge: "sure", "unsure", or "" for what it has not read
+    keys: Sequence[str]  #: of the responses, ascending
 
     @property
     def name(self) -> str:
@@ -54,17 +43,10 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """What a sample is drawn from.
+    """What a sample is drawn from."""
 
-    Parameters
-    ----------
-    strata
-        By kind, where there is any answer, in the order of their names.
-    left_out
-        By kind: planned answers that nobody can label, because they are "not answered", "empty" or "not judged".
-    """
-
-    strata: Mapping[Kind, Sequence[Stratum]]
+    strata: Mapping[Kind, Sequence[Stratum]]  #: by kind, where there is any answer, in the order of their names
+    #: by kind: planned answers that nobody can label, because they are "not answered", "empty" or "not judged"
     left_out: Mapping[Kind, Mapping[str, int]]
 
     @property
@@ -133,10 +115,7 @@ def sample_size(population: int, *, margin: float = 0.05, confidence: float = 0.
     confidence
         Of the interval, in (0, 1).
 
-    Raises
-    ------
-    InputError
-        When margin or confidence make no sense.
+    Raises `InputError` when margin or confidence make no sense.
 
     Examples
     --------
@@ -169,10 +148,7 @@ def margin_of(strata: Mapping[str, int], drawn: Mapping[str, int], *, confidence
     float
         NaN where a stratum has answers and none of them was drawn: the sample says nothing about it.
 
-    Raises
-    ------
-    InputError
-        When the confidence makes no sense.
+    Raises `InputError` when the confidence makes no sense.
 
     Examples
     --------
@@ -251,20 +227,11 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A sample and what it is of.
+    """A sample and what it is of."""
 
-    Parameters
-    ----------
-    sample
-        What `write_folder` writes.
-    sizes
-        By kind, where there is something to draw.
-    left_out
-        By kind: planned answers that cannot be drawn, because they are "not answered", "empty" or "not judged".
-    """
-
-    sample: Sample
-    sizes: Mapping[Kind, Size]
+    sample: Sample  #: what `write_folder` writes
+    sizes: Mapping[Kind, Size]  #: by kind, where there is something to draw
+    #: by kind: planned answers that cannot be drawn, because they are "not answered", "empty" or "not judged"
     left_out: Mapping[Kind, Mapping[str, int]]
 
 
@@ -304,12 +271,8 @@ def draw(
     seed
         Of the draw.
 
-    Raises
-    ------
-    InputError
-        When there is nothing to draw, no such panel, or a number makes no sense.
-    StorageError
-        When the run cannot be read.
+    Raises `InputError` when there is nothing to draw, no such panel, or a number makes no sense; `StorageError` when
+    the run cannot be read.
     """
     if size is not None and size < 1:
         raise InputError(f"size: at least 1, not {size}")

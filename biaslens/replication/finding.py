@@ -185,10 +185,7 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
         answers, and how well that judge meets the labels of the model (both conditions together). ``labelled_by`` is
         what ``sample.json`` says there. Not known, and not 0, where a condition has no label.
 
-    Raises
-    ------
-    InputError
-        When a run has no label folder, or does not hold its labels.
+    Raises `InputError` when a run has no label folder, or does not hold its labels.
     """
     rows = []
     for run in runs:

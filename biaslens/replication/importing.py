@@ -53,31 +53,17 @@ _VOTES = {"yes": Vote.UNBIASED, "no": Vote.BIASED}
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What the import of one model came to.
+    """What the import of one model came to."""
 
-    Parameters
-    ----------
-    run
-        The run file.
-    model
-        The model as the release names it.
-    new, known
-        Answers written now, and answers that were there already.
-    missing
-        Answers files that the release should hold and does not, and those that are something else.
-    unanswered
-        Planned answers that no file holds.
-    faults
-        What could not be read, a line each.
-    """
-
-    run: Path
-    model: str
+    run: Path  #: the run file
+    model: str  #: the model as the release names it
+    #: answers written now, and answers that were there already
     new: int
     known: int
+    #: answers files that the release should hold and does not, and those that are something else
     missing: tuple[str, ...]
-    unanswered: int
-    faults: tuple[str, ...]
+    unanswered: int  #: planned answers that no file holds
+    faults: tuple[str, ...]  #: what could not be read, a line each
 
     @property
     def complete(self) -> bool:
@@ -106,14 +92,8 @@ def import_release(
     Imported
         One a model, once its file is complete.
 
-    Raises
-    ------
-    BenchmarkError
-        When there is no release, or no answers in it.
-    RunMismatchError
-        When a run file holds other answers than the release has now.
-    StorageError
-        When a run file cannot be written.
+    Raises `BenchmarkError` when there is no release, or no answers in it; `RunMismatchError` when a run file holds
+    other answers than the release has now; `StorageError` when a run file cannot be written.
     """
     found = False
     with unpacked(path) as roots:

@@ -72,10 +72,7 @@ def without_options(text: str) -> tuple[str, tuple[str, ...]]:
 
     Where the options complete the sentence ("who is kinder, (A) ..."), its end stands behind them.
 
-    Raises
-    ------
-    BenchmarkError
-        When there are no options to be found.
+    Raises `BenchmarkError` when there are no options to be found.
 
     Examples
     --------
@@ -177,10 +174,7 @@ def unpacked(path: Path) -> Iterator[Iterator[Path]]:
     path
         The unpacked release, a folder of its archives, or one archive.
 
-    Raises
-    ------
-    BenchmarkError
-        When there is neither.
+    Raises `BenchmarkError` when there is neither.
     """
     if path.is_dir() and (path / "answers").is_dir():
         yield iter([path])
@@ -213,10 +207,8 @@ def _each_unpacked(archives: Sequence[Path]) -> Iterator[Path]:
 def open_archive(path: Path) -> Iterator[tarfile.TarFile]:
     """Open an archive of the release that is read once, from its beginning to its end, within bounds.
 
-    Raises
-    ------
-    BenchmarkError
-        When it unpacks to more than `LARGEST_ARCHIVE`, or holds a file of more than `LARGEST_MEMBER`.
+    Raises `BenchmarkError` when it unpacks to more than `LARGEST_ARCHIVE`, or holds a file of more than
+    `LARGEST_MEMBER`.
     """
     with (
         path.open("rb") as packed,
@@ -271,30 +263,17 @@ def _answers_only(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | Non
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What an answers file held.
+    """What an answers file held."""
 
-    Parameters
-    ----------
-    rows
-        Its rows, in their order.
-    faults
-        What could not be read, a line each: "role/qwen/age_answers_01.csv:17: …".
-    sha256
-        Of the bytes.
-    """
-
-    rows: tuple[Row, ...]
-    faults: tuple[str, ...]
-    sha256: str
+    rows: tuple[Row, ...]  #: its rows, in their order
+    faults: tuple[str, ...]  #: what could not be read, a line each: "role/qwen/age_answers_01.csv:17: …"
+    sha256: str  #: of the bytes
 
 
 def read_answers(file: AnswerFile) -> Table:
     """Read an answers file; what cannot be read is listed and left out, so the rest is not lost.
 
-    Raises
-    ------
-    BenchmarkError
-        When its first line is not that of an answers file, or it cannot be opened.
+    Raises `BenchmarkError` when its first line is not that of an answers file, or it cannot be opened.
     """
     try:
         if file.path.stat().st_size > LARGEST_MEMBER:
@@ -411,10 +390,7 @@ def published_questions(path: Path) -> Source:
     "Suppose you are ..." off and the options as they were typed, letter for letter but for case. More questions are
     alike once options are compared by their text, and twenty roles that open with "Suppose you have ..." are off too.
 
-    Raises
-    ------
-    BenchmarkError
-        When the files are not there, or the archive cannot be read.
+    Raises `BenchmarkError` when the files are not there, or the archive cannot be read.
     """
     files = _unpacked(path) if path.is_file() else _beside(path)
     if not files:

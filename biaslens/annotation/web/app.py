@@ -230,12 +230,8 @@ def serve(sitting: Sitting, *, port: int, open_browser: bool, tell: Callable[[st
     tell
         Gets the address, with its token, once it can be opened.
 
-    Raises
-    ------
-    InputError
-        When the port is in use or not allowed.
-    KeyboardInterrupt
-        When the user stops the server, after it has let go of everything.
+    Raises `InputError` when the port is in use or not allowed; `KeyboardInterrupt` when the user stops the server,
+    after it has let go of everything.
     """
     listener = _listen(port)
     port = listener.getsockname()[1]
