@@ -121,7 +121,7 @@ def write_sheet(
     labels
         By key.
     others
-        By key: labels that are to be settled, shown in a column of their own.
+        By key: labels that are to be adjudicated, shown in a column of their own.
 
     Raises `InputError` when the file exists, or its name ends otherwise; `StorageError` when it cannot be written.
     """
@@ -241,8 +241,8 @@ def _delimiter(path: Path, text: str) -> str:
 FORMAT = 1
 """Version of the journal; one of another version is refused."""
 
-SETTLES = ".settles.csv"
-"""How the name of a table ends whose labels settle; others end in .csv."""
+ADJUDICATES = ".adjudicates.csv"
+"""How the name of a table ends whose labels adjudicate; others end in .csv."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ class Annotator:
     """One person's labels."""
 
     name: str  #: A pseudonym, from the name of the file
-    settles: bool  #: whether this person decides where the others differ
+    adjudicates: bool  #: whether this person decides where the others differ
     labels: dict[str, Label]  #: by key of the response
 
 
@@ -274,7 +274,7 @@ def read_journal(path: Path) -> Journaled:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
     *lines, rest = content.split(b"\n")
     header = _object(lines[0], f"{path}, row 1") if lines else {}
-    if lines and (header.get("format") != FORMAT or not {"sample", "annotator", "settles"} <= header.keys()):
+    if lines and (header.get("format") != FORMAT or not {"sample", "annotator", "adjudicates"} <= header.keys()):
         raise InputError(f"{path}: not a journal of labels, or not of format {FORMAT}")
     labels: dict[str, Label] = {}
     for row, line in enumerate(lines[1:], start=2):
@@ -315,7 +315,7 @@ def known_keys(folder: Path) -> frozenset[str]:
 
 
 def read_all(folder: Path) -> dict[str, Annotator]:
-    """Read everybody's labels: journals (``NAME.jsonl``) and tables (``NAME.csv``, ``NAME.settles.csv``).
+    """Read everybody's labels: journals (``NAME.jsonl``) and tables (``NAME.csv``, ``NAME.adjudicates.csv``).
 
     A person may have both; the same label may then be in both.
 
@@ -328,7 +328,7 @@ def read_all(folder: Path) -> dict[str, Annotator]:
     ------
     InputError
         When a file is empty, or of another sample; when a label is of an unknown answer, or an unknown outcome; when
-        one person gives two labels of one answer, or both labels and settles. The message names file and key.
+        one person gives two labels of one answer, or both labels and adjudicates. The message names file and key.
     StorageError
         When a file cannot be read.
     """
@@ -342,13 +342,13 @@ def read_all(folder: Path) -> dict[str, Annotator]:
 
 
 def _read(path: Path, sample: str, keys: Collection[str]) -> Annotator:
-    settles = path.name.endswith(SETTLES)
+    adjudicates = path.name.endswith(ADJUDICATES)
     try:
-        name = check_name(path.name.removesuffix(SETTLES if settles else path.suffix))
+        name = check_name(path.name.removesuffix(ADJUDICATES if adjudicates else path.suffix))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if path.suffix == ".csv":
-        return Annotator(name, settles, read_labels(path, keys))
+        return Annotator(name, adjudicates, read_labels(path, keys))
     journal = read_journal(path)
     if not journal.header:
         raise InputError(f"{path}: empty; remove it, or let {name} begin")
@@ -356,34 +356,34 @@ def _read(path: Path, sample: str, keys: Collection[str]) -> Annotator:
     for key in journal.labels:
         if key not in keys:
             raise InputError(f"{path}: key {key} is not in this sample")
-    return Annotator(name, bool(journal.header["settles"]), journal.labels)
+    return Annotator(name, bool(journal.header["adjudicates"]), journal.labels)
 
 
 def _add(people: dict[str, Annotator], path: Path, new: Annotator) -> None:
     known = people.setdefault(new.name, new)
-    if known.settles != new.settles:
+    if known.adjudicates != new.adjudicates:
         raise InputError(f"{path}: {new.name} labels and adjudicates; whoever labels cannot adjudicate")
     for key, label in new.labels.items():
         if label.contradicts(known.labels.setdefault(key, label)):
             raise InputError(f"{path}: key {key} has another label in another file of {new.name}; remove one of them")
 
 
-How = Literal["agreed", "settled", "single", "open"]
+How = Literal["agreed", "adjudicated", "single", "open"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Adjudicated:
     """What an answer is in the end."""
 
     key: str  #: of the response
-    outcome: Outcome | None  #: none where it is open
+    outcome: Outcome | None  #: None where it is open
     sure: bool  #: whether everybody is whose label it is; False where it is open
-    #: "agreed": two or more say the same. "settled": they differ, or are too few, and a third person decided. "single":
-    #: one person's word. "open": people differ, and nobody has decided (or those who did differ too).
+    #: "agreed": two or more say the same. "adjudicated": they differ, or are too few, and a third person decided.
+    #: "single": one person's word. "open": people differ, and nobody has decided (or those who did differ too).
     how: How
 
 
-def settle(annotators: Mapping[str, Annotator]) -> dict[str, Settled]:
+def adjudicate(annotators: Mapping[str, Annotator]) -> dict[str, Adjudicated]:
     """Put everybody's labels together.
 
     Parameters
@@ -396,40 +396,40 @@ def settle(annotators: Mapping[str, Annotator]) -> dict[str, Settled]:
     dict
         By key, in the order in which the labels come; answers without any label are missing.
     """
-    labelled, settled = _by_key(annotators, settles=False), _by_key(annotators, settles=True)
-    return {key: _decide(key, labelled.get(key, []), settled.get(key, [])) for key in labelled | settled}
+    labelled, adjudicated = _by_key(annotators, adjudicates=False), _by_key(annotators, adjudicates=True)
+    return {key: _decide(key, labelled.get(key, []), adjudicated.get(key, [])) for key in labelled | adjudicated}
 
 
 def disputed(annotators: Mapping[str, Annotator]) -> dict[str, list[Label]]:
-    """Labels of the answers whose outcome people differ on, settled or not, by key.
+    """Labels of the answers whose outcome people differ on, adjudicated or not, by key.
 
     The labels of an answer are in the order of outcomes, so that their place does not tell whose they are.
     """
     outcomes = list(Outcome)
     return {
         key: sorted(labels, key=lambda label: (outcomes.index(label.outcome), not label.sure, label.comment))
-        for key, labels in _by_key(annotators, settles=False).items()
+        for key, labels in _by_key(annotators, adjudicates=False).items()
         if _unanimous(labels) is None
     }
 
 
-def _by_key(annotators: Mapping[str, Annotator], *, settles: bool) -> dict[str, list[Label]]:
+def _by_key(annotators: Mapping[str, Annotator], *, adjudicates: bool) -> dict[str, list[Label]]:
     found: dict[str, list[Label]] = {}
     for annotator in annotators.values():
-        if annotator.settles == settles:
+        if annotator.adjudicates == adjudicates:
             for label in annotator.labels.values():
                 found.setdefault(label.key, []).append(label)
     return found
 
 
-def _decide(key: str, labels: list[Label], settling: list[Label]) -> Settled:
+def _decide(key: str, labels: list[Label], adjudicating: list[Label]) -> Adjudicated:
     how: How = "agreed" if len(labels) > 1 else "single"
-    if settling and not (how == "agreed" and _unanimous(labels)):
-        labels, how = settling, "settled"
+    if adjudicating and not (how == "agreed" and _unanimous(labels)):
+        labels, how = adjudicating, "adjudicated"
     outcome = _unanimous(labels)
     if outcome is None:
-        return Settled(key, None, sure=False, how="open")
-    return Settled(key, outcome, all(label.sure for label in labels), how)
+        return Adjudicated(key, None, sure=False, how="open")
+    return Adjudicated(key, outcome, all(label.sure for label in labels), how)
 
 
 def _unanimous(labels: list[Label]) -> Outcome | None:

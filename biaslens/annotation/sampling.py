@@ -217,7 +217,7 @@ def _quantile(confidence: float) -> float:
     return float(ndtri((1 + confidence) / 2))
 
 
-class Size(NamedTuple):
+class KindSize(NamedTuple):
     """Answers of a kind that there are, those drawn, and the margin that these give (see `margin_of`)."""
 
     population: int
@@ -230,7 +230,7 @@ class Drawn:
     """A sample and what it is of."""
 
     sample: Sample  #: what `write_folder` writes
-    sizes: Mapping[Kind, Size]  #: by kind, where there is something to draw
+    sizes: Mapping[Kind, KindSize]  #: by kind, where there is something to draw
     #: by kind: planned answers that cannot be drawn, because they are "not answered", "empty" or "not judged"
     left_out: Mapping[Kind, Mapping[str, int]]
 
@@ -342,12 +342,12 @@ def _what(population: Population, drawn: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _sizes(population: Population, drawn: Mapping[str, int], confidence: float) -> dict[Kind, Size]:
+def _sizes(population: Population, drawn: Mapping[str, int], confidence: float) -> dict[Kind, KindSize]:
     sizes = {}
     for kind, strata in population.strata.items():
         held = {stratum.name: len(stratum.keys) for stratum in strata}
         margin = margin_of(held, drawn, confidence=confidence)
-        sizes[kind] = Size(population.sizes[kind], sum(drawn[name] for name in held), margin)
+        sizes[kind] = KindSize(population.sizes[kind], sum(drawn[name] for name in held), margin)
     return sizes
 
 

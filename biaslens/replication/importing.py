@@ -16,9 +16,9 @@ from biaslens.replication.release import (
     ATTRIBUTES,
     TRIALS,
     AnswerFile,
+    AnswerRow,
+    AnswerTable,
     Asked,
-    Row,
-    Table,
     answer_files,
     asked_of,
     models_of,
@@ -175,7 +175,7 @@ class _Importer:
 
     def add(self, files: Sequence[AnswerFile]) -> None:
         """Import the files of one attribute."""
-        tables: dict[AnswerFile, Table] = {}
+        tables: dict[AnswerFile, AnswerTable] = {}
         for file in files:
             try:
                 tables[file] = read_answers(file)
@@ -203,7 +203,7 @@ class _Importer:
         found = runfile.conditions(self._store)
         return [condition.value for condition in Condition if condition in found]
 
-    def _is_known(self, file: AnswerFile, table: Table) -> bool:
+    def _is_known(self, file: AnswerFile, table: AnswerTable) -> bool:
         known = runfile.imported_files(self._store).get(file.name)
         if known is None:
             return False
@@ -215,7 +215,7 @@ class _Importer:
         self.known += len(table.rows)
         return True
 
-    def _lay_out(self, questions: dict[Asked, Question], tables: dict[AnswerFile, Table]) -> None:
+    def _lay_out(self, questions: dict[Asked, Question], tables: dict[AnswerFile, AnswerTable]) -> None:
         asked = dict.fromkeys(
             (file.condition, asked_of(file.attribute, row)) for file, table in tables.items() for row in table.rows
         )
@@ -232,12 +232,12 @@ class _Importer:
     def _save(
         self,
         file: AnswerFile,
-        table: Table,
+        table: AnswerTable,
         questions: dict[Asked, Question],
         wordings: dict[tuple[Condition, Asked], str],
     ) -> None:
         faults = list(table.faults)
-        taken: dict[str, tuple[Row, Question]] = {}
+        taken: dict[str, tuple[AnswerRow, Question]] = {}
         for row in table.rows:
             question = questions.get(asked_of(file.attribute, row))
             if question is None:
@@ -258,7 +258,7 @@ class _Importer:
             runfile.save_published(self._store, absent, replace=True)
             runfile.save_imported(self._store, file.name, sha256=table.sha256, rows=len(taken), faults=faults)
 
-    def _save_rows(self, rows: Sequence[tuple[str, tuple[Row, Question]]]) -> None:
+    def _save_rows(self, rows: Sequence[tuple[str, tuple[AnswerRow, Question]]]) -> None:
         answers = [self._answer(key, f"published/{self._model}", row.answer, self._name) for key, (row, _) in rows]
         votes = []
         for key, (row, question) in rows:

@@ -119,7 +119,7 @@ _ARCHIVES = ("*.tar.xz", "*.tar.gz", "*.tgz", "*.tar")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AnswerRow:
     """A row of an answers file; empty cells are ""."""
 
     role: str
@@ -262,15 +262,15 @@ def _answers_only(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | Non
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class AnswerTable:
     """What an answers file held."""
 
-    rows: tuple[Row, ...]  #: its rows, in their order
+    rows: tuple[AnswerRow, ...]  #: its rows, in their order
     faults: tuple[str, ...]  #: what could not be read, a line each: "role/qwen/age_answers_01.csv:17: …"
     sha256: str  #: of the bytes
 
 
-def read_answers(file: AnswerFile) -> Table:
+def read_answers(file: AnswerFile) -> AnswerTable:
     """Read an answers file; what cannot be read is listed and left out, so the rest is not lost.
 
     Raises `BenchmarkError` when its first line is not that of an answers file, or it cannot be opened.
@@ -296,7 +296,7 @@ def read_answers(file: AnswerFile) -> Table:
     rows = tuple(_rows(file, lines, [header.index(name) for name in COLUMNS], faults, whole=text.endswith("\n")))
     if not text.endswith("\n"):
         faults.append(f"{file.name}: the last line has no end; the file may be cut off")
-    return Table(rows, tuple(faults), hashlib.sha256(data).hexdigest())
+    return AnswerTable(rows, tuple(faults), hashlib.sha256(data).hexdigest())
 
 
 def _lines(file: AnswerFile, lines: Iterator[list[str]], faults: list[str]) -> Iterator[list[str]]:
@@ -309,7 +309,7 @@ def _lines(file: AnswerFile, lines: Iterator[list[str]], faults: list[str]) -> I
 
 def _rows(
     file: AnswerFile, lines: Iterator[list[str]], columns: Sequence[int], faults: list[str], *, whole: bool
-) -> Iterator[Row]:
+) -> Iterator[AnswerRow]:
     """Rows of a file; cells that a row lacks behind are empty, as the study read them, unless the file is cut off."""
     width = max(columns) + 1
     cells = next(lines, None)
@@ -321,7 +321,7 @@ def _rows(
         else:
             padded = cells + [""] * (width - len(cells))
             role, kind, question, answer, first, second, third, final = (padded[column] for column in columns)
-            yield Row(role, kind, question, answer, (first, second, third), final)
+            yield AnswerRow(role, kind, question, answer, (first, second, third), final)
         cells = following
 
 
@@ -329,12 +329,12 @@ Asked = tuple[str, str, str, str]
 """What says which question a row is about: attribute, role, question type, question without its role clause."""
 
 
-def asked_of(attribute: str, row: Row) -> Asked:
+def asked_of(attribute: str, row: AnswerRow) -> Asked:
     """Question that a row of an attribute's file is about."""
     return attribute, row.role, row.kind, without_role(row.question)[1]
 
 
-def questions_of(tables: dict[AnswerFile, Table], known: dict[tuple[str, str], str]) -> dict[Asked, Question]:
+def questions_of(tables: dict[AnswerFile, AnswerTable], known: dict[tuple[str, str], str]) -> dict[Asked, Question]:
     """Questions of the files of one attribute; those without a role are the same ones as those with it.
 
     Parameters
