@@ -86,7 +86,8 @@ def of_format(path: Path, number: int) -> Path:
 )
 def test_a_file_of_another_format_is_refused_in_a_line_that_says_who_reads_it(tmp_path: Path, number: int, reader: str):
     path = of_format(tmp_path / "r.sqlite", number)
-    with pytest.raises(RunMismatchError, match=f"run file format {number}, this version reads format {FORMAT}; {reader}"):
+    refused = f"run file format {number}, this version reads format {FORMAT}; {reader}"
+    with pytest.raises(RunMismatchError, match=refused):
         Store(path)
 
 
