@@ -119,8 +119,6 @@ def lock(path: Path, *, busy: str, hint: str) -> FileLock:
 
     Parameters
     ----------
-    path
-        The lock file.
     busy, hint
         What to say when another process has it, and what to do when it cannot be written.
 

@@ -118,8 +118,6 @@ def write_sheet(
         front, which `read_labels` takes off; control characters are shown as their pictures.
     items
         In the order of the rows.
-    labels
-        By key.
     others
         By key: labels that are to be adjudicated, shown in a column of their own.
 

@@ -69,8 +69,6 @@ def parse_label(row: Mapping[str, object], where: str) -> tuple[str, Label | Non
     ----------
     row
         Texts of a table, or values of a JSON object. ``sure`` is "sure", "unsure", true or false; blank is sure.
-    where
-        File and row, for messages.
 
     Returns
     -------

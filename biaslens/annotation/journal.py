@@ -86,10 +86,6 @@ class Journal:
 
     Parameters
     ----------
-    folder
-        Folder of the sample.
-    annotator
-        A name, better a pseudonym.
     adjudicates
         Whether this person decides where the others differ.
 

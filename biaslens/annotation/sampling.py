@@ -108,8 +108,6 @@ def sample_size(population: int, *, margin: float = 0.05, confidence: float = 0.
 
     Parameters
     ----------
-    population
-        Answers there are.
     margin
         Half the width of the interval, in (0, 0.5).
     confidence
@@ -182,8 +180,6 @@ def allocate(strata: Mapping[str, int], size: int) -> dict[str, int]:
 
     Parameters
     ----------
-    strata
-        Answers there are, by stratum.
     size
         Answers to draw; all of them where there are not so many.
 
@@ -258,18 +254,12 @@ def draw(
 
     Parameters
     ----------
-    run
-        The run file.
-    kinds, conditions
-        Only answers of these.
     panel
         Whose verdicts on why answers make the strata; the active panel if not given.
     margin, confidence
         See `sample_size`; for each kind apart.
     size
         Answers of each kind, instead of what the margin asks for.
-    seed
-        Of the draw.
 
     Raises `InputError` when there is nothing to draw, no such panel, or a number makes no sense; `StorageError` when
     the run cannot be read.

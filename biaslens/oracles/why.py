@@ -26,8 +26,6 @@ def prescreen(answer: str, question: str = "", *, finish_reason: str = "stop") -
 
     Parameters
     ----------
-    answer
-        What the model answered.
     question
         The question's text, where known: an answer that only repeats it is an echo.
     finish_reason

@@ -174,8 +174,6 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
 
     Parameters
     ----------
-    runs
-        Imported run files.
     labels
         Folder that holds a label folder for each run, with the run's name without suffix.
 
@@ -250,8 +248,6 @@ def finding(
 
     Parameters
     ----------
-    reproduction
-        The printed figures beside ours.
     table, changed, why
         Of `rescored`, of `changes` for all models, and of `why_corrected`.
     comparison

@@ -82,8 +82,6 @@ def import_release(
     ----------
     path
         The unpacked release, a folder of its archives, or one archive.
-    out
-        Folder of the run files.
     progress
         Called with the model and the number of its answers that are in its file so far.
 

@@ -339,8 +339,6 @@ def questions_of(tables: dict[AnswerFile, AnswerTable], known: dict[tuple[str, s
 
     Parameters
     ----------
-    tables
-        What the files hold.
     known
         Personas of roles that are settled already, by attribute and role.
     """

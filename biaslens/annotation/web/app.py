@@ -40,14 +40,8 @@ class Guard:
 
     Parameters
     ----------
-    app
-        What answers the other requests.
-    token
-        The secret.
     cookie
         Name of the cookie. Cookies are shared by all ports of a machine, so it must differ between servers.
-    policy
-        Content security policy.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, cookie: str, policy: str) -> None:
@@ -105,8 +99,6 @@ def create_app(sitting: Sitting, *, token: str, name: str) -> ASGIApp:
 
     Parameters
     ----------
-    sitting
-        Who labels what.
     token
         The secret without which nothing is answered.
     name
@@ -221,8 +213,6 @@ def serve(sitting: Sitting, *, port: int, open_browser: bool, tell: Callable[[st
 
     Parameters
     ----------
-    sitting
-        Who labels what.
     port
         0 for any free one.
     open_browser

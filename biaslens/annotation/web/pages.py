@@ -65,8 +65,6 @@ class Sitting:
     ----------
     items
         What is to be labelled, in order. Items go by their number, from 1.
-    journal
-        Where labels are kept.
     others
         Who adjudicates sees these: by key, the labels that differ.
     clock
