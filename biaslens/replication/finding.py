@@ -292,7 +292,7 @@ def _changed_table(changed: pd.DataFrame) -> str:
     rows = changed[changed["kind"].isin([kind.value for kind in RULED])]
     counts = rows.pivot_table("trials", "change", ["condition", "model"], aggfunc="sum", fill_value=0)
     counts = counts.reindex([change.value for change in Change if change.value in counts.index]).astype(int)
-    cells = {f"{model}, {condition}": _counts(counts[condition, model]) for condition, model in counts.columns}
+    cells = {f"{name[1]}, {name[0]}": _counts(counts[name]) for name in counts.columns.to_list()}
     return Table.of({"change": counts.index, **cells}).markdown()
 
 
