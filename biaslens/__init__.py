@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from biaslens.report.leaderboard import leaderboard
     from biaslens.schema import Attribute, Condition, Kind, Outcome, Question, Role, Verdict, Vote
     from biaslens.settings import Settings, load_settings
-    from biaslens.stats import Rate, clustered_rate
+    from biaslens.stats import Estimate, clustered_rate
 
 __all__ = [
     "Attribute",
@@ -67,6 +67,7 @@ __all__ = [
     "Comparison",
     "Completion",
     "Condition",
+    "Estimate",
     "Evaluation",
     "Generation",
     "GenerationSpec",
@@ -80,7 +81,6 @@ __all__ = [
     "Panel",
     "Params",
     "Question",
-    "Rate",
     "RetryPolicy",
     "Role",
     "Run",
@@ -138,7 +138,7 @@ _HOMES = {
     "report": "export leaderboard print_table",
     "schema": "Attribute Condition Kind Outcome Question Role Verdict Vote",
     "settings": "Settings load_settings",
-    "stats": "Rate clustered_rate",
+    "stats": "Estimate clustered_rate",
 }
 
 if not TYPE_CHECKING:  # a type checker is to go by the imports above, and to refuse other names
