@@ -422,8 +422,10 @@ def weighted_share(
     return Estimate(p, low, high, error, items, clusters=count, level=level)
 
 
-def student(value: Floats, error: Floats, freedom: ArrayLike, *, level: float) -> Estimates:
-    """Value +- t x standard error with p against 0, shape (G,); no interval where nothing varies."""
+def student(
+    value: Floats, error: Floats, freedom: ArrayLike, *, level: float, alike: str = "nothing varies"
+) -> Estimates:
+    """Value +- t x standard error with p against 0, shape (G,); no interval, but the reason `alike`, without error."""
     check_level(level)
     varies = error > _ROUNDING
     error = np.where(varies, error, np.nan)
@@ -432,7 +434,7 @@ def student(value: Floats, error: Floats, freedom: ArrayLike, *, level: float) -
     p = np.asarray(2 * stdtr(free, -np.abs(value) / error), dtype=np.float64)
     error = np.where(varies | np.isnan(value), error, 0.0)
     count = np.zeros(value.shape, dtype=np.int64)
-    reason = "" if varies.all() else "nothing varies"
+    reason = "" if varies.all() else alike
     return Estimates(value, value - reach, value + reach, error, count, count, p, level, reason)
 
 

@@ -428,6 +428,7 @@ def crossed_bootstrap(
     level: float = 0.95,
     seed: int = 0,
     missing: str = "too few levels for an interval",
+    alike: str = "nothing varies",
 ) -> Estimates:
     """Intervals that cover the draw of the levels of all factors at once, shape (G,).
 
@@ -439,8 +440,8 @@ def crossed_bootstrap(
     ----------
     more
         Variance that draws cannot show, shape (G,), and its degrees of freedom.
-    missing
-        The reason where a tenth of the draws or more leave a value undefined, so that there is no interval.
+    missing, alike
+        Reasons why there is no interval: where a tenth of the draws or more leave a value undefined, and without error.
     """
     value, draws = metric.value(), metric.draws(rounds, seed)
     defined = np.isfinite(draws[:, np.isfinite(value)]).all(axis=1)
@@ -453,4 +454,4 @@ def crossed_bootstrap(
     parts, free = np.nan_to_num(np.stack(variances)), np.array(freedoms)[:, None]
     with np.errstate(invalid="ignore"):
         freedom = parts.sum(axis=0) ** 2 / (parts**2 / free).sum(axis=0)
-    return student(value, np.sqrt(variance), freedom, level=level)
+    return student(value, np.sqrt(variance), freedom, level=level, alike=alike)
