@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from biaslens.analysis.rates import consistency, rates
     from biaslens.benchmark import Benchmark, expand, load_bank, read, select, shipped, write
     from biaslens.benchmark.llm import Generation, GenerationSpec, generate, generate_async
-    from biaslens.engine import Pace, RetryPolicy
+    from biaslens.engine import Observer, Pace, RetryPolicy
     from biaslens.errors import BiasLensError
     from biaslens.evaluation import (
         Evaluation,
         Judged,
-        Observer,
         Panel,
         Slice,
         Spec,
+        Task,
         default_run,
         evaluate,
         evaluate_async,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from biaslens.evaluation.decide import decide
     from biaslens.evaluation.estimate import Load, estimate
     from biaslens.evaluation.judge import judge, judge_async
-    from biaslens.evaluation.study import Task, read_study
+    from biaslens.evaluation.study import read_study
     from biaslens.models import ChatModel, Completion, Message, Params, open_model
     from biaslens.report import print_table
     from biaslens.report.export import export
@@ -127,13 +127,13 @@ _HOMES = {
     "analysis": "Comparison Run Summary ablation compare consistency rates read_run summarise",
     "benchmark": "Benchmark expand load_bank read select shipped write",
     "benchmark.llm": "Generation GenerationSpec generate generate_async",
-    "engine": "Pace RetryPolicy",
+    "engine": "Observer Pace RetryPolicy",
     "errors": "BiasLensError",
-    "evaluation": "Evaluation Judged Observer Panel Slice Spec decide default_run",
+    "evaluation": "Evaluation Judged Panel Slice Spec Task decide default_run",
     "evaluation.judge": "judge judge_async",
     "evaluation.run": "evaluate evaluate_async",
     "evaluation.estimate": "Load estimate",
-    "evaluation.study": "Task read_study",
+    "evaluation.study": "read_study",
     "models": "ChatModel Completion Message Params open_model",
     "report": "export leaderboard print_table",
     "schema": "Attribute Condition Kind Outcome Question Role Verdict Vote",
