@@ -10,12 +10,12 @@ from biaslens.analysis.ablation import ablation
 from biaslens.analysis.rates import consistency, rates
 from biaslens.benchmark import Benchmark, expand, load_bank, read, select, shipped, write
 from biaslens.benchmark.llm import Generation, GenerationSpec, generate, generate_async
-from biaslens.engine import Pace, RetryPolicy
+from biaslens.engine import Observer, Pace, RetryPolicy
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import (
     Evaluation,
     Judged,
-    Observer,
+    Task,
     Panel,
     Slice,
     Spec,
@@ -26,7 +26,7 @@ from biaslens.evaluation import (
 from biaslens.evaluation.decide import decide
 from biaslens.evaluation.estimate import Load, estimate
 from biaslens.evaluation.judge import judge, judge_async
-from biaslens.evaluation.study import Task, read_study
+from biaslens.evaluation.study import read_study
 from biaslens.models import ChatModel, Completion, Message, Params, open_model
 from biaslens.report import print_table
 from biaslens.report.export import export

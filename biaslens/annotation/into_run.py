@@ -88,8 +88,8 @@ def _check_run(store: Store, run: Path, folder: Path, info: Mapping[str, Any], d
 
 
 def _answers_hash(store: Store, design: Iterable[Placed]) -> str:
-    texts = [(placed.key, runfile.answer_text(store, placed.key)) for placed in design]
-    return answers_hash((key, text) for key, text in texts if text is not None)
+    found = runfile.answer_texts(store, [placed.key for placed in design])
+    return answers_hash((placed.key, found[placed.key]) for placed in design if placed.key in found)
 
 
 def _labels(annotators: Mapping[str, Annotator]) -> list[LabelRow]:
