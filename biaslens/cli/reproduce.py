@@ -48,7 +48,6 @@ def published_command(release: Path, out: Path) -> None:
     """
     results: list[Imported] = []
     with ProgressBar(total=None, unit=" answers", desc="import") as bar:
-
         shown = ""
 
         def show(model: str, answers: int) -> None:
