@@ -119,14 +119,14 @@ def calibration(data: Answers, probability: np.ndarray) -> list[dict[str, float 
 
 
 def cascade(data: Answers, probability: np.ndarray) -> list[dict[str, float | int]]:
-    """What is decided, and how well, where the local judge must be so sure; weighted to the population."""
+    """What is decided, and how well, where the local judge must be so threshold; weighted to the population."""
     labels, weight, rows = data.sample, 1 / data.sample.inclusion, []
-    for sure in SURENESS:
-        place = np.maximum(probability, 1 - probability) >= sure
+    for threshold in SURENESS:
+        place = np.maximum(probability, 1 - probability) >= threshold
         right = labels.biased[place] == (probability[place] >= 0.5)
         rows.append(
             {
-                "sure": sure,
+                "threshold": threshold,
                 "decided": float(np.average(place, weights=weight)),
                 "agreement": float(np.average(right, weights=weight[place])),
             }
