@@ -6,13 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaslens.stats.estimate import Estimate
-from biaslens.stats.resampling import blocks_of
-from biaslens.stats.sums import Sums
+from biaslens.stats.resampling import Sums, blocks_of, steps
 
 _ENUMERATED = 4096
 """Up to so many ways to exchange, all are looked at."""
-_HELD = 2**21
-"""Entries of the masks that are held in memory at once."""
 _TIE = 1e-12
 """Metrics that differ by less are equal but for rounding."""
 
@@ -38,7 +35,7 @@ def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) 
     Three prompts with gaps of 3, 1 and 2, which an exchange turns around. Of 8 ways only none exchanged gives a mean of
     2 or more.
 
-    >>> from biaslens.stats.sums import mean
+    >>> from biaslens.stats.resampling import mean
     >>> def gaps(of):
     ...     return mean(np.array(of), np.arange(3), 3, of="no gap")
     >>> swap_test(gaps([3.0, 1.0, 2.0]), gaps([-3.0, -1.0, -2.0]))
@@ -71,20 +68,8 @@ def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
     More than 4,096 units are first put together at random in 4,096 blocks that are exchanged as a whole: that keeps the
     level, because whole blocks are exchangeable, too, and costs little power.
 
-    Parameters
-    ----------
-    metric
-        Oriented so that larger is less fair.
-    rounds
-        Random exchanges.
-    seed
-        Of these, and of the blocks.
-
-    Returns
-    -------
-    Estimate
-        In (0, 1]. NaN, with the reason, where the metric is not defined. Exchanges that leave it undefined are left
-        out.
+    The metric is oriented so that larger is less fair; `seed` is that of the exchanges and of the blocks. The result is
+    in (0, 1], or NaN, with the reason, where the metric is not defined. Exchanges that leave it undefined are left out.
     """
     value = metric.value()
     if np.isnan(value):
@@ -96,11 +81,9 @@ def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
     limit = observed - _TIE * max(1.0, abs(observed))
     exact = 2**metric.units <= _ENUMERATED
     size = 2**metric.units if exact else rounds
-    step = max(1, _HELD // max(1, metric.units))
     larger = known = 0
-    for start in range(0, size, step):
-        stop = min(size, start + step)
-        masks = _all_masks(start, stop, metric.units) if exact else _random_masks(rng, stop - start, metric.units)
+    for part in steps(size, 2 * metric.units):
+        masks = _all_masks(part, metric.units) if exact else _random_masks(rng, part.stop - part.start, metric.units)
         found = metric.under(masks)
         larger += int((found >= limit).sum())
         known += int((~np.isnan(found)).sum())
@@ -109,8 +92,8 @@ def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
     return Estimate((larger + extra) / (known + extra))
 
 
-def _all_masks(start: int, stop: int, units: int) -> NDArray[np.bool_]:
-    return (np.arange(start, stop)[:, None] >> np.arange(units) & 1).astype(np.bool_)
+def _all_masks(part: slice, units: int) -> NDArray[np.bool_]:
+    return (np.arange(part.start, part.stop)[:, None] >> np.arange(units) & 1).astype(np.bool_)
 
 
 def _random_masks(rng: np.random.Generator, rounds: int, units: int) -> NDArray[np.bool_]:
@@ -136,9 +119,8 @@ def exchanged_at_random(metric: Sums, *, seed: int = 0) -> Estimate | None:
     rng = np.random.default_rng(seed)
     metric = metric.of_units(metric.adding)
     rounds = min(_BY_CHANCE, max(_FEWEST_BY_CHANCE, _DRAWN // metric.units))
-    step = max(1, _HELD // metric.units)
-    drawn = (min(step, rounds - start) for start in range(0, rounds, step))
-    found = np.concatenate([metric.under(rng.integers(2, size=(size, metric.units), dtype=np.bool_)) for size in drawn])
+    sizes = ((part.stop - part.start, metric.units) for part in steps(rounds, 2 * metric.units))
+    found = np.concatenate([metric.under(rng.integers(2, size=size, dtype=np.bool_)) for size in sizes])
     low, high = np.nanquantile(found, [0.025, 0.975])
     return Estimate(float(np.nanmean(found)), float(low), float(high), float(np.nanstd(found)), metric.units)
 
@@ -155,20 +137,7 @@ def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Estimate:
     of rates at least as large as the one seen (within 1e-9). It is Fisher's test (*Statistical Methods for Research
     Workers*, 5th ed., 1934, section 21.02) with the difference, and not the probability, for what is extreme.
 
-    Parameters
-    ----------
-    k1, n1, k2, n2
-        Successes and rows of both groups.
-
-    Returns
-    -------
-    Estimate
-        In (0, 1]; NaN where a group has no row.
-
-    Raises
-    ------
-    ValueError
-        For counts that are negative, or successes above rows.
+    Refuses counts that are negative, or successes above rows; NaN where a group has no row.
 
     Examples
     --------
@@ -198,19 +167,12 @@ def clustered_permutation_p(
     Whole clusters change the group, as many being in each as there are, and :math:`p = (1 + b) / (1 + R)` with b of R
     random ways to do so that give an absolute difference at least as large as the one seen (within 1e-9).
 
+    Permutations that leave a group without rows are left out; NaN where a group has no row.
+
     Parameters
     ----------
-    successes, trials
-        Rows of each cluster, shape (clusters,).
-    second
-        Whether a cluster is of the second group, shape (clusters,).
-    rounds, seed
-        Of the permutations. Those that leave a group without rows are left out.
-
-    Returns
-    -------
-    Estimate
-        In (0, 1]; NaN where a group has no row.
+    successes, trials, second
+        Rows of each cluster, and whether it is of the second group, shape (clusters,).
 
     Examples
     --------
@@ -227,9 +189,8 @@ def clustered_permutation_p(
         return Estimate.undefined("a group has no rows to compare")
     rng = np.random.default_rng(seed)
     larger = known = 0
-    step = max(1, _HELD // len(members))
-    for start in range(0, rounds, step):
-        drawn = rng.permuted(np.tile(members, (min(step, rounds - start), 1)), axis=1)
+    for part in steps(rounds, 2 * len(members)):
+        drawn = rng.permuted(np.tile(members, (part.stop - part.start, 1)), axis=1)
         found = _differences(counts, drawn)
         larger += int((found >= observed - _GAP_TIE).sum())
         known += int((~np.isnan(found)).sum())

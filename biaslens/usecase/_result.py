@@ -13,8 +13,7 @@ from biaslens._util.text import finite
 from biaslens.errors import InputError
 from biaslens.stats import Estimate, holm
 from biaslens.stats.exchanging import swap_p
-from biaslens.stats.resampling import Fold, bootstrap
-from biaslens.stats.sums import Sums
+from biaslens.stats.resampling import Fold, Sums, bootstrap
 
 FEW = 30
 """Fewer units (prompts, rows, people) than this are marked: their interval is rough."""

@@ -14,11 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from biaslens.engine.record import this_command
+from biaslens.engine import this_command
 from biaslens.errors import InputError
 from biaslens.stats.exchanging import clustered_permutation_p
-from biaslens.stats.resampling import RATIO
-from biaslens.stats.sums import mean
+from biaslens.stats.resampling import RATIO, mean
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._pairs import beside_itself
 from biaslens.usecase._reading import Table, check_groups, columns_of, frames, name_of, records

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import combinations
@@ -18,16 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import embedding
-from biaslens.engine import Store
-from biaslens.engine.interrupt import graceful_interrupt
-from biaslens.engine.record import this_command
+from biaslens.engine import Session, run_to_end, this_command
 from biaslens.errors import InputError, RunInterruptedError
 from biaslens.models import provider_of
 from biaslens.models.endpoints import key_for
+from biaslens.runfile import ASSESSMENT_TABLES, Store
 from biaslens.settings import Settings, load_settings
 from biaslens.stats.exchanging import exchanged_at_random
-from biaslens.stats.sums import Sums
-from biaslens.usecase._asking import INTERRUPTED, TABLES, Asking, StoredResponses, UseCasePlan, generate
+from biaslens.stats.resampling import Sums
+from biaslens.usecase._asking import INTERRUPTED, Asking, StoredResponses, UseCasePlan, generate
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._pairs import Cells, counterfactual_measures
 from biaslens.usecase._reading import Response, Responses, ResponseTable, Series, Table, name_of, read_prompts
@@ -102,11 +100,8 @@ def assess_texts(
     RunError
         When asking or scoring cannot go on; everything answered is kept.
     """
-    session = _Session(source, options or TextOptions(), settings, watcher, recorder)
-    try:
-        return asyncio.run(session.assess())
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+    assessing = _Assessing(source, options or TextOptions(), settings, watcher, recorder)
+    return run_to_end(assessing.assess())
 
 
 def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None) -> Asking:
@@ -114,16 +109,16 @@ def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None
 
     InputError when the table or an option cannot be used, or there is no model.
     """
-    session = _Session(source, options, settings)
+    assessing = _Assessing(source, options, settings)
     if options.model is None:
         raise InputError(
             "there is nothing to plan without a model: the responses given are scored, and no model is asked"
         )
     provider_of(options.model)
-    return session.plan()[0].asking(session.settings)
+    return assessing.plan()[0].asking(assessing.settings)
 
 
-class _Session:
+class _Assessing:
     """One session of an assessment of texts; the parameters are those of `assess_texts`."""
 
     def __init__(
@@ -169,7 +164,7 @@ class _Session:
         with ExitStack() as stack:
             # Scores that were paid for, or took long, are kept in the run file.
             folder = options.out or Path(stack.enter_context(TemporaryDirectory()))
-            store = stack.enter_context(Store(folder / RUN_FILE, write=True, tables=TABLES))
+            store = stack.enter_context(Store(folder / RUN_FILE, write=True, tables=ASSESSMENT_TABLES))
             score = partial(self._score, store)
             measures, examples, warnings = await measure_texts(responses, found, spec, score, self.recorder)
         return Assessment(
@@ -215,22 +210,12 @@ class _Session:
         return path, compared, [] if found is None else found.mentions(list(prompts))
 
     async def _score(self, store: Store, scorer: AnyScorer, texts: Sequence[str]) -> NDArray[np.float64]:
-        stop = asyncio.Event()
-        if is_remote(scorer):
-            self.watcher.phase(scorer.name, total=len(set(texts)), done=0)
         # Only here: elsewhere there is nothing to wait for, and Ctrl-C ends it at once.
-        with graceful_interrupt(stop, self.watcher.interrupted):
+        async with Session.open(lambda: nullcontext(store), settings=self.settings, observer=self.watcher) as session:
             scores = await score_texts(
-                texts,
-                scorer,
-                store=store,
-                pace=self.options.scorer_pace,
-                settings=self.settings,
-                progress=self.watcher,
-                stop=stop,
-                done=self.watcher.scored,
+                texts, scorer, session=session, pace=self.options.scorer_pace, done=self.watcher.scored
             )
-        if stop.is_set():
+        if session.stop.is_set():
             raise RunInterruptedError(INTERRUPTED)
         if is_remote(scorer):
             without = [text for text, score in zip(texts, scores, strict=True) if np.isnan(score)]

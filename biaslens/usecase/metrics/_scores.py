@@ -27,7 +27,7 @@ from scipy import sparse
 from vaderSentiment import vaderSentiment
 
 from biaslens.stats import Estimate
-from biaslens.stats.sums import Sums, mean, ratio
+from biaslens.stats.resampling import Sums, mean, ratio
 from biaslens.usecase.metrics import Variant, check_variant
 
 Scores = Iterable[Sequence[float | None]] | NDArray[np.floating]

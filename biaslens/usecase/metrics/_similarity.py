@@ -40,7 +40,7 @@ from sacrebleu.metrics.bleu import BLEU
 from biaslens import embedding
 from biaslens.errors import InputError
 from biaslens.stats import Estimate
-from biaslens.stats.sums import Sums, mean
+from biaslens.stats.resampling import Sums, mean
 from biaslens.usecase._tokens import Tokens, find, masked, taken, tokenise
 from biaslens.usecase.metrics import Variant, check_variant
 
