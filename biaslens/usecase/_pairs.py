@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from math import nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +27,11 @@ TEST = "that responses to the second group lie no further from those to the firs
 ASKED_ONCE = "each prompt was asked once a group; a second response shows how far apart two of one prompt lie"
 _NEUTRAL = "someone"
 
+Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
-Similar = Callable[[Rows, Rows], NDArray[np.float64]]
+_Similar = Callable[[Rows, Rows], Floats]
 """Similarity of the texts in these rows, pair by pair."""
-Place = tuple[str, int]
+_Place = tuple[str, int]
 """Prompt id and trial."""
 
 
@@ -36,9 +39,9 @@ Place = tuple[str, int]
 class _Cell:
     """Responses to the prompts of one group in one series: texts, prompts where they are known, and withheld ones."""
 
-    texts: dict[Place, str] = field(default_factory=dict)
+    texts: dict[_Place, str] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
-    withheld: set[Place] = field(default_factory=set)
+    withheld: set[_Place] = field(default_factory=set)
 
     def add(self, response: Response) -> None:
         place = (response.prompt_id, response.trial)
@@ -48,32 +51,6 @@ class _Cell:
             self.texts[place] = response.text
         if response.prompt is not None:
             self.prompts.setdefault(response.prompt_id, response.prompt)
-
-
-@dataclass(frozen=True, eq=False)
-class ResponsePairs:
-    """The responses to two groups, and how those to the first compare with themselves.
-
-    Parameters
-    ----------
-    sides, places, units
-        The texts of each pair, its prompt id and trial, and its prompt from 0.
-    prompts
-        What was asked, by unit, for the two groups; None where it is not known.
-    triples, triple_units
-        Texts to group A, to group B, and to group A once more; none where every prompt was asked once.
-    withheld, unpaired
-        Pairs left out because a filter withheld a side, and responses left out because the other side is missing.
-    """
-
-    sides: tuple[list[str], list[str]]
-    places: list[Place]
-    units: Rows
-    prompts: list[tuple[str | None, str | None]]
-    triples: tuple[list[str], list[str], list[str]]
-    triple_units: Rows
-    withheld: int
-    unpaired: int
 
 
 class Cells:
@@ -93,32 +70,83 @@ class Cells:
         """Groups of an attribute that there are responses for."""
         return [of for name, of, series in self._cells if name == attribute and series is Series.COUNTERFACTUAL]
 
-    def pairs(self, attribute: str, a: str, b: str) -> ResponsePairs:
-        """Pair the responses to two groups, by prompt and trial."""
-        first, second = (self._cell(attribute, group, Series.COUNTERFACTUAL) for group in (a, b))
-        again, partner = _asked_again(first, self._cell(attribute, a, Series.NO_EFFECT))
-        places = [place for place in first.texts if place in second.texts]
-        three = [place for place in places if partner.get(place) in again]
-        everywhere = first.texts.keys() | first.withheld, second.texts.keys() | second.withheld
-        withheld = (first.withheld | second.withheld) & everywhere[0] & everywhere[1]
-        number = {name: index for index, name in enumerate(dict.fromkeys(name for name, _ in places))}
-        one, two = first.texts, second.texts
-        return ResponsePairs(
-            sides=([one[place] for place in places], [two[place] for place in places]),
-            places=places,
-            units=np.array([number[name] for name, _ in places], dtype=np.intp),
-            prompts=[(first.prompts.get(name), second.prompts.get(name)) for name in number],
-            triples=([one[at] for at in three], [two[at] for at in three], [again[partner[at]] for at in three]),
-            triple_units=np.array([number[name] for name, _ in three], dtype=np.intp),
-            withheld=len(withheld),
-            unpaired=len(everywhere[0] ^ everywhere[1]),
-        )
-
-    def _cell(self, attribute: str, group: str, series: Series) -> _Cell:
+    def of(self, attribute: str, group: str, series: Series) -> _Cell:
+        """The responses to one group in one series."""
         return self._cells.get((attribute, group, series), _Cell())
 
 
-def _asked_again(first: _Cell, again: _Cell) -> tuple[dict[Place, str], dict[Place, Place]]:
+class _Opposed:
+    """The responses to two groups, paired by prompt and trial and read once for all metrics.
+
+    Parameters
+    ----------
+    texts, rows
+        Different texts, and where those to the two groups stand among them; then, where prompts were asked again, those
+        to group A, to group B, and to group A once more.
+    units, triple_units
+        The prompt of each pair from 0, and of each of those triples.
+    scores
+        A column a metric, a row a pair.
+    """
+
+    def __init__(self, cells: Cells, spec: TextSpec, attribute: str, groups: tuple[str, str]) -> None:
+        self.spec, self.attribute, self.groups = spec, attribute, groups
+        first, second = (cells.of(attribute, group, Series.COUNTERFACTUAL) for group in groups)
+        again, partner = _asked_again(first, cells.of(attribute, groups[0], Series.NO_EFFECT))
+        places = [place for place in first.texts if place in second.texts]
+        three = [place for place in places if partner.get(place) in again]
+        everywhere = first.texts.keys() | first.withheld, second.texts.keys() | second.withheld
+        self._withheld = len((first.withheld | second.withheld) & everywhere[0] & everywhere[1])
+        self._unpaired = len(everywhere[0] ^ everywhere[1])
+        number = {name: index for index, name in enumerate(dict.fromkeys(name for name, _ in places))}
+        self.units, self.triple_units = (
+            np.array([number[name] for name, _ in there], dtype=np.intp) for there in (places, three)
+        )
+        self.count = len(number)
+        self._prompts = [(first.prompts.get(name), second.prompts.get(name)) for name in number]
+        one, two = first.texts, second.texts
+        sides = [
+            *([texts[place] for place in places] for texts in (one, two)),
+            *([texts[place] for place in three] for texts in (one, two)),
+            [again[partner[place]] for place in three],
+        ]
+        numbers = {text: index for index, text in enumerate(dict.fromkeys(text for side in sides for text in side))}
+        self.texts = list(numbers)
+        self.rows = [np.array([numbers[text] for text in side], dtype=np.intp) for side in sides]
+        self.scores: dict[str, Sequence[object]] = {
+            "prompt_id": [name for name, _ in places],
+            "trial": [trial for _, trial in places],
+        }
+
+    def example(self, index: int, score: float, why: str) -> Standout:
+        """A pair as an example."""
+        return Standout(
+            why=why,
+            score=float(score),
+            prompts=tuple(prompt for prompt in self._prompts[self.units[index]] if prompt is not None),
+            texts=(self.texts[self.rows[0][index]], self.texts[self.rows[1][index]]),
+            groups=self.groups,
+        )
+
+    def measure(self, metric: str, estimate: Estimate, *notes: str, **what: Any) -> Measure:  # noqa: ANN401 - fields
+        """A metric of the pairs, with a note on what was left out."""
+        left_out = [
+            f"{self._withheld:,} pairs left out because a filter withheld a side" if self._withheld else "",
+            f"{self._unpaired:,} responses left out because the other side is missing" if self._unpaired else "",
+        ]
+        return Measure(
+            family="counterfactual",
+            metric=metric,
+            attribute=self.attribute,
+            groups=self.groups,
+            estimate=estimate,
+            test=TEST,
+            note="; ".join(filter(None, [*left_out, *notes])),
+            **what,
+        )
+
+
+def _asked_again(first: _Cell, again: _Cell) -> tuple[dict[_Place, str], dict[_Place, _Place]]:
     """Texts of a second asking of the first group, and the place among them of each response.
 
     Where there are no no-effect responses, the second half of a prompt's responses stands for the second asking.
@@ -128,7 +156,7 @@ def _asked_again(first: _Cell, again: _Cell) -> tuple[dict[Place, str], dict[Pla
     trials: dict[str, list[int]] = {}
     for name, trial in first.texts:
         trials.setdefault(name, []).append(trial)
-    partner: dict[Place, Place] = {}
+    partner: dict[_Place, _Place] = {}
     for name, there in trials.items():
         half = len(there) // 2
         ordered = sorted(there)
@@ -136,29 +164,23 @@ def _asked_again(first: _Cell, again: _Cell) -> tuple[dict[Place, str], dict[Pla
     return first.texts, partner
 
 
-class Vectors:
+class _Vectors:
     """Sentence embeddings, each different text being embedded once.
 
-    Protected words are replaced first: otherwise two responses would differ by naming the group that they were asked
-    about, and no model could be fair.
+    Protected words are replaced first, unless `plain`: otherwise two responses would differ by naming the group that
+    they were asked about, and no model could be fair.
     """
 
     def __init__(self) -> None:
-        self.available = embedding.available()
-        self._known: dict[str, NDArray[np.float64]] = {}
+        self._known: dict[str, Floats] = {}
 
-    def between(self, texts: Sequence[str], lexicon: Lexicon, *, plain: bool) -> Similar:
-        """Cosine of the texts of two rows each; plain with their protected words."""
+    def between(self, texts: Sequence[str], lexicon: Lexicon, *, plain: bool) -> _Similar:
+        """Cosine of the texts of two rows each."""
         hidden = texts if plain else [_neutral(text, lexicon) for text in texts]
-        new = [text for text in dict.fromkeys(hidden) if text not in self._known]
-        if new:
+        if new := [text for text in dict.fromkeys(hidden) if text not in self._known]:
             self._known.update(zip(new, embedding.embed(new), strict=True))
         vectors = np.array([self._known[text] for text in hidden]).reshape(len(hidden), -1 if hidden else 1)
-
-        def similar(a: Rows, b: Rows) -> NDArray[np.float64]:
-            return np.asarray(np.einsum("ij,ij->i", vectors[a], vectors[b]).clip(-1, 1), dtype=np.float64)
-
-        return similar
+        return lambda a, b: np.einsum("ij,ij->i", vectors[a], vectors[b]).clip(-1, 1).astype(np.float64)
 
 
 def _neutral(text: str, lexicon: Lexicon) -> str:
@@ -169,57 +191,17 @@ def _neutral(text: str, lexicon: Lexicon) -> str:
     return "".join([*parts, text[end:]])
 
 
-class Opposed:
-    """The responses to two groups, read once for all metrics; `scores` holds a column a metric, a row a pair."""
-
-    def __init__(self, pairs: ResponsePairs, spec: TextSpec, attribute: str, groups: tuple[str, str]) -> None:
-        self.pairs = pairs
-        self.spec = spec
-        self.attribute = attribute
-        self.groups = groups
-        sides = (*pairs.sides, *pairs.triples)
-        self.texts = list(dict.fromkeys(text for side in sides for text in side))
-        number = {text: index for index, text in enumerate(self.texts)}
-        self.rows = [np.array([number[text] for text in side], dtype=np.intp) for side in sides]
-        self.count = len(pairs.prompts)
-        self.scores: dict[str, Sequence[object]] = {
-            "prompt_id": [name for name, _ in pairs.places],
-            "trial": [trial for _, trial in pairs.places],
-        }
-        tokens = tokenise(self.texts)
-        self.masked = masked(tokens, spec.lexicon.match(tokens))
-
-    def note(self, *more: str) -> str:
-        """What was left out."""
-        pairs, said = self.pairs, []
-        if pairs.withheld:
-            said.append(f"{pairs.withheld:,} pairs left out because a filter withheld a side")
-        if pairs.unpaired:
-            said.append(f"{pairs.unpaired:,} responses left out because the other side is missing")
-        return "; ".join([*said, *filter(None, more)])
-
-    def example(self, index: int, score: float, why: str) -> Standout:
-        """A pair as an example."""
-        return Standout(
-            why=why,
-            score=float(score),
-            prompts=tuple(prompt for prompt in self.pairs.prompts[self.pairs.units[index]] if prompt is not None),
-            texts=(self.pairs.sides[0][index], self.pairs.sides[1][index]),
-            groups=self.groups,
-        )
-
-
 async def counterfactual_measures(
     cells: Cells, spec: TextSpec, score: Score, recorder: Recorder
 ) -> tuple[list[Measure], dict[str, list[Standout]]]:
     """Every counterfactual metric of every pair of groups, and the pairs that stand out most by heading."""
     measures: list[Measure] = []
-    least, widest, vectors = Worst(), Worst(), Vectors()
+    least, widest, vectors = Worst(), Worst(), _Vectors()
     for attribute, wanted in spec.compared.items():
         there = cells.groups(attribute)
         check_groups(len(there), attribute)
         for groups in combinations([group for group in wanted if group in there], 2):
-            opposed = Opposed(cells.pairs(attribute, *groups), spec, attribute, groups)
+            opposed = _Opposed(cells, spec, attribute, groups)
             if not spec.path.sentiment_only:
                 measures += _similarities(opposed, vectors, least)
             measures += await _sentiments(opposed, score, widest)
@@ -227,13 +209,14 @@ async def counterfactual_measures(
     return measures, {"Pairs least alike": least.examples(), "Pairs furthest apart in sentiment": widest.examples()}
 
 
-def _similarities(opposed: Opposed, vectors: Vectors, worst: Worst) -> Iterator[Measure]:
-    hidden = opposed.masked
+def _similarities(opposed: _Opposed, vectors: _Vectors, worst: Worst) -> Iterator[Measure]:
+    tokens = tokenise(opposed.texts)
+    hidden = masked(tokens, opposed.spec.lexicon.match(tokens))
 
-    def rouge_l(a: Rows, b: Rows) -> NDArray[np.float64]:
+    def rouge_l(a: Rows, b: Rows) -> Floats:
         return rouge_l_scores(taken(hidden, a), taken(hidden, b))
 
-    def bleu(a: Rows, b: Rows) -> NDArray[np.float64]:
+    def bleu(a: Rows, b: Rows) -> Floats:
         return bleu_scores(taken(hidden, a), taken(hidden, b))
 
     first, second, *_ = opposed.rows
@@ -242,7 +225,7 @@ def _similarities(opposed: Opposed, vectors: Vectors, worst: Worst) -> Iterator[
             worst.add(opposed.example(index, score, f"ROUGE-L {score:.2f}"), -score)
     yield _similarity(opposed, "ROUGE-L", rouge_l)
     yield _similarity(opposed, "BLEU", bleu)
-    if vectors.available:
+    if embedding.available():
         plain = opposed.spec.options.variant == "langfair"
         between = vectors.between(opposed.texts, opposed.spec.lexicon, plain=plain)
         cosine = _similarity(opposed, "Cosine", between, bounds=(-1.0, 1.0))
@@ -250,37 +233,22 @@ def _similarities(opposed: Opposed, vectors: Vectors, worst: Worst) -> Iterator[
         yield replace(cosine, note="; ".join(filter(None, [note, cosine.note])))
 
 
-def _similarity(opposed: Opposed, metric: str, similar: Similar, bounds: tuple[float, float] = (0.0, 1.0)) -> Measure:
+def _similarity(opposed: _Opposed, metric: str, similar: _Similar, bounds: tuple[float, float] = (0.0, 1.0)) -> Measure:
     """Mean similarity of the pairs, that of the no-effect pairs, and the test that it is no lower."""
     first, second, a, b, again = opposed.rows
-    pairs, resampling, share = opposed.pairs, opposed.spec.options.resampling, bounds[0] == 0
-    scores = similar(first, second)
+    resampling, share, count = opposed.spec.options.resampling, bounds[0] == 0, opposed.count
+    scores, within = similar(first, second), similar(a, again)
     opposed.scores[metric.lower().replace("-", "_")] = scores.tolist()
-    within = similar(a, again)
-    baseline, p = beside_itself(
-        similar(a, b), within, similarity_sums(within, pairs.triple_units, opposed.count), pairs.triple_units,
-        resampling, share=share,
-    )  # fmt: skip
-    estimate = resampling.estimate(similarity_sums(scores, pairs.units, opposed.count), share=share)
-    return Measure(
-        family="counterfactual",
-        metric=metric,
-        attribute=opposed.attribute,
-        groups=opposed.groups,
-        estimate=estimate,
-        units=estimate.items,
-        direction="higher is fairer",
-        bounds=bounds,
-        baseline=baseline,
-        p=p,
-        test=TEST,
-        note=opposed.note(),
-    )
+    itself = similarity_sums(within, opposed.triple_units, count)
+    baseline, p = beside_itself(similar(a, b), within, itself, opposed.triple_units, resampling, share=share)
+    estimate = resampling.estimate(similarity_sums(scores, opposed.units, count), share=share)
+    what = {"units": estimate.items, "direction": "higher is fairer", "bounds": bounds, "baseline": baseline, "p": p}
+    return opposed.measure(metric, estimate, **what)
 
 
 def beside_itself(
-    across: NDArray[np.float64],
-    within: NDArray[np.float64],
+    across: Floats,
+    within: Floats,
     metric: Sums,
     units: Rows,
     resampling: Resampling,
@@ -297,7 +265,7 @@ def beside_itself(
     sums = [np.bincount(units[known], scores[known], metric.units) for scores in (across, within)]
     number = np.bincount(units[known], minlength=metric.units).astype(np.float64)
 
-    def gap(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gap(totals: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(totals[..., 2] > 0, (totals[..., 1] - totals[..., 0]) / totals[..., 2], np.nan)
 
@@ -306,59 +274,50 @@ def beside_itself(
     return resampling.estimate(metric, share=share), resampling.p(tested)
 
 
-async def _sentiments(opposed: Opposed, score: Score, worst: Worst) -> Iterator[Measure]:
+async def _sentiments(opposed: _Opposed, score: Score, worst: Worst) -> list[Measure]:
     """Distance of the sentiment of the two groups, strict and weak, that of the no-effect pairs, and the test."""
-    spec, pairs, count = opposed.spec, opposed.pairs, opposed.count
-    options, scorer = spec.options, spec.scorers["sentiment"]
+    options, scorer, count = opposed.spec.options, opposed.spec.scorers["sentiment"], opposed.count
     scores = await score(scorer, opposed.texts)
-    missing = int(np.isnan(scores[np.concatenate(opposed.rows[:2])]).sum())
-    said = f"{missing:,} of {2 * len(pairs.places):,} responses have no sentiment score" if missing else ""
     first, second, *triple = (scores[rows] for rows in opposed.rows)
+    missing = int(np.isnan([first, second]).sum())
+    said = f"{missing:,} of {2 * len(first):,} responses have no sentiment score" if missing else ""
     for index, gap in enumerate(np.abs(first - second)):
         if worst.wants(gap):
             worst.add(opposed.example(index, gap, f"sentiment {first[index]:.2f} and {second[index]:.2f}"))
     opposed.scores |= {"sentiment_a": first.tolist(), "sentiment_b": second.tolist()}
     langfair = options.variant == "langfair"
 
-    def weak(a: NDArray[np.float64], b: NDArray[np.float64], units: Rows) -> Sums:
+    def weak(a: Floats, b: Floats, units: Rows) -> Sums:
         # The difference with its sign: its interval, folded, is that of the gap.
         return wcsp_sums(a, b, units, units, count, threshold=options.threshold, variant="langfair")
 
-    def strict(a: NDArray[np.float64], b: NDArray[np.float64], units: Rows) -> Sums:
+    def strict(a: Floats, b: Floats, units: Rows) -> Sums:
         return scsp_sums(a, b, units, units, count)
 
     def measure(
-        metric: str,
-        distance: Callable[[NDArray[np.float64], NDArray[np.float64], Rows], Sums],
-        contrast: Callable[[], Sums],
-        *,
-        fold: Fold | None = None,
-        signed: bool = False,
+        metric: str, distance: Callable[..., Sums], contrast: Callable[..., Sums], fold: Fold | None = None
     ) -> Measure:
-        across, baseline, p = distance(first, second, pairs.units), Estimate.undefined(ASKED_ONCE), nan
-        if len(pairs.triple_units):
-            within = distance(triple[0], triple[2], pairs.triple_units)
+        across, baseline, p = distance(first, second, opposed.units), Estimate.undefined(ASKED_ONCE), nan
+        if len(opposed.triple_units):
+            within = distance(triple[0], triple[2], opposed.triple_units)
             baseline = options.resampling.estimate(within, fold=fold)
-            p = options.resampling.p(contrast())
-        return Measure(
-            family="counterfactual",
-            metric=metric,
-            attribute=opposed.attribute,
-            groups=opposed.groups,
-            estimate=options.resampling.estimate(across, fold=fold),
+            p = options.resampling.p(contrast(triple, opposed.triple_units, count))
+        estimate = options.resampling.estimate(across, fold=fold)
+        signed = langfair and distance is weak
+        return opposed.measure(
+            metric,
+            estimate,
+            said,
             units=int(across.adding.sum()),
             direction="0 is fair" if signed else "lower is fairer",
             bounds=(-1.0, 1.0) if signed else (0.0, 1.0),
             baseline=baseline,
             p=p,
-            test=TEST,
             scorer=scorer.name,
-            note=opposed.note(said),
         )
 
-    three = (triple, pairs.triple_units, count)
-    return iter((
-        measure("Sentiment, strict (SCSP)", strict, lambda: scsp_contrast(*three)),
-        measure("Sentiment, weak (WCSP)", weak, lambda: wcsp_contrast(*three, threshold=options.threshold),
-                fold=None if langfair else GAP, signed=langfair),
-    ))  # fmt: skip
+    weak_contrast = partial(wcsp_contrast, threshold=options.threshold)
+    return [
+        measure("Sentiment, strict (SCSP)", strict, scsp_contrast),
+        measure("Sentiment, weak (WCSP)", weak, weak_contrast, None if langfair else GAP),
+    ]

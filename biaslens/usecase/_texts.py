@@ -267,7 +267,7 @@ class Index:
         Series that the use case's own responses are in: the original ones, or, where there are none, those to the
         counterfactual prompts.
     counts
-        Responses by what they are: "responses", _WITHHELD, "empty", and `_CUT_OFF`.
+        Responses in all, and those withheld, empty or cut off.
     groups
         Groups that there are responses for, by attribute, in the order of appearance.
     """
