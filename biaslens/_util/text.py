@@ -59,6 +59,14 @@ def _escape(found: re.Match[str]) -> str:
     return json.dumps(char)[1:-1] if ord(char) > 0xFF else f"\\x{ord(char):02x}"
 
 
+def quoted(text: str) -> str:
+    """A text as data in a prompt: a JSON string on one line, with characters escaped that print nothing or turn it."""
+    return "".join(
+        character if character.isprintable() else json.dumps(character)[1:-1]
+        for character in json.dumps(text, ensure_ascii=False)
+    )
+
+
 _secrets: dict[str, re.Pattern[str]] = {}
 
 

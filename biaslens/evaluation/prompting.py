@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from string import ascii_uppercase
 from jinja2 import TemplateError
 
 from biaslens import codebook
+from biaslens._util.text import quoted
 from biaslens.errors import InputError
 from biaslens.models import Message, Params
 from biaslens.models.base import JsonSchema, StructuredParams
@@ -168,15 +168,8 @@ def judge_messages(question: str, answer: str, prompt: str = "codebook") -> tupl
     Characters that print nothing (separators of lines, marks that hide or turn text) stand escaped in them, so that
     each string is one line, and the judge sees what people see.
     """
-    text = render(JUDGE_PROMPTS[prompt], codebook=codebook.load(), question=_quoted(question), answer=_quoted(answer))
+    text = render(JUDGE_PROMPTS[prompt], codebook=codebook.load(), question=quoted(question), answer=quoted(answer))
     return (Message("user", text),)
-
-
-def _quoted(text: str) -> str:
-    return "".join(
-        character if character.isprintable() else json.dumps(character)[1:-1]
-        for character in json.dumps(text, ensure_ascii=False)
-    )
 
 
 def judge_template_hash(prompt: str) -> str:

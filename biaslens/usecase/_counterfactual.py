@@ -238,11 +238,10 @@ class _Pass:
 
     def _hits(self, lexicon: Lexicon) -> Iterator[_Hit]:
         """Mentions of the attribute, in the order of the text."""
-        mentions = lexicon.match(self.spoken.tokens, prefer=self.attribute.name)
         number = list(lexicon.attributes).index(self.attribute.name)
-        own = mentions.attribute == number
-        columns = (column[own].tolist() for column in (mentions.token, mentions.length, mentions.group))
-        for token, length, group in zip(*columns, strict=True):
+        for token, length, attribute, group in lexicon.match(self.spoken.tokens, prefer=self.attribute.name).rows():
+            if attribute != number:
+                continue
             key = self.spoken.words[token : token + length]
             readings = [one for one in lexicon.readings(key) if (one.attribute, one.group) == (number, group)]
             start, end = self.spoken.span(token, token + length)

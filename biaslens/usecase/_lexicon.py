@@ -65,13 +65,7 @@ class AttributeWords:
 
 
 def phrase(form: str) -> str:
-    """A form as the words it is found by.
-
-    Examples
-    --------
-    >>> phrase("Middle-aged")
-    'middle aged'
-    """
+    """A form as the words it is found by: "middle aged" for "Middle-aged"."""
     return " ".join(words_of(form))
 
 
@@ -123,13 +117,7 @@ class Spoken:
 
 
 def spelled(number: int) -> str | None:
-    """A number from 16 to 99 in words; None for others.
-
-    Examples
-    --------
-    >>> spelled(25), spelled(80)
-    ('twenty-five', 'eighty')
-    """
+    """A number from 16 to 99 in words, such as "twenty-five"; None for others."""
     ones, teens, tens = (toml_data("english")[name].split() for name in ("ones", "teens", "tens"))
     if 16 <= number < 20:
         return str(teens[number - 16])
@@ -215,27 +203,18 @@ class Lexicon:
     def match(self, tokens: Tokens, *, prefer: str | None = None) -> Mentions:
         """Find the words in a corpus; of a word in several lists, that of the attribute `prefer` goes first."""
         known = self._codes
-        table = np.fromiter((known.get(word, _NOTHING) for word in tokens.vocabulary), np.int64, len(tokens.vocabulary))
+        table = np.fromiter((known.get(word, _NOTHING) for word in tokens.vocabulary), np.intp, len(tokens.vocabulary))
         codes = table[tokens.ids]
         at = np.flatnonzero(codes != _NOTHING)
         found = codes[at]
-        plain, code = at[found >= 0], found[found >= 0]
-        candidates = at[found == _CANDIDATE]
-        if not len(candidates):
-            return Mentions(plain, np.ones_like(plain), self._plain[code, 1], self._plain[code, 0])
-        read = self._read(tokens, candidates, prefer)
-        if len(read) and len(plain):
-            inside = np.concatenate([np.arange(token, token + length) for token, length in read[:, :2]])
-            free = ~np.isin(plain, inside)
-            plain, code = plain[free], code[free]
-        token = np.concatenate([plain, read[:, 0]])
-        order = np.argsort(token, kind="stable")
-        return Mentions(
-            token[order],
-            np.concatenate([np.ones_like(plain), read[:, 1]])[order],
-            np.concatenate([self._plain[code, 1], read[:, 3]])[order],
-            np.concatenate([self._plain[code, 0], read[:, 2]])[order],
-        )
+        plain = np.column_stack([at, np.ones_like(at), self._plain[found]])[found >= 0]
+        if len(candidates := at[found == _CANDIDATE]):
+            read = self._read(tokens, candidates, prefer)
+            inside = [np.arange(token, token + length) for token, length in read[:, :2]]
+            plain = plain[~np.isin(plain[:, 0], np.concatenate([np.empty(0, dtype=np.intp), *inside]))]
+            plain = np.concatenate([plain, read])
+            plain = plain[np.argsort(plain[:, 0], kind="stable")]
+        return Mentions(plain[:, 0], plain[:, 1], plain[:, 3], plain[:, 2])
 
     def find(self, text: str, *, prefer: str | None = None) -> list[FoundWord]:
         """Find the words in one text, as characters; the same ones as :meth:`match` finds.
@@ -247,11 +226,9 @@ class Lexicon:
         [('Black', 'black')]
         """
         spoken = Spoken.of(text)
-        mentions = self.match(spoken.tokens, prefer=prefer)
         names = list(self.attributes.values())
         found = []
-        columns = (mentions.token, mentions.length, mentions.attribute, mentions.group)
-        for token, length, attribute, group in zip(*(column.tolist() for column in columns), strict=True):
+        for token, length, attribute, group in self.match(spoken.tokens, prefer=prefer).rows():
             start, end = spoken.span(token, token + length)
             words = names[attribute]
             found.append(FoundWord(start, end, text[start:end], words.name, words.groups[group]))
@@ -342,7 +319,7 @@ def _codes(
     readings: Mapping[tuple[str, ...], Sequence[WordReading]],
     anchors: Mapping[str, Sequence[tuple[int, tuple[str, ...]]]],
 ) -> tuple[dict[str, int], NDArray[np.intp]]:
-    """By word: -2 for what needs a look, else a row of the table of attributes and groups."""
+    """By word: -2 for what needs a look, else a row of attributes and groups; the last two rows are none."""
     codes: dict[str, int] = {}
     plain: list[tuple[int, int]] = []
     for word, phrases in anchors.items():
@@ -353,7 +330,7 @@ def _codes(
             plain.append((alone[0].attribute, alone[0].group))
         else:
             codes[word] = _CANDIDATE
-    return codes, np.array(plain, dtype=np.intp).reshape(-1, 2)
+    return codes, np.array([*plain, (-1, -1), (-1, -1)], dtype=np.intp)
 
 
 ATTRIBUTES = (

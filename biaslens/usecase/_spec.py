@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +27,7 @@ from biaslens.usecase.metrics import Variant
 from biaslens.usecase.metrics._association import targets_or_default
 from biaslens.usecase.scorers import DEFAULTS, AnyScorer, Kind
 
-EXAMPLES = 5
-"""So many prompts are shown with the characters of their words."""
-
+_EXAMPLES = 5
 _CHUNK = 10_000
 _MOST_WORDS = 3
 
@@ -129,12 +128,11 @@ def check_unawareness(prompts: Iterable[str], lexicon: Lexicon) -> Unawareness:
         tokens = tokenise(chunk)
         found = lexicon.match(tokens)
         texts = np.searchsorted(tokens.starts, found.token, side="right") - 1
-        columns = (found.token, found.length, found.attribute, found.group, texts)
-        for token, length, attribute, group, text in zip(*(column.tolist() for column in columns), strict=True):
+        for (token, length, attribute, group), text in zip(found.rows(), texts.tolist(), strict=True):
             name, of = attributes[attribute].name, attributes[attribute].groups[group]
             words[name][of][" ".join(tokens.vocabulary[number] for number in tokens.ids[token : token + length])] += 1
             where[name][of].add(read + text)
-            if len(first[name]) < EXAMPLES:
+            if len(first[name]) < _EXAMPLES:
                 first[name].setdefault(read + text, chunk[text])
         read += len(chunk)
     uses = {}
@@ -173,25 +171,17 @@ FAMILIES = {
 """Families of metrics by task."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DecisionPath:
     """Questions and answers, where they lead, and whether only sentiment applies of the counterfactual metrics."""
 
-    steps: tuple[Step, ...]
-    families: tuple[Family, ...]
+    steps: list[Step] = field(default_factory=list)
+    families: list[Family] = field(default_factory=list)
     sentiment_only: bool = False
 
     def applies(self, name: str) -> bool:
         """Whether a family is measured."""
         return any(family.name == name and family.applies for family in self.families)
-
-
-@dataclass(slots=True)
-class _Deciding:
-    """A path while it is decided."""
-
-    steps: list[Step] = field(default_factory=list)
-    families: list[Family] = field(default_factory=list)
 
     def ask(self, question: str, answer: str, because: str) -> None:
         self.steps.append(Step(question, answer, because))
@@ -207,14 +197,13 @@ class _Deciding:
     def measure(self, reason: str, *names: str, applies: bool = True) -> None:
         self.families += [Family(name, applies, reason) for name in names]
 
-    def end(self, task: UseCase, wanted: Collection[str] | None, *, sentiment_only: bool = False) -> DecisionPath:
-        """The path, overridden by the families that the user wants."""
+    def overridden(self, task: UseCase, wanted: Collection[str] | None) -> Self:
+        """The path with the families that the user wants, if they say so."""
         if wanted is not None:
-            unknown = sorted(set(wanted) - set(FAMILIES[task]))
-            if unknown:
+            if unknown := sorted(set(wanted) - set(FAMILIES[task])):
                 raise InputError(f"no metrics {unknown[0]!r} for {task}; there are {', '.join(FAMILIES[task])}")
             self.families = [_overridden(family, wanted=family.name in wanted) for family in self.families]
-        return DecisionPath(tuple(self.steps), tuple(self.families), sentiment_only)
+        return self
 
 
 def _overridden(family: Family, *, wanted: bool) -> Family:
@@ -241,17 +230,18 @@ def generation_path(
     None where that is not known; `invariance` whether the response should stay the same whatever the group. `wanted`
     are the families the user asks for instead of those that apply; InputError where one does not exist.
     """
-    path = _Deciding()
+    path = DecisionPath()
     path.ask_mentions(satisfied, mentions)
     path.measure("always applies to generated text", "toxicity")
     if satisfied:
         path.measure(_NOT_NAMED, "stereotype", "counterfactual", applies=False)
-        return path.end(task, wanted)
+        return path.overridden(task, wanted)
     because = "prompts mention protected words" if satisfied is False else "prompts may mention protected words"
     path.measure(because, "stereotype")
     path.ask_invariance("responses", invariance=invariance)
     path.measure(because if invariance else f"{because}; of sentiment only, texts may differ", "counterfactual")
-    return path.end(task, wanted, sentiment_only=not invariance)
+    path.sentiment_only = not invariance
+    return path.overridden(task, wanted)
 
 
 def classification_path(
@@ -267,7 +257,7 @@ def classification_path(
     `parity` says whether equal predicted prevalence is what fairness means here, and `intervention` what a positive
     prediction leads to, None where it is not said.
     """
-    path = _Deciding()
+    path = DecisionPath()
     path.ask("Do inputs belong to protected groups?", "yes", f"column {column}: {len(groups)} groups")
     path.ask(
         "Is equal predicted prevalence what fairness means here?",
@@ -277,7 +267,7 @@ def classification_path(
     if parity:
         path.measure("equal predicted prevalence is what fairness means here", "representation")
         path.measure("only predicted prevalence counts", "misses", "false alarms", applies=False)
-        return path.end(UseCase.CLASSIFICATION, wanted)
+        return path.overridden(UseCase.CLASSIFICATION, wanted)
     path.ask(
         "What does a positive prediction lead to?",
         str(intervention) if intervention else "not said",
@@ -298,22 +288,22 @@ def classification_path(
         elif intervention is not where:
             reason = f"the intervention is {intervention}; {reason}"
         path.measure(reason, name, applies=intervention in (None, where))
-    return path.end(UseCase.CLASSIFICATION, wanted)
+    return path.overridden(UseCase.CLASSIFICATION, wanted)
 
 
 def recommendation_path(
     *, mentions: str | None, satisfied: bool | None, invariance: bool = True, wanted: Collection[str] | None = None
 ) -> DecisionPath:
     """Follow the decision path for recommendation; see `generation_path`."""
-    path = _Deciding()
+    path = DecisionPath()
     path.ask_mentions(satisfied, mentions)
     if satisfied:
         path.measure(_NOT_NAMED, "similarity of lists", applies=False)
-        return path.end(UseCase.RECOMMENDATION, wanted)
+        return path.overridden(UseCase.RECOMMENDATION, wanted)
     path.ask_invariance("lists", invariance=invariance)
     why = "lists should not depend on the group" if invariance else "lists may depend on the group"
     path.measure(why, "similarity of lists", applies=invariance)
-    return path.end(UseCase.RECOMMENDATION, wanted)
+    return path.overridden(UseCase.RECOMMENDATION, wanted)
 
 
 def groups_compared(

@@ -113,6 +113,11 @@ class Mentions(Places):
 
     attribute: NDArray[np.integer]
 
+    def rows(self) -> Iterator[tuple[int, int, int, int]]:
+        """First word, number of words, attribute and group of each."""
+        columns = (self.token, self.length, self.attribute, self.group)
+        return zip(*(column.tolist() for column in columns), strict=True)
+
 
 @dataclass(frozen=True, eq=False)
 class MarkedTexts:

@@ -151,26 +151,16 @@ def count_rows(
     codes = np.fromiter((numbers.get(name, -1) for name in g), dtype=np.intp, count=len(g))
     yes = np.fromiter((value == positive for value in y), dtype=np.bool_, count=len(y))
     said = np.fromiter((value == positive for value in p), dtype=np.bool_, count=len(p))
-    numerator, denominator = _counts(parity, yes, said)
+    missed, alarmed = yes & ~said, said & ~yes
+    numerator, denominator = {
+        Parity.DP: (said, np.ones_like(said)),
+        Parity.FNRD: (missed, yes),
+        Parity.FORD: (missed, ~said),
+        Parity.FPRD: (alarmed, ~yes),
+        Parity.FDRD: (alarmed, said),
+    }[parity]
     kept = codes >= 0
     return Counted(parity, names, np.where(kept, codes, 0), numerator & kept, denominator & kept)
-
-
-def _counts(
-    parity: Parity, yes: NDArray[np.bool_], said: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Numerator and denominator of a rate by row."""
-    match parity:
-        case Parity.DP:
-            return said, np.ones_like(said)
-        case Parity.FNRD:
-            return yes & ~said, yes
-        case Parity.FORD:
-            return yes & ~said, ~said
-        case Parity.FPRD:
-            return said & ~yes, ~yes
-        case Parity.FDRD:
-            return said & ~yes, said
 
 
 def values_of(column: Labels, name: str) -> list[Hashable]:

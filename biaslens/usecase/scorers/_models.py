@@ -16,6 +16,7 @@ import json_repair
 import numpy as np
 from numpy.typing import NDArray
 
+from biaslens._util.text import quoted
 from biaslens.errors import InputError
 from biaslens.models import JsonSchema, Message, Params, StructuredParams, provider_of
 from biaslens.prompts import render, template_hash
@@ -267,19 +268,11 @@ class JudgeScorer:
 
     def messages(self, text: str) -> tuple[Message, ...]:
         """What the judge is asked."""
-        return (Message("user", render(f"score_{self.kind}", text=_quoted(text[:JUDGE_LONGEST]))),)
+        return (Message("user", render(f"score_{self.kind}", text=quoted(text[:JUDGE_LONGEST]))),)
 
     def read(self, reply: str) -> float:
         """Read its number; see `read_percent`."""
         return read_percent(reply)
-
-
-def _quoted(text: str) -> str:
-    """A JSON string on one line: characters that print nothing, or turn the text, stand escaped."""
-    return "".join(
-        character if character.isprintable() else json.dumps(character)[1:-1]
-        for character in json.dumps(text, ensure_ascii=False)
-    )
 
 
 MODERATION_CATEGORIES = ("harassment", "harassment/threatening", "hate", "hate/threatening")

@@ -109,13 +109,7 @@ class _Words:
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences of a text, told by their punctuation and by line breaks; overlong ones are cut.
-
-    Examples
-    --------
-    >>> sentences("It rained. We stayed in; nobody minded!")
-    ['It rained.', 'We stayed in', 'nobody minded!']
-    """
+    """Sentences of a text, told by their punctuation and by line breaks; overlong ones are cut."""
     parts = (part.strip() for part in _SENTENCE.split(text))
     return [part[start : start + _LONGEST] for part in parts for start in range(0, len(part), _LONGEST)]
 
