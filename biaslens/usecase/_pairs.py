@@ -1,27 +1,30 @@
-"""Do responses change with the group? Similarity and sentiment of counterfactual pairs, beside no-effect pairs."""
+"""Do responses change with the group? What two groups got, paired by prompt, beside what one of them got again.
+
+Responses to counterfactual prompts by similarity and sentiment; the ranked lists of `_tables` by similarity alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 from math import nan
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import embedding
 from biaslens.stats import Estimate
-from biaslens.stats.resampling import GAP, Fold, Sums
+from biaslens.stats.resampling import GAP, Fold, Sums, mean
 from biaslens.usecase._lexicon import Lexicon
 from biaslens.usecase._reading import Response, Series, check_groups
 from biaslens.usecase._result import Measure, Resampling, Standout, Worst
 from biaslens.usecase._spec import Recorder, Score, TextSpec
 from biaslens.usecase._tokens import masked, taken, tokenise
 from biaslens.usecase.metrics._scores import scsp_contrast, scsp_sums, wcsp_contrast, wcsp_sums
-from biaslens.usecase.metrics._similarity import bleu_scores, rouge_l_scores, similarity_sums
+from biaslens.usecase.metrics._similarity import NO_WORDS, bleu_scores, rouge_l_scores
 
 TEST = "that responses to the second group lie no further from those to the first than these do from one another"
 ASKED_ONCE = "each prompt was asked once a group; a second response shows how far apart two of one prompt lie"
@@ -29,139 +32,184 @@ _NEUTRAL = "someone"
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
-_Similar = Callable[[Rows, Rows], Floats]
+Similar = Callable[[Rows, Rows], Floats]
 """Similarity of the texts in these rows, pair by pair."""
-_Place = tuple[str, int]
+Place = tuple[str, int]
 """Prompt id and trial."""
 
 
+T = TypeVar("T", bound=Hashable)
+
+
 @dataclass(slots=True)
-class _Cell:
-    """Responses to the prompts of one group in one series: texts, prompts where they are known, and withheld ones."""
+class Cell(Generic[T]):
+    """What the prompts of one group gave in one series, prompts where they are known, and what was withheld."""
 
-    texts: dict[_Place, str] = field(default_factory=dict)
+    given: dict[Place, T] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
-    withheld: set[_Place] = field(default_factory=set)
-
-    def add(self, response: Response) -> None:
-        place = (response.prompt_id, response.trial)
-        if response.filtered:
-            self.withheld.add(place)
-        else:
-            self.texts[place] = response.text
-        if response.prompt is not None:
-            self.prompts.setdefault(response.prompt_id, response.prompt)
+    withheld: set[Place] = field(default_factory=set)
 
 
 class Cells:
     """All responses to counterfactual prompts, by attribute, group and series."""
 
     def __init__(self) -> None:
-        self._cells: dict[tuple[str, str, Series], _Cell] = {}
+        self._cells: dict[tuple[str, str, Series], Cell[str]] = {}
 
     def add(self, part: Sequence[Response]) -> None:
         """Take in responses; those to prompts as they are do not belong here."""
         for response in part:
             if response.group:
-                place = (response.attribute, response.group, response.series)
-                self._cells.setdefault(place, _Cell()).add(response)
+                key = (response.attribute, response.group, response.series)
+                cell = self._cells.setdefault(key, Cell())
+                place = (response.prompt_id, response.trial)
+                if response.filtered:
+                    cell.withheld.add(place)
+                else:
+                    cell.given[place] = response.text
+                if response.prompt is not None:
+                    cell.prompts.setdefault(response.prompt_id, response.prompt)
 
     def groups(self, attribute: str) -> list[str]:
         """Groups of an attribute that there are responses for."""
         return [of for name, of, series in self._cells if name == attribute and series is Series.COUNTERFACTUAL]
 
-    def of(self, attribute: str, group: str, series: Series) -> _Cell:
+    def of(self, attribute: str, group: str, series: Series) -> Cell[str]:
         """The responses to one group in one series."""
-        return self._cells.get((attribute, group, series), _Cell())
+        return self._cells.get((attribute, group, series), Cell())
 
 
-class _Opposed:
-    """The responses to two groups, paired by prompt and trial and read once for all metrics.
+class Opposed(Generic[T]):
+    """What two groups got, paired by prompt and trial.
 
     Parameters
     ----------
-    texts, rows
-        Different texts, and where those to the two groups stand among them; then, where prompts were asked again, those
-        to group A, to group B, and to group A once more.
-    units, triple_units
-        The prompt of each pair from 0, and of each of those triples.
-    scores
-        A column a metric, a row a pair.
+    first, second, again
+        Of the two groups, and of the first one once more; where there is nothing of that, the second half of its
+        trials stands for it.
+    of
+        What there is none of where nothing can be compared: between the groups, and within one.
+    what
+        Of its measures: family, attribute, and what the test says.
+
+    Attributes
+    ----------
+    items, rows
+        Different things, and where those of the two groups stand among them; then, where prompts were asked again,
+        those of the first group, of the second, and of the first once more.
+    units, triple_units, count
+        The prompt of each pair from 0, and of each of those triples; how many prompts there are.
+    withheld, unpaired
+        Pairs left out because a filter withheld a side, and things left out because the other side is missing.
+    notes, columns
+        What all its measures say, and scores of the pairs by metric.
     """
 
-    def __init__(self, cells: Cells, spec: TextSpec, attribute: str, groups: tuple[str, str]) -> None:
-        self.spec, self.attribute, self.groups = spec, attribute, groups
-        first, second = (cells.of(attribute, group, Series.COUNTERFACTUAL) for group in groups)
-        again, partner = _asked_again(first, cells.of(attribute, groups[0], Series.NO_EFFECT))
-        places = [place for place in first.texts if place in second.texts]
-        three = [place for place in places if partner.get(place) in again]
-        everywhere = first.texts.keys() | first.withheld, second.texts.keys() | second.withheld
-        self._withheld = len((first.withheld | second.withheld) & everywhere[0] & everywhere[1])
-        self._unpaired = len(everywhere[0] ^ everywhere[1])
-        number = {name: index for index, name in enumerate(dict.fromkeys(name for name, _ in places))}
-        self.units, self.triple_units = (
-            np.array([number[name] for name, _ in there], dtype=np.intp) for there in (places, three)
-        )
+    def __init__(
+        self,
+        first: Cell[T],
+        second: Cell[T],
+        again: Cell[T] | None = None,
+        *,
+        groups: tuple[str, str],
+        resampling: Resampling,
+        of: tuple[str, str],
+        **what: Any,  # noqa: ANN401 - fields of Measure
+    ) -> None:
+        self.groups = groups
+        self._resampling = resampling
+        self._of = of
+        self._what = what
+        self.notes: list[str] = []
+        once_more, partner = _asked_again(first, again)
+        one, two = first.given, second.given
+        self.places = [place for place in one if place in two]
+        three = [place for place in self.places if partner.get(place) in once_more]
+        everywhere = one.keys() | first.withheld, two.keys() | second.withheld
+        self.withheld = len((first.withheld | second.withheld) & everywhere[0] & everywhere[1])
+        self.unpaired = len(everywhere[0] ^ everywhere[1])
+        number = {name: index for index, name in enumerate(dict.fromkeys(name for name, _ in self.places))}
         self.count = len(number)
+        self.units, self.triple_units = (
+            np.array([number[name] for name, _ in there], dtype=np.intp) for there in (self.places, three)
+        )
         self._prompts = [(first.prompts.get(name), second.prompts.get(name)) for name in number]
-        one, two = first.texts, second.texts
-        sides = [
-            *([texts[place] for place in places] for texts in (one, two)),
-            *([texts[place] for place in three] for texts in (one, two)),
-            [again[partner[place]] for place in three],
-        ]
-        numbers = {text: index for index, text in enumerate(dict.fromkeys(text for side in sides for text in side))}
-        self.texts = list(numbers)
-        self.rows = [np.array([numbers[text] for text in side], dtype=np.intp) for side in sides]
-        self.scores: dict[str, Sequence[object]] = {
-            "prompt_id": [name for name, _ in places],
-            "trial": [trial for _, trial in places],
+        sides = [[given[place] for place in there] for there in (self.places, three) for given in (one, two)]
+        sides.append([once_more[partner[place]] for place in three])
+        numbers = {item: index for index, item in enumerate(dict.fromkeys(item for side in sides for item in side))}
+        self.items = list(numbers)
+        self.rows = [np.array([numbers[item] for item in side], dtype=np.intp) for side in sides]
+        self.columns: dict[str, Sequence[object]] = {
+            "prompt_id": [name for name, _ in self.places],
+            "trial": [trial for _, trial in self.places],
         }
 
-    def example(self, index: int, score: float, why: str) -> Standout:
+    def example(self, index: int, score: float, why: str, shown: Callable[[T], str]) -> Standout:
         """A pair as an example."""
         return Standout(
             why=why,
             score=float(score),
             prompts=tuple(prompt for prompt in self._prompts[self.units[index]] if prompt is not None),
-            texts=(self.texts[self.rows[0][index]], self.texts[self.rows[1][index]]),
+            texts=(shown(self.items[self.rows[0][index]]), shown(self.items[self.rows[1][index]])),
             groups=self.groups,
         )
 
-    def measure(self, metric: str, estimate: Estimate, *notes: str, **what: Any) -> Measure:  # noqa: ANN401 - fields
-        """A metric of the pairs, with a note on what was left out."""
-        left_out = [
-            f"{self._withheld:,} pairs left out because a filter withheld a side" if self._withheld else "",
-            f"{self._unpaired:,} responses left out because the other side is missing" if self._unpaired else "",
-        ]
-        return Measure(
-            family="counterfactual",
-            metric=metric,
-            attribute=self.attribute,
-            groups=self.groups,
-            estimate=estimate,
-            test=TEST,
-            note="; ".join(filter(None, [*left_out, *notes])),
-            **what,
-        )
+    def measure(self, metric: str, estimate: Estimate, *notes: str, **what: Any) -> Measure:  # noqa: ANN401
+        """A metric of the pairs; the notes that say something are put together."""
+        note = "; ".join(filter(None, [*notes, *self.notes]))
+        return Measure(metric=metric, groups=self.groups, estimate=estimate, note=note, **self._what, **what)
+
+    def similarity(
+        self,
+        metric: str,
+        similar: Similar,
+        scores: Floats,
+        *notes: str,
+        bounds: tuple[float, float] = (0.0, 1.0),
+        shares: tuple[bool, bool],
+    ) -> Measure:
+        """Mean similarity of the pairs, that of the first group with itself, and the test that it is no lower.
+
+        `shares` says whether the mean is a share: between the groups, and within one.
+        """
+        _, _, a, b, again = self.rows
+        within, baseline, p = similar(a, again), Estimate.undefined(ASKED_ONCE), nan
+        if len(self.triple_units):
+            itself = mean(within, self.triple_units, self.count, of=self._of[1])
+            baseline = self._resampling.estimate(itself, share=shares[1])
+            p = self._resampling.p(self._exchanged(similar(a, b), within))
+        estimate = self._resampling.estimate(mean(scores, self.units, self.count, of=self._of[0]), share=shares[0])
+        what: dict[str, Any] = {"bounds": bounds, "baseline": baseline, "p": p, "direction": "higher is fairer"}
+        return self.measure(metric, estimate, *notes, units=estimate.items, **what)
+
+    def _exchanged(self, across: Floats, within: Floats) -> Sums:
+        """How much more like itself the first group is; exchanged is which of the three is its own."""
+        known = ~(np.isnan(across) | np.isnan(within))
+        units = self.triple_units[known]
+        sums = [np.bincount(units, scores[known], self.count) for scores in (across, within)]
+        number = np.bincount(units, minlength=self.count).astype(np.float64)
+
+        def gap(totals: Floats) -> Floats:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(totals[..., 2] > 0, (totals[..., 1] - totals[..., 0]) / totals[..., 2], np.nan)
+
+        exchange = np.array([1, 0, 2], dtype=np.intp)
+        return Sums(np.stack([*sums, number], axis=1), gap, lambda totals: "" if totals[2] else ASKED_ONCE, exchange)
 
 
-def _asked_again(first: _Cell, again: _Cell) -> tuple[dict[_Place, str], dict[_Place, _Place]]:
-    """Texts of a second asking of the first group, and the place among them of each response.
-
-    Where there are no no-effect responses, the second half of a prompt's responses stands for the second asking.
-    """
-    if again.texts:
-        return again.texts, {place: place for place in again.texts}
+def _asked_again(first: Cell[T], again: Cell[T] | None) -> tuple[dict[Place, T], dict[Place, Place]]:
+    """What a second asking of the first group gave, and the place of its partner there for each of the first."""
+    if again is not None and again.given:
+        return again.given, {place: place for place in again.given}
     trials: dict[str, list[int]] = {}
-    for name, trial in first.texts:
+    for name, trial in first.given:
         trials.setdefault(name, []).append(trial)
-    partner: dict[_Place, _Place] = {}
+    partner: dict[Place, Place] = {}
     for name, there in trials.items():
         half = len(there) // 2
         ordered = sorted(there)
         partner |= {(name, one): (name, two) for one, two in zip(ordered[:half], ordered[half:], strict=False)}
-    return first.texts, partner
+    return first.given, partner
 
 
 class _Vectors:
@@ -174,7 +222,7 @@ class _Vectors:
     def __init__(self) -> None:
         self._known: dict[str, Floats] = {}
 
-    def between(self, texts: Sequence[str], lexicon: Lexicon, *, plain: bool) -> _Similar:
+    def between(self, texts: Sequence[str], lexicon: Lexicon, *, plain: bool) -> Similar:
         """Cosine of the texts of two rows each."""
         hidden = texts if plain else [_neutral(text, lexicon) for text in texts]
         if new := [text for text in dict.fromkeys(hidden) if text not in self._known]:
@@ -201,17 +249,27 @@ async def counterfactual_measures(
         there = cells.groups(attribute)
         check_groups(len(there), attribute)
         for groups in combinations([group for group in wanted if group in there], 2):
-            opposed = _Opposed(cells, spec, attribute, groups)
+            first, second = (cells.of(attribute, group, Series.COUNTERFACTUAL) for group in groups)
+            again = cells.of(attribute, groups[0], Series.NO_EFFECT)
+            opposed = Opposed(
+                first, second, again, groups=groups, resampling=spec.options.resampling, of=(NO_WORDS, NO_WORDS),
+                family="counterfactual", attribute=attribute, test=TEST,
+            )  # fmt: skip
+            withheld, unpaired = opposed.withheld, opposed.unpaired
+            opposed.notes = [
+                f"{withheld:,} pairs left out because a filter withheld a side" if withheld else "",
+                f"{unpaired:,} responses left out because the other side is missing" if unpaired else "",
+            ]
             if not spec.path.sentiment_only:
-                measures += _similarities(opposed, vectors, least)
-            measures += await _sentiments(opposed, score, widest)
-            recorder.pairs(attribute, groups, opposed.scores)
+                measures += _similarities(opposed, spec, vectors, least)
+            measures += await _sentiments(opposed, spec, score, widest)
+            recorder.pairs(attribute, groups, opposed.columns)
     return measures, {"Pairs least alike": least.examples(), "Pairs furthest apart in sentiment": widest.examples()}
 
 
-def _similarities(opposed: _Opposed, vectors: _Vectors, worst: Worst) -> Iterator[Measure]:
-    tokens = tokenise(opposed.texts)
-    hidden = masked(tokens, opposed.spec.lexicon.match(tokens))
+def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: _Vectors, worst: Worst) -> Iterator[Measure]:
+    tokens = tokenise(opposed.items)
+    hidden = masked(tokens, spec.lexicon.match(tokens))
 
     def rouge_l(a: Rows, b: Rows) -> Floats:
         return rouge_l_scores(taken(hidden, a), taken(hidden, b))
@@ -220,71 +278,36 @@ def _similarities(opposed: _Opposed, vectors: _Vectors, worst: Worst) -> Iterato
         return bleu_scores(taken(hidden, a), taken(hidden, b))
 
     first, second, *_ = opposed.rows
+
+    def measure(metric: str, similar: Similar, *more: str, low: float = 0.0) -> Measure:
+        scores = similar(first, second)
+        opposed.columns[metric.lower().replace("-", "_")] = scores.tolist()
+        shares = (low == 0, low == 0)
+        return opposed.similarity(metric, similar, scores, *more, bounds=(low, 1.0), shares=shares)
+
     for index, score in enumerate(rouge_l(first, second)):
         if worst.wants(-score):
-            worst.add(opposed.example(index, score, f"ROUGE-L {score:.2f}"), -score)
-    yield _similarity(opposed, "ROUGE-L", rouge_l)
-    yield _similarity(opposed, "BLEU", bleu)
+            worst.add(opposed.example(index, score, f"ROUGE-L {score:.2f}", str), -score)
+    yield measure("ROUGE-L", rouge_l)
+    yield measure("BLEU", bleu)
     if embedding.available():
-        plain = opposed.spec.options.variant == "langfair"
-        between = vectors.between(opposed.texts, opposed.spec.lexicon, plain=plain)
-        cosine = _similarity(opposed, "Cosine", between, bounds=(-1.0, 1.0))
+        plain = spec.options.variant == "langfair"
         note = "" if plain else f'protected words read "{_NEUTRAL}" in both texts'
-        yield replace(cosine, note="; ".join(filter(None, [note, cosine.note])))
+        yield measure("Cosine", vectors.between(opposed.items, spec.lexicon, plain=plain), note, low=-1.0)
 
 
-def _similarity(opposed: _Opposed, metric: str, similar: _Similar, bounds: tuple[float, float] = (0.0, 1.0)) -> Measure:
-    """Mean similarity of the pairs, that of the no-effect pairs, and the test that it is no lower."""
-    first, second, a, b, again = opposed.rows
-    resampling, share, count = opposed.spec.options.resampling, bounds[0] == 0, opposed.count
-    scores, within = similar(first, second), similar(a, again)
-    opposed.scores[metric.lower().replace("-", "_")] = scores.tolist()
-    itself = similarity_sums(within, opposed.triple_units, count)
-    baseline, p = beside_itself(similar(a, b), within, itself, opposed.triple_units, resampling, share=share)
-    estimate = resampling.estimate(similarity_sums(scores, opposed.units, count), share=share)
-    what = {"units": estimate.items, "direction": "higher is fairer", "bounds": bounds, "baseline": baseline, "p": p}
-    return opposed.measure(metric, estimate, **what)
-
-
-def beside_itself(
-    across: Floats,
-    within: Floats,
-    metric: Sums,
-    units: Rows,
-    resampling: Resampling,
-    *,
-    share: bool = False,
-) -> tuple[Estimate, float]:
-    """How like itself a group is (`metric` of `within`), and the test that the groups are no less alike (`across`).
-
-    Exchanged is which response is the group's own.
-    """
-    if not len(units):
-        return Estimate.undefined(ASKED_ONCE), nan
-    known = ~(np.isnan(across) | np.isnan(within))
-    sums = [np.bincount(units[known], scores[known], metric.units) for scores in (across, within)]
-    number = np.bincount(units[known], minlength=metric.units).astype(np.float64)
-
-    def gap(totals: Floats) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(totals[..., 2] > 0, (totals[..., 1] - totals[..., 0]) / totals[..., 2], np.nan)
-
-    exchange = np.array([1, 0, 2], dtype=np.intp)
-    tested = Sums(np.stack([*sums, number], axis=1), gap, lambda totals: "" if totals[2] else ASKED_ONCE, exchange)
-    return resampling.estimate(metric, share=share), resampling.p(tested)
-
-
-async def _sentiments(opposed: _Opposed, score: Score, worst: Worst) -> list[Measure]:
+async def _sentiments(opposed: Opposed[str], spec: TextSpec, score: Score, worst: Worst) -> list[Measure]:
     """Distance of the sentiment of the two groups, strict and weak, that of the no-effect pairs, and the test."""
-    options, scorer, count = opposed.spec.options, opposed.spec.scorers["sentiment"], opposed.count
-    scores = await score(scorer, opposed.texts)
+    options, scorer, count = spec.options, spec.scorers["sentiment"], opposed.count
+    scores = await score(scorer, opposed.items)
     first, second, *triple = (scores[rows] for rows in opposed.rows)
     missing = int(np.isnan([first, second]).sum())
-    said = f"{missing:,} of {2 * len(first):,} responses have no sentiment score" if missing else ""
+    if missing:
+        opposed.notes.append(f"{missing:,} of {2 * len(first):,} responses have no sentiment score")
     for index, gap in enumerate(np.abs(first - second)):
         if worst.wants(gap):
-            worst.add(opposed.example(index, gap, f"sentiment {first[index]:.2f} and {second[index]:.2f}"))
-    opposed.scores |= {"sentiment_a": first.tolist(), "sentiment_b": second.tolist()}
+            worst.add(opposed.example(index, gap, f"sentiment {first[index]:.2f} and {second[index]:.2f}", str))
+    opposed.columns |= {"sentiment_a": first.tolist(), "sentiment_b": second.tolist()}
     langfair = options.variant == "langfair"
 
     def weak(a: Floats, b: Floats, units: Rows) -> Sums:
@@ -307,7 +330,6 @@ async def _sentiments(opposed: _Opposed, score: Score, worst: Worst) -> list[Mea
         return opposed.measure(
             metric,
             estimate,
-            said,
             units=int(across.adding.sum()),
             direction="0 is fair" if signed else "lower is fairer",
             bounds=(-1.0, 1.0) if signed else (0.0, 1.0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import combinations
@@ -12,14 +12,13 @@ from math import isfinite, nan
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from biaslens.engine import this_command
 from biaslens.errors import InputError
 from biaslens.stats.exchanging import clustered_permutation_p
-from biaslens.stats.resampling import RATIO, mean
+from biaslens.stats.resampling import RATIO
 from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._pairs import beside_itself
+from biaslens.usecase._pairs import Cell, Floats, Opposed, Rows
 from biaslens.usecase._reading import Table, check_groups, columns_of, frames, name_of, records
 from biaslens.usecase._result import Assessment, Measure, Resampling, Standout, Worst, corrected
 from biaslens.usecase._spec import Intervention, UseCase, check_unawareness, classification_path, recommendation_path
@@ -34,7 +33,7 @@ from biaslens.usecase.metrics._classification import (
     pairwise_gaps,
     parity_sums,
 )
-from biaslens.usecase.metrics._similarity import jaccard_at_k, prag_at_k, serp_at_k, similarities
+from biaslens.usecase.metrics._similarity import ListMeasure, jaccard_at_k, prag_at_k, serp_at_k, similarities
 from biaslens.version import __version__
 
 _PARITIES = {"representation": REPRESENTATION, "misses": ASSISTIVE, "false alarms": PUNITIVE}
@@ -215,10 +214,10 @@ NEUTRAL = "neutral"
 """Group of the lists made for nobody in particular."""
 
 _LISTS_TEST = "that lists of the second group are no less like those of the first than these are like one another"
+_NO_LISTS = "no pair of lists that are long enough", "no list that is long enough"
 _SHOWN = 10
 
 _Lists = Sequence[tuple[str, ...]]
-_Similar = Callable[[_Lists, _Lists], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,71 +371,48 @@ def _list_measures(
         raise InputError(f"no list has {k} items, the longest has {longest}; {less}")
     # What equal lists give.
     most_prag = 1.0 if variant == "langfair" and k == 1 else (k - 1) / (2 * (k + 1))
-    metrics: list[tuple[str, _Similar, float]] = [
-        (f"Jaccard-{k}", partial(similarities, jaccard_at_k, k=k), 1.0),
-        (f"SERP-{k}", partial(similarities, partial(serp_at_k, variant=variant), k=k), 1.0),
-        (f"PRAG-{k}", partial(similarities, partial(prag_at_k, variant=variant), k=k), most_prag),
-    ]
+    metrics = (
+        (f"Jaccard-{k}", jaccard_at_k, 1.0),
+        (f"SERP-{k}", partial(serp_at_k, variant=variant), 1.0),
+        (f"PRAG-{k}", partial(prag_at_k, variant=variant), most_prag),
+    )
     check_groups(len(groups), "lists")
     # Against the neutral lists last: what each group gets that others do not.
     for pair in sorted(combinations(groups, 2), key=lambda pair: NEUTRAL in pair):
-        yield from _similar_lists(found, pair, metrics, resampling, worst)
-
-
-def _similar_lists(
-    found: Recommendations,
-    groups: tuple[str, str],
-    metrics: Sequence[tuple[str, _Similar, float]],
-    resampling: Resampling,
-    worst: Worst,
-) -> Iterator[Measure]:
-    """Similarity of the lists of two groups pair by pair, beside those of the first group and its own once more."""
-    one, two = (found.lists[group] for group in groups)
-    names = [name for name in one if name in two]
-    pairs = [(i, x, y) for i, name in enumerate(names) for x, y in zip(one[name], two[name], strict=False)]
-    triples = []
-    for index, name in enumerate(names):
-        half = len(one[name]) // 2
-        triples += [(index, *each) for each in zip(one[name][:half], two[name], one[name][half:], strict=False)]
-    units = np.array([index for index, *_ in pairs], dtype=np.intp)
-    triple_units = np.array([index for index, *_ in triples], dtype=np.intp)
-    left, right = [x for _, x, _ in pairs], [y for _, _, y in pairs]
-    first, second, again = [x for _, x, _, _ in triples], [y for _, _, y, _ in triples], [z for *_, z in triples]
-    alone = sum(len(trials) for side in (one, two) for trials in side.values()) - 2 * len(pairs)
-    for name, similar, largest in metrics:
-        scores = similar(left, right)
-        known = ~np.isnan(scores)
-        within = similar(first, again)
-        itself = mean(within, triple_units, len(names), of="no list that is long enough")
-        baseline, p = beside_itself(similar(first, second), within, itself, triple_units, resampling)
-        every = mean(scores, units, len(names), of="no pair of lists that are long enough")
-        notes = [
-            f"equal lists give {largest:.3f}" if largest < 1 else "",
-            f"{(~known).sum():,} of {len(units):,} pairs left out: a list is too short" if not known.all() else "",
-            f"{alone:,} lists left out because the other group has none to stand opposite" if alone else "",
-        ]
-        yield Measure(
-            family="similarity of lists",
-            metric=name,
-            attribute=found.column,
-            groups=groups,
-            estimate=resampling.estimate(every, share=largest == 1),
-            units=len(np.unique(units[known])),
-            direction="higher is fairer",
-            bounds=(0.0, largest),
-            baseline=baseline,
-            p=p,
-            test=_LISTS_TEST,
-            note="; ".join(filter(None, notes)),
-        )
-    for index, score in enumerate(metrics[0][1](left, right)):
-        if worst.wants(-score):
-            prompts = (found.prompts.get((group, names[units[index]])) for group in groups)
-            example = Standout(
-                why=f"Jaccard {score:.2f}",
-                score=float(score),
-                prompts=tuple(prompt for prompt in prompts if prompt),
-                texts=tuple(", ".join(items[:_SHOWN]) for items in (left[index], right[index])),
-                groups=groups,
+        cells = [
+            Cell(
+                {(name, n): items for name, trials in found.lists[group].items() for n, items in enumerate(trials)},
+                {name: prompt for (of, name), prompt in found.prompts.items() if of == group and prompt},
             )
-            worst.add(example, -score)
+            for group in pair
+        ]
+        opposed = Opposed(
+            *cells, groups=pair, resampling=resampling, of=_NO_LISTS, family="similarity of lists",
+            attribute=found.column, test=_LISTS_TEST,
+        )  # fmt: skip
+        if alone := opposed.unpaired:
+            opposed.notes = [f"{alone:,} lists left out because the other group has none to stand opposite"]
+        for name, measure, largest in metrics:
+            similar = partial(_similar, opposed.items, measure, k)
+            scores = similar(*opposed.rows[:2])
+            short = int(np.isnan(scores).sum())
+            yield opposed.similarity(
+                name,
+                similar,
+                scores,
+                f"equal lists give {largest:.3f}" if largest < 1 else "",
+                f"{short:,} of {len(scores):,} pairs left out: a list is too short" if short else "",
+                bounds=(0.0, largest),
+                shares=(largest == 1, False),
+            )
+        for index, score in enumerate(_similar(opposed.items, jaccard_at_k, k, *opposed.rows[:2])):
+            if worst.wants(-score):
+                worst.add(opposed.example(index, score, f"Jaccard {score:.2f}", _shown), -score)
+
+
+def _similar(lists: _Lists, measure: ListMeasure, k: int, a: Rows, b: Rows) -> Floats:
+    return similarities(measure, [lists[row] for row in a], [lists[row] for row in b], k)
+
+
+def _shown(items: Sequence[str]) -> str:
+    return ", ".join(items[:_SHOWN])

@@ -46,6 +46,7 @@ from biaslens.usecase.metrics import Variant, check_variant
 
 Embed = Callable[[Sequence[str]], NDArray[np.float64]]
 
+NO_WORDS = "no pair of responses with words"
 ORDER = 4
 """Longest run of words that BLEU compares."""
 
@@ -148,7 +149,7 @@ def cosine_scores(a: Sequence[str], b: Sequence[str], *, embed: Embed | None = N
 
 def similarity_sums(scores: NDArray[np.float64], units: NDArray[np.intp], count: int) -> Sums:
     """Mean score of pairs as a metric over their units, undefined pairs left out: for each of the three metrics."""
-    return mean(scores, units, count, of="no pair of responses with words")
+    return mean(scores, units, count, of=NO_WORDS)
 
 
 def _mean(scores: NDArray[np.float64]) -> Estimate:
