@@ -18,7 +18,7 @@ from biaslens.errors import InputError
 from biaslens.stats.exchanging import clustered_permutation_p
 from biaslens.stats.resampling import RATIO
 from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._pairs import Cell, Floats, Opposed, Rows
+from biaslens.usecase._pairs import Floats, Opposed, Rows, Side
 from biaslens.usecase._reading import Table, check_groups, columns_of, frames, name_of, records
 from biaslens.usecase._result import Assessment, Measure, Resampling, Standout, Worst, corrected
 from biaslens.usecase._spec import Intervention, UseCase, check_unawareness, classification_path, recommendation_path
@@ -379,15 +379,15 @@ def _list_measures(
     check_groups(len(groups), "lists")
     # Against the neutral lists last: what each group gets that others do not.
     for pair in sorted(combinations(groups, 2), key=lambda pair: NEUTRAL in pair):
-        cells = [
-            Cell(
+        sides = [
+            Side(
                 {(name, n): items for name, trials in found.lists[group].items() for n, items in enumerate(trials)},
                 {name: prompt for (of, name), prompt in found.prompts.items() if of == group and prompt},
             )
             for group in pair
         ]
         opposed = Opposed(
-            *cells, groups=pair, resampling=resampling, of=_NO_LISTS, family="similarity of lists",
+            *sides, groups=pair, resampling=resampling, of=_NO_LISTS, family="similarity of lists",
             attribute=found.column, test=_LISTS_TEST,
         )  # fmt: skip
         if alone := opposed.unpaired:

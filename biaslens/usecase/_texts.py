@@ -27,7 +27,7 @@ from biaslens.stats.exchanging import exchanged_at_random
 from biaslens.stats.resampling import Sums
 from biaslens.usecase._asking import INTERRUPTED, Asking, StoredResponses, UseCasePlan, generate
 from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._pairs import Cells, counterfactual_measures
+from biaslens.usecase._pairs import Sides, counterfactual_measures
 from biaslens.usecase._reading import Response, Responses, ResponseTable, Series, Table, name_of, read_prompts
 from biaslens.usecase._result import FEW, Assessment, GroupMention, Measure, Standout, Worst, corrected
 from biaslens.usecase._spec import (
@@ -320,7 +320,7 @@ async def measure_texts(
     responses: Responses, index: Index, spec: TextSpec, score: Score, recorder: Recorder
 ) -> tuple[list[Measure], dict[str, list[Standout]], list[str]]:
     """Measure everything that applies, in one pass over the responses: measures, examples by heading, and warnings."""
-    count, cells, foreign = len(index.units), Cells(), 0
+    count, sides, foreign = len(index.units), Sides(), 0
     counterfactual = spec.path.applies("counterfactual")
     exceeding = [_Exceeding(kind, spec) for kind in _KINDS if spec.path.applies(kind)]
     associating = []
@@ -339,7 +339,7 @@ async def measure_texts(
                     each.add(tokens, mentions, units)
         recorder.responses([response for response in part if not index.counts_in(response)], {})
         if counterfactual:
-            cells.add(part)
+            sides.add(part)
     measures = [measure for each in exceeding for measure in each.measures(count)]
     measures += [measure for each in associating for measure in each.measures()]
     examples = {f"Highest {each.kind}": each.worst.examples() for each in exceeding}
@@ -347,7 +347,7 @@ async def measure_texts(
     if counterfactual and index.groups:
         compared = {name: _there(spec, name, groups) for name, groups in index.groups.items()}
         warnings += _not_compared(index, compared)
-        found, more = await counterfactual_measures(cells, replace(spec, compared=compared), score, recorder)
+        found, more = await counterfactual_measures(sides, replace(spec, compared=compared), score, recorder)
         measures, examples = [*measures, *found], examples | more
     return corrected(measures), examples, warnings
 

@@ -146,10 +146,16 @@ def find(tokens: Tokens, groups: Sequence[Iterable[str]], others: Iterable[str] 
                 raise ValueError(f"{word!r} is no word: it has no letter and no digit")
             if phrases.setdefault(phrase, group) != group and group != OTHER:
                 raise ValueError(f"{word!r} stands in two groups; a word tells groups apart only where it is in one")
-    found = sorted(
-        (token, -len(phrase), group) for phrase, group in phrases.items() for token in _occurrences(tokens, phrase)
-    )
-    rows = np.array(list(without_overlap(found)), dtype=np.intp).reshape(-1, 3)
+    single = [phrase[0] for phrase in phrases if len(phrase) == 1]
+    group_of = np.array([phrases[(word,)] for word in single], dtype=np.intp)
+    number = numbers_of(tokens, single)[tokens.ids]
+    at = np.flatnonzero(number >= 0)
+    rows = np.column_stack([at, np.full_like(at, -1), group_of[number[at]]])
+    if len(single) < len(phrases):
+        longer = ((phrase, group) for phrase, group in phrases.items() if len(phrase) > 1)
+        more = [(token, -len(phrase), group) for phrase, group in longer for token in _occurrences(tokens, phrase)]
+        ordered = sorted([*map(tuple, rows.tolist()), *more])
+        rows = np.array(list(without_overlap(ordered)), dtype=np.intp).reshape(-1, 3)
     return Places(rows[:, 0], -rows[:, 1], rows[:, 2])
 
 
