@@ -89,18 +89,10 @@ CARD = "card.json"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the local judge is expected to do where it must be so sure: measured on models it had not learned from.
+    """What the local judge is expected to do where it must be so sure: measured on models it had not learned from."""
 
-    Parameters
-    ----------
-    decided
-        Share of the answers that it decides.
-    agreement
-        Share of these that it decides as the hand labels do.
-    """
-
-    decided: float
-    agreement: float
+    decided: float  #: share of the answers that it decides
+    agreement: float  #: share of these that it decides as the hand labels do
 
 
 class Half:
@@ -134,28 +126,17 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """The local judge.
+    """The local judge."""
 
-    Parameters
-    ----------
-    answer, question
-        What reads the two texts.
-    intercept
-        Log-odds of an answer that says nothing to it.
-    cut
-        Probability from which it calls an answer biased: where misses and false alarms balanced, so that the share of
-        answers called biased was right on average.
-    cascade
-        For several degrees of sureness, ascending, what it is expected to do.
-    learned_from
-        Ids of the samples whose labels it has learned from: they tell nothing about how good it is.
-    """
-
+    #: what reads the two texts
     answer: Half
     question: Half
-    intercept: float
+    intercept: float  #: log-odds of an answer that says nothing to it
+    #: probability from which it calls an answer biased: where misses and false alarms balanced, so that the share of
+    #: answers called biased was right on average
     cut: float
-    cascade: Sequence[tuple[float, Expected]]
+    cascade: Sequence[tuple[float, Expected]]  #: for several degrees of sureness, ascending, what it is expected to do
+    #: ids of the samples whose labels it has learned from: they tell nothing about how good it is
     learned_from: frozenset[str] = frozenset()
 
     @property

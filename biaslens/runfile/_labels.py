@@ -30,14 +30,14 @@ class LabelRow(NamedTuple):
     outcome: str
     sure: bool
     comment: str
-    settles: bool
+    adjudicates: bool
 
 
 class LabelCounts(NamedTuple):
-    """What people have labelled of a run: answers sampled, settled, open; labels by annotator."""
+    """What people have labelled of a run: answers sampled, with a final label, and open; labels by annotator."""
 
     sampled: int
-    settled: int
+    final: int
     open: int
     annotators: dict[str, int]
 
@@ -96,7 +96,7 @@ class JudgedTrial(NamedTuple):
 
 
 def has_labels(store: Store) -> bool:
-    """Whether people have settled what some answers of a run are."""
+    """Whether some answers of a run have a final label."""
     return store.connection.execute("SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1").fetchone() is not None
 
 
@@ -107,11 +107,11 @@ def samples(store: Store) -> set[str]:
 
 def count_labels(store: Store) -> LabelCounts:
     """Count what people have labelled."""
-    sampled, settled, open_ = store.connection.execute(
+    sampled, final, open_ = store.connection.execute(
         "SELECT count(*), count(outcome), coalesce(sum(outcome IS NULL AND how <> 'unlabelled'), 0) FROM sampled"
     ).fetchone()
     by = store.connection.execute("SELECT annotator, count(*) FROM labels GROUP BY annotator ORDER BY annotator")
-    return LabelCounts(sampled, settled, open_, dict(by.fetchall()))
+    return LabelCounts(sampled, final, open_, dict(by.fetchall()))
 
 
 def save_labels(
@@ -149,9 +149,9 @@ def labelled_items(store: Store) -> list[LabelledItem]:
 
 
 def annotators_labels(store: Store) -> list[tuple[str, str, str, int]]:
-    """Labels of those who do not settle: response key, annotator, outcome, and 1 where sure."""
+    """Labels of those who do not adjudicate: response key, annotator, outcome, and 1 where sure."""
     return store.connection.execute(
-        "SELECT response_key, annotator, outcome, sure FROM labels WHERE settles = 0"
+        "SELECT response_key, annotator, outcome, sure FROM labels WHERE adjudicates = 0"
     ).fetchall()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from biaslens.schema import Attribute, Condition, Kind
 
-FORMAT = 2
+FORMAT = 3
 """Version of the tables; a run file of another version is refused."""
 
 TABLES = """
@@ -117,7 +117,7 @@ CREATE TABLE IF NOT EXISTS sampled (    -- responses drawn for people to label
     inclusion    REAL NOT NULL,         -- probability with which it was drawn
     outcome      TEXT,                  -- what people say it is; NULL where they have not, or differ
     sure         INTEGER NOT NULL,      -- 1 where all of them are
-    how          TEXT NOT NULL          -- agreed, settled, single, open, unlabelled
+    how          TEXT NOT NULL          -- agreed, adjudicated, single, open, unlabelled
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS labels (     -- what people say about them
@@ -126,7 +126,7 @@ CREATE TABLE IF NOT EXISTS labels (     -- what people say about them
     outcome      TEXT NOT NULL,
     sure         INTEGER NOT NULL,      -- 0 or 1
     comment      TEXT NOT NULL,
-    settles      INTEGER NOT NULL,      -- 1 where the annotator settled a difference between others
+    adjudicates  INTEGER NOT NULL,      -- 1 where the annotator decides where the others differ
     PRIMARY KEY (response_key, annotator)
 ) WITHOUT ROWID;
 
