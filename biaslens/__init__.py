@@ -36,7 +36,7 @@ _HOMES = {
     "report": "export leaderboard print_table",
     "schema": "Attribute Condition Kind Outcome Question Role Verdict Vote",
     "settings": "Settings load_settings",
-    "stats": "Rate clustered_rate",
+    "stats": "Estimate clustered_rate",
 }
 
 __all__ = ["__version__", *sorted(" ".join(_HOMES.values()).split())]  # noqa: PLE0604

@@ -33,7 +33,7 @@ from biaslens.report.export import export
 from biaslens.report.leaderboard import leaderboard
 from biaslens.schema import Attribute, Condition, Kind, Outcome, Question, Role, Verdict, Vote
 from biaslens.settings import Settings, load_settings
-from biaslens.stats import Rate, clustered_rate
+from biaslens.stats import Estimate, clustered_rate
 from biaslens.version import __version__ as __version__
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "Comparison",
     "Completion",
     "Condition",
+    "Estimate",
     "Evaluation",
     "Generation",
     "GenerationSpec",
@@ -57,7 +58,6 @@ __all__ = [
     "Panel",
     "Params",
     "Question",
-    "Rate",
     "RetryPolicy",
     "Role",
     "Run",

@@ -271,7 +271,7 @@ def _row(trials: pd.DataFrame, learned: str, *, fewest: int) -> dict[str, object
         )
     return {
         "valid_trials": len(trials),
-        "bias_rate": raw.rate,
+        "bias_rate": raw.value,
         "bias_rate_low": raw.low,
         "bias_rate_high": raw.high,
         "labels": int(labels.sum()),

@@ -146,6 +146,10 @@ def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
 
 def _cell(cell: Cell) -> dict[str, Any]:
     # JSON has no NaN: a rate over nothing is null.
-    rate = {name: None if math.isnan(value) else value for name, value in asdict(cell.bias_rate).items()}
-    record = asdict(cell) | {"bias_rate": rate, "coverage": cell.counts.coverage, "planned": cell.counts.planned}
-    return record | {"attribute": cell.attribute or "all", "kind": cell.kind or "all"}
+    rate = cell.bias_rate
+    numbers = {"rate": rate.value, "low": rate.low, "high": rate.high, "standard_error": rate.standard_error}
+    known = {name: None if math.isnan(value) else value for name, value in numbers.items()}
+    counted = {"successes": cell.counts.biased, "trials": rate.items, "clusters": rate.clusters}
+    counts = {"coverage": cell.counts.coverage, "planned": cell.counts.planned}
+    names = {"attribute": cell.attribute or "all", "kind": cell.kind or "all"}
+    return asdict(cell) | {"bias_rate": known | counted} | counts | names

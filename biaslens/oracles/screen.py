@@ -89,7 +89,7 @@ CARD = "card.json"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the local judge is expected to do where it must be so sure: measured on models it had not learned from."""
+    """What the local judge is expected to do at a threshold: measured on models it had not learned from."""
 
     decided: float  #: share of the answers that it decides
     agreement: float  #: share of these that it decides as the hand labels do
@@ -135,7 +135,7 @@ class Screen:
     #: probability from which it calls an answer biased: where misses and false alarms balanced, so that the share of
     #: answers called biased was right on average
     cut: float
-    cascade: Sequence[tuple[float, Expected]]  #: for several degrees of sureness, ascending, what it is expected to do
+    cascade: Sequence[tuple[float, Expected]]  #: what it is expected to do, by threshold, ascending
     #: ids of the samples whose labels it has learned from: they tell nothing about how good it is
     learned_from: frozenset[str] = frozenset()
 
@@ -170,9 +170,9 @@ class Screen:
 
         return np.asarray(expit(scores), dtype=np.float64)
 
-    def expected(self, sure: float) -> Expected:
-        """What it is expected to do where it must be so sure; between measured degrees, those of the lower one."""
-        found = [expected for degree, expected in self.cascade if degree <= sure]
+    def expected(self, threshold: float) -> Expected:
+        """What it is expected to do at a threshold; between measured ones, as at the lower one."""
+        found = [expected for measured, expected in self.cascade if measured <= threshold]
         return found[-1] if found else self.cascade[0][1]
 
 
@@ -191,5 +191,5 @@ def read(folder: Path) -> Screen:
         ]
         intercept, cut = float(stored["intercept"]), float(stored["cut"])
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    cascade = [(row["sure"], Expected(row["decided"], row["agreement"])) for row in card["cascade"]]
+    cascade = [(row["threshold"], Expected(row["decided"], row["agreement"])) for row in card["cascade"]]
     return Screen(halves[0], halves[1], intercept, cut, cascade, frozenset(card["learned_from"]))

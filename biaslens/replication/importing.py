@@ -182,7 +182,7 @@ class _Importer:
         fresh = {file: table for file, table in tables.items() if not self._is_known(file, table)}
         if fresh:
             questions = questions_of(tables, runfile.personas(self._store))
-            self._lay_out(questions, tables)
+            self._plan(questions, tables)
             wordings = {
                 (file.condition, asked_of(file.attribute, row)): row.question
                 for file, table in tables.items()
@@ -213,7 +213,7 @@ class _Importer:
         self.known += len(table.rows)
         return True
 
-    def _lay_out(self, questions: dict[Asked, Question], tables: dict[AnswerFile, AnswerTable]) -> None:
+    def _plan(self, questions: dict[Asked, Question], tables: dict[AnswerFile, AnswerTable]) -> None:
         asked = dict.fromkeys(
             (file.condition, asked_of(file.attribute, row)) for file, table in tables.items() for row in table.rows
         )

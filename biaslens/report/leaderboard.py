@@ -40,7 +40,7 @@ def measures(cell: Cell) -> dict[str, Value]:
         "valid_trials": counts.valid,
         "biased_trials": counts.biased if measured else None,
         "biased_questions": cell.biased_questions if measured else None,
-        "bias_rate": number(cell.bias_rate.rate),
+        "bias_rate": number(cell.bias_rate.value),
         "bias_rate_low": number(cell.bias_rate.low),
         "bias_rate_high": number(cell.bias_rate.high),
         "coverage": counts.coverage,

@@ -189,7 +189,7 @@ def _headline(condition: ConditionSummary) -> Text:
     rate = cell.bias_rate
     interval = "" if math.isnan(rate.low) else f" (95 % interval {percent(rate.low)} to {percent(rate.high)})"
     return text.append(
-        f"{_biased(cell)} of {cell.questions:,} questions biased, bias rate {percent(rate.rate)}{interval}, "
+        f"{_biased(cell)} of {cell.questions:,} questions biased, bias rate {percent(rate)}{interval}, "
         f"coverage {percent(cell.counts.coverage)}, {cell.roles} {'role' if cell.roles == 1 else 'roles'}",
         style="not bold",
     )
@@ -200,7 +200,7 @@ def _corrected(condition: ConditionSummary) -> RenderableType:
     for kind in (*Kind, None):
         found = condition.corrected.get(kind)
         if found is not None and not math.isnan(found.rate):
-            raw = condition.cell(kind=kind).bias_rate.rate
+            raw = condition.cell(kind=kind).bias_rate.value
             interval = NOTHING if math.isnan(found.low) else f"{100 * found.low:.1f} to {100 * found.high:.1f}"
             rows.append((_KINDS[kind], f"{found.labels:,}", percent(raw), percent(found.rate), interval))
     return _table("Corrected by labels", "labels", "raw bias rate", "corrected", "95 % interval", rows=rows)
@@ -256,7 +256,7 @@ def print_study(summaries: Sequence[Summary], console: Console | None = None) ->
         for condition in summary.conditions:
             cell = condition.cell()
             _, biased, rate, interval, covered = _row(cell)
-            kinds = [percent(condition.cell(kind=kind).bias_rate.rate) for kind in Kind]
+            kinds = [percent(condition.cell(kind=kind).bias_rate.value) for kind in Kind]
             name = _SHORT[condition.condition]
             numbers = (str(biased).replace(" ", ""), rate, interval, *kinds, covered)
             console.print(Text(_STUDY.format(f"  {name}", *map(str, numbers)).rstrip()), soft_wrap=True)
@@ -270,7 +270,7 @@ def _row(cell: Cell) -> tuple[str | Text, ...]:
     low = covered < LOW_COVERAGE
     coverage = Text(f"{percent(covered)}{' !' if low else '  '}", style="yellow" if low else "")
     interval = NOTHING if math.isnan(rate.low) else f"{100 * rate.low:.1f} to {100 * rate.high:.1f}"
-    return _KINDS[cell.kind], f"{_biased(cell)} / {cell.questions:,}", percent(rate.rate), interval, coverage
+    return _KINDS[cell.kind], f"{_biased(cell)} / {cell.questions:,}", percent(rate), interval, coverage
 
 
 def _table(first: str, *others: str, rows: Sequence[Sequence[object] | None]) -> RenderableType:
