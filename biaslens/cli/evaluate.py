@@ -19,11 +19,9 @@ from biaslens.cli.options import (
 from biaslens.cli.progress import EvaluationBar
 from biaslens.engine import Pace
 from biaslens.errors import BiasLensError
-from biaslens.evaluation import Evaluation
+from biaslens.evaluation import Evaluation, Panel, Task, evaluate_study
 from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.judge import Judged, judge
-from biaslens.evaluation.panel import Panel
-from biaslens.evaluation.study import Task, evaluate_study
 from biaslens.models import provider_of
 from biaslens.models.endpoints import destination, is_trusted
 from biaslens.schema import Outcome

@@ -28,7 +28,7 @@ from biaslens.cli.options import (
     temperature_option,
     trust_option,
 )
-from biaslens.cli.progress import GenerationBar
+from biaslens.cli.progress import AskingBar
 from biaslens.engine import Pace
 from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
@@ -174,7 +174,7 @@ def _from_model(values: dict[str, Any]) -> None:
     provider_of(spec.model)
     _confirm(spec, yes=values["yes"])
     try:
-        with GenerationBar() as bar:
+        with AskingBar() as bar:
             result = generate(spec, pace=pace, observer=bar)
     except KeyboardInterrupt:
         click.echo("stopped; the same command asks only for what is missing", err=True)
