@@ -15,7 +15,7 @@ from biaslens.cli.options import (
     json_option,
 )
 from biaslens.cli.progress import PhaseBar
-from biaslens.probe.tuning import Evaluation
+from biaslens.probe.tuning import Watcher
 
 if TYPE_CHECKING:
     from biaslens.probe.selftest import Measured, SelfTest
@@ -109,16 +109,13 @@ def _model(part: Measured) -> dict[str, object]:
     }
 
 
-class _Bar(PhaseBar):
+class _Bar(PhaseBar, Watcher):
     """A progress bar for each phase."""
 
-    def phase(self, title: str, steps: int) -> None:
+    def begun(self, title: str, steps: int) -> None:
         """Begin a bar."""
         self.begin(title, total=steps, unit="step")
 
     def stepped(self, step: int, loss: float) -> None:
         """Move the bar."""
         self.move(step, {"loss": f"{loss:.3f}"})
-
-    def evaluated(self, evaluation: Evaluation) -> None:
-        """Nothing: the accuracies are printed in the end."""
