@@ -151,10 +151,6 @@ class GenerationBar(PhaseBar):
         """Begin a bar."""
         self.begin(title, total=total)
 
-    def saved(self, tally: Tally) -> None:
-        """Move the bar to what is on disk."""
-        self.asked(tally, {"errors": str(tally.failed)})
-
 
 def say(line: str) -> None:
     """Print a line on stderr above a bar that may be there."""
