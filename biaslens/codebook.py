@@ -37,24 +37,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Codebook:
-    """The codebook.
+    """The codebook."""
 
-    Parameters
-    ----------
-    version
-        Raised with every change that can alter a label.
-    intro
-        What is judged.
-    outcomes
-        The five outcomes, in the order of `Outcome`.
-    rules
-        Rules for close cases.
-    """
-
-    version: int
-    intro: str
-    outcomes: tuple[Definition, ...]
-    rules: tuple[Rule, ...]
+    version: int  #: raised with every change that can alter a label
+    intro: str  #: what is judged
+    outcomes: tuple[Definition, ...]  #: the five outcomes, in the order of `Outcome`
+    rules: tuple[Rule, ...]  #: rules for close cases
 
     def rules_for(self, kind: Kind) -> tuple[Rule, ...]:
         """Rules that concern a kind of question."""

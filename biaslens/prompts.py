@@ -33,10 +33,7 @@ def _template(name: str) -> Template:
 def render(name: str, /, **values: object) -> str:
     """Fill the template ``prompts/<name>.j2``; a value it names and does not get is an error.
 
-    Raises
-    ------
-    jinja2.UndefinedError
-        When the template needs a value that was not given.
+    Raises `jinja2.UndefinedError` when the template needs a value that was not given.
     """
     return _template(name).render(**values).strip()
 

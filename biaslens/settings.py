@@ -60,34 +60,18 @@ Url = Annotated[str, AfterValidator(_checked_url)]
 
 
 class Endpoint(BaseModel):
-    """A server that speaks OpenAI's chat completion protocol.
-
-    Parameters
-    ----------
-    base_url
-        What comes before ``/chat/completions``.
-    key_variable
-        Environment variable that holds its key; None for a server that asks for none.
-    max_concurrency
-        Most requests it can take at once.
-    send_seed
-        Whether it honours the ``seed`` parameter.
-    tokens_parameter
-        The name it has for the most tokens of an answer.
-    json_schema
-        Whether it takes a JSON schema for the answer, as ``response_format``.
-    requests_per_minute, tokens_per_minute
-        Its limits, where known.
-    """
+    """A server that speaks OpenAI's chat completion protocol."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    base_url: Url
-    key_variable: str | None = None
-    max_concurrency: PositiveInt | None = None
-    send_seed: bool = False
+    base_url: Url  #: what comes before ``/chat/completions``
+    key_variable: str | None = None  #: environment variable that holds its key; None for a server that asks for none
+    max_concurrency: PositiveInt | None = None  #: most requests it can take at once
+    send_seed: bool = False  #: whether it honours the ``seed`` parameter
+    #: the name it has for the most tokens of an answer
     tokens_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    json_schema: bool = False
+    json_schema: bool = False  #: whether it takes a JSON schema for the answer, as ``response_format``
+    #: its limits, where known
     requests_per_minute: PositiveFloat | None = None
     tokens_per_minute: PositiveFloat | None = None
 

@@ -24,7 +24,7 @@ def write_labels(
     sampled: Mapping[Asked, float],
     people: Mapping[str, Iterable[str | None]],
     *,
-    settles: Iterable[str | None] = (),
+    adjudicates: Iterable[str | None] = (),
     sample: str = "one sample",
     **info: object,
 ) -> Path:
@@ -42,7 +42,7 @@ def write_labels(
         for asked, chance in sampled.items()
     ]
     _table(folder / "design.csv", "key,kind,attribute,condition,stratum,inclusion", rows)
-    for name, outcomes in {**people, "judge.settles": settles}.items():
+    for name, outcomes in {**people, "judge.adjudicates": adjudicates}.items():
         given = [
             f"{answer_key(asked)},{outcome.rstrip('?')},{'unsure' if outcome.endswith('?') else 'sure'}"
             for asked, outcome in zip(sampled, outcomes, strict=False)

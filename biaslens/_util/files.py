@@ -34,10 +34,7 @@ def replacing(path: Path, *, hint: str = _HINT) -> Iterator[Path]:
     hint
         What to do where it cannot be written.
 
-    Raises
-    ------
-    StorageError
-        When `path` is no regular file, its folder cannot be written, or the disk is full.
+    Raises `StorageError` when `path` is no regular file, its folder cannot be written, or the disk is full.
     """
     try:
         target = path.resolve()
@@ -122,17 +119,10 @@ def lock(path: Path, *, busy: str, hint: str) -> FileLock:
 
     Parameters
     ----------
-    path
-        The lock file.
     busy, hint
         What to say when another process has it, and what to do when it cannot be written.
 
-    Raises
-    ------
-    RunLockedError
-        When another process has it.
-    StorageError
-        When it cannot be written.
+    Raises `RunLockedError` when another process has it and `StorageError` when it cannot be written.
     """
     taken = FileLock(path)
     try:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, MIRRORS, NOTHING, VALID, Run, Trials
 from biaslens.analysis.rates import ALL, table
 from biaslens.schema import Attribute, Condition, Kind, Mirror
-from biaslens.stats import Mean, biased_majority, clustered_mean, holm, majority_decided, mcnemar
+from biaslens.stats import biased_majority, clustered_mean, holm, majority_decided, mcnemar
 
 _TESTS = ("p", "p_mcnemar")
 
@@ -87,7 +87,7 @@ def ablation_by_role(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.
                     "questions": int(chosen.sum()),
                     "rate_role": float(paired.rate[chosen].mean()),
                     "rate_against": float(paired.other[chosen].mean()),
-                    "difference": mean.mean,
+                    "difference": mean.value,
                     "difference_low": mean.low,
                     "difference_high": mean.high,
                     "p": mean.p,
@@ -132,10 +132,10 @@ class _Paired:
         return {
             **self.keys(attribute, kind),
             "roles": mean.clusters,
-            "questions": mean.values,
+            "questions": mean.items,
             "rate_role": float(self.rate[chosen].mean()),
             "rate_against": float(self.other[chosen].mean()),
-            "difference": mean.mean,
+            "difference": mean.value,
             "difference_low": mean.low,
             "difference_high": mean.high,
             "p": mean.p,
@@ -192,17 +192,17 @@ def _positions(run: Run, condition: Condition, trials: Trials) -> list[dict[str,
     rows: list[dict[str, object]] = []
     for name, there in (("first", shown == 0), ("last", shown == among - 1)):
         mean = clustered_mean(there - 1 / among, run.questions.role[question])
-        if mean.values:
+        if mean.items:
             rows.append(
                 {
                     "model": run.info.model,
                     "condition": condition.value,
                     "position": name,
-                    "trials": mean.values,
+                    "trials": mean.items,
                     "roles": mean.clusters,
                     "share": float(there.mean()),
                     "expected": float((1 / among).mean()),
-                    "excess": mean.mean,
+                    "excess": mean.value,
                     "excess_low": mean.low,
                     "excess_high": mean.high,
                     "p": mean.p,
@@ -261,7 +261,7 @@ def _mirror_row(
         held, form = one ^ two, one & two
         among = ((one | two) & both).sum()
     role = np.repeat(run.questions.role[chosen], states.shape[1])
-    mean: Mean = clustered_mean(np.where(both, form, np.nan).ravel(), role, bounds=(0, 1))
+    mean = clustered_mean(np.where(both, form, np.nan).ravel(), role, bounds=(0, 1))
     pairs = int(both.sum())
     return {
         "model": run.info.model,
@@ -273,7 +273,7 @@ def _mirror_row(
         "neither": _part(~one & ~two, both),
         "one": _part(one ^ two, both) if kind is Kind.CHOICE else float("nan"),
         "held": _part(held, both),
-        "form": mean.mean,
+        "form": mean.value,
         "form_low": mean.low,
         "form_high": mean.high,
         "form_among_two": float((form & both).sum() / among) if among else float("nan"),

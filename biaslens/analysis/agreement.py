@@ -109,7 +109,7 @@ def _codes(outcomes: pd.Series, measure: str) -> NDArray[np.int64]:
 
 
 def oracle_agreement(labels: Labels) -> pd.DataFrame:
-    """Agreement of every oracle with what people settled on, biased against not biased.
+    """Agreement of every oracle with the final labels, biased against not biased.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def oracle_agreement(labels: Labels) -> pd.DataFrame:
     -------
     DataFrame
         Columns `ORACLES`. A row an oracle, kind, attribute ("all" for all of them) and subset ("all" answers, or those
-        on which people are "sure") with a settled label and a verdict. Answers that people or the oracle call invalid
+        on which people are "sure") with a final label and a verdict. Answers that people or the oracle call invalid
         or an error have no place in a comparison of biased with not biased; ``only_oracle_invalid`` and
         ``only_people_invalid`` count where just one of them says so. Everything else is weighted by one over the
         inclusion probability, and clustered by role: ``kappa`` is Cohen's with its bootstrap interval, ``agreement``
@@ -128,19 +128,19 @@ def oracle_agreement(labels: Labels) -> pd.DataFrame:
         `stats.Accuracy`. ``missed_bias`` is the share of the answers that people call biased and the oracle does not
         (1 - sensitivity), as in the published study; ``false_alarms`` is 1 - specificity. ``people_kappa`` is the
         ceiling: Krippendorff's alpha between people on the ``people_items`` answers of the group that two or more of
-        them labelled (for "sure": that two or more are sure of), also where nobody has settled what they differ on.
+        them labelled (for "sure": that two or more are sure of), also where nobody has adjudicated where they differ.
         NaN, with the ``reason``, where people or oracle use one class only. The reason also names an oracle that has
         learned from these very labels, and agrees with them for that.
     """
     rows = []
     for kind in map(str, KINDS):
         of_kind = labels.of_kind(kind)
-        settled = of_kind.items["outcome"].notna().to_numpy()
+        final = of_kind.items["outcome"].notna().to_numpy()
         for oracle, verdicts in oracles_of(labels, kind).items():
             for attribute in (ALL, *map(str, ATTRIBUTES)):
                 for subset in ("all", "sure"):
                     of_group = (of_kind.items["attribute"].isin([attribute]) | (attribute == ALL)).to_numpy()
-                    chosen = of_group & settled & verdicts.notna().to_numpy()
+                    chosen = of_group & final & verdicts.notna().to_numpy()
                     if subset == "sure":
                         chosen &= of_kind.items["sure"].to_numpy()
                     if chosen.any():

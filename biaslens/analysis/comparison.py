@@ -16,7 +16,7 @@ from biaslens.analysis.summary import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.schema import Condition, Kind
 from biaslens.stats import (
-    Mean,
+    Estimate,
     Pair,
     biased_majority,
     compare_pairs,
@@ -278,7 +278,7 @@ def compare(
 
 def _models(
     runs: Sequence[Run],
-    values: Sequence[Mean],
+    values: Sequence[Estimate],
     pairs: Sequence[Pair],
     ranks: tuple[NDArray[np.int64], NDArray[np.int64]],
     counts: Mapping[str, int],
@@ -286,7 +286,7 @@ def _models(
     corrected: Sequence[Correction],
 ) -> pd.DataFrame:
     known = counts["questions"] > 0
-    rates = [value.mean for value in values]
+    rates = [value.value for value in values]
     letters = tied_groups(rates, pairs, level=LEVEL) if known else [""] * len(runs)
     rank = pd.Series(rates).round(_DECIMALS).rank(method="min")
     low, high = (pd.Series(bound if known else [None] * len(runs), dtype="Int64") for bound in ranks)
@@ -320,7 +320,7 @@ def _tied_with_best(rates: Sequence[float], pairs: Sequence[Pair]) -> list[bool]
 
 def _pairs(
     runs: Sequence[Run],
-    values: Sequence[Mean],
+    values: Sequence[Estimate],
     pairs: Sequence[Pair],
     counts: Mapping[str, int],
     *,
@@ -334,9 +334,9 @@ def _pairs(
             "run_a": [runs[pair.first].info.path.name for pair in pairs],
             "run_b": [runs[pair.second].info.path.name for pair in pairs],
             **counts,
-            "rate_a": [values[pair.first].mean for pair in pairs],
-            "rate_b": [values[pair.second].mean for pair in pairs],
-            "difference": [pair.difference.mean for pair in pairs],
+            "rate_a": [values[pair.first].value for pair in pairs],
+            "rate_b": [values[pair.second].value for pair in pairs],
+            "difference": [pair.difference.value for pair in pairs],
             "difference_low": [pair.difference.low for pair in pairs],
             "difference_high": [pair.difference.high for pair in pairs],
             "p": [pair.difference.p for pair in pairs],
@@ -344,7 +344,7 @@ def _pairs(
             "tied": [not pair.p_holm < 1 - LEVEL for pair in pairs],
             "minimal_difference": [pair.minimal_difference for pair in pairs],
             "labels_say": [
-                _labels_say(pair.difference.mean, corrected[pair.first], corrected[pair.second], judged=judged)
+                _labels_say(pair.difference, corrected[pair.first], corrected[pair.second], judged=judged)
                 for pair in pairs
             ],
         }

@@ -36,9 +36,9 @@ class Labels:
     ----------
     items
         Columns ``kind``, ``attribute``, ``role`` (a number), ``condition``, ``stratum``, ``inclusion``, ``outcome``
-        (what people settled on; None where they differ), ``sure`` and ``how``.
+        (the final label; None where they differ), ``sure`` and ``how``.
     people
-        A column an annotator who does not settle, with the outcome; None where that person has not labelled it.
+        A column an annotator who does not adjudicate, with the outcome; None where that person has not labelled it.
     sure
         The same with the outcomes that the annotator is sure of, and None for the others.
     verdicts
@@ -271,7 +271,7 @@ def _row(trials: pd.DataFrame, learned: str, *, fewest: int) -> dict[str, object
         )
     return {
         "valid_trials": len(trials),
-        "bias_rate": raw.rate,
+        "bias_rate": raw.value,
         "bias_rate_low": raw.low,
         "bias_rate_high": raw.high,
         "labels": int(labels.sum()),

@@ -24,7 +24,7 @@ from biaslens.analysis.frame import (
 )
 from biaslens.analysis.labels import Correction, Corrections, corrections
 from biaslens.schema import Attribute, Condition, Kind, content_hash
-from biaslens.stats import Rate, biased_majority, clustered_rates, coverage, share
+from biaslens.stats import Estimate, biased_majority, clustered_rates, coverage, share
 
 # Columns of the measures by question: the states, whether it is planned, whether it is biased.
 _STATES = slice(len(STATES))
@@ -102,7 +102,7 @@ class Cell:
     roles: int
     questions: int
     biased_questions: int
-    bias_rate: Rate
+    bias_rate: Estimate
     counts: Counts
 
 

@@ -63,12 +63,8 @@ def read_labels(path: Path, keys: Collection[str]) -> dict[str, Label]:
     keys
         Of the answers that can be labelled.
 
-    Raises
-    ------
-    InputError
-        When any row is wrong; the message names file, row and key.
-    StorageError
-        When the file cannot be read.
+    Raises `InputError` when any row is wrong; the message names file, row and key; `StorageError` when the file cannot
+    be read.
     """
     labels: dict[str, Label] = {}
     for row, fields in _rows(path):
@@ -91,10 +87,7 @@ def new_labels(path: Path, keys: Collection[str], standing: Mapping[str, Label])
     standing
         The labels in the journal, by key.
 
-    Raises
-    ------
-    InputError
-        When any row is wrong, or contradicts a label that stands.
+    Raises `InputError` when any row is wrong, or contradicts a label that stands.
     """
     found = read_labels(path, keys)
     for key, label in found.items():
@@ -125,17 +118,10 @@ def write_sheet(
         front, which `read_labels` takes off; control characters are shown as their pictures.
     items
         In the order of the rows.
-    labels
-        By key.
     others
-        By key: labels that are to be settled, shown in a column of their own.
+        By key: labels that are to be adjudicated, shown in a column of their own.
 
-    Raises
-    ------
-    InputError
-        When the file exists, or its name ends otherwise.
-    StorageError
-        When it cannot be written.
+    Raises `InputError` when the file exists, or its name ends otherwise; `StorageError` when it cannot be written.
     """
     suffix = _suffix(path)
     if path.exists():
@@ -253,57 +239,32 @@ def _delimiter(path: Path, text: str) -> str:
 FORMAT = 1
 """Version of the journal; one of another version is refused."""
 
-SETTLES = ".settles.csv"
-"""How the name of a table ends whose labels settle; others end in .csv."""
+ADJUDICATES = ".adjudicates.csv"
+"""How the name of a table ends whose labels adjudicate; others end in .csv."""
 
 
 @dataclass(frozen=True, slots=True)
 class Annotator:
-    """One person's labels.
+    """One person's labels."""
 
-    Parameters
-    ----------
-    name
-        A pseudonym, from the name of the file.
-    settles
-        Whether this person decides where the others differ.
-    labels
-        By key of the response.
-    """
-
-    name: str
-    settles: bool
-    labels: dict[str, Label]
+    name: str  #: A pseudonym, from the name of the file
+    adjudicates: bool  #: whether this person decides where the others differ
+    labels: dict[str, Label]  #: by key of the response
 
 
 @dataclass(frozen=True, slots=True)
 class Journaled:
-    """What a journal holds.
+    """What a journal holds."""
 
-    Parameters
-    ----------
-    header
-        The first line; empty where not even that was written completely.
-    labels
-        The labels that stand, by key, in the order in which they were last given.
-    end
-        Bytes of the whole lines.
-    """
-
-    header: Mapping[str, Any]
-    labels: dict[str, Label]
-    end: int
+    header: Mapping[str, Any]  #: the first line; empty where not even that was written completely
+    labels: dict[str, Label]  #: the labels that stand, by key, in the order in which they were last given
+    end: int  #: bytes of the whole lines
 
 
 def read_journal(path: Path) -> Journaled:
     """Read a journal; a last line that does not end is dropped.
 
-    Raises
-    ------
-    InputError
-        When a whole line is not what it should be.
-    StorageError
-        When the file cannot be read.
+    Raises `InputError` when a whole line is not what it should be and `StorageError` when the file cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -311,7 +272,7 @@ def read_journal(path: Path) -> Journaled:
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
     *lines, rest = content.split(b"\n")
     header = _object(lines[0], f"{path}, row 1") if lines else {}
-    if lines and (header.get("format") != FORMAT or not {"sample", "annotator", "settles"} <= header.keys()):
+    if lines and (header.get("format") != FORMAT or not {"sample", "annotator", "adjudicates"} <= header.keys()):
         raise InputError(f"{path}: not a journal of labels, or not of format {FORMAT}")
     labels: dict[str, Label] = {}
     for row, line in enumerate(lines[1:], start=2):
@@ -336,10 +297,7 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
 def check_header(path: Path, found: Mapping[str, Any], *, sample: str, annotator: str) -> None:
     """Refuse a journal of another sample or another person.
 
-    Raises
-    ------
-    InputError
-        Naming the file and what differs.
+    Raises `InputError`, naming the file and what differs.
     """
     if found["sample"] != sample:
         raise InputError(f"{path}: labels of another sample ({found['sample']}), not of this one ({sample})")
@@ -355,7 +313,7 @@ def known_keys(folder: Path) -> frozenset[str]:
 
 
 def read_all(folder: Path) -> dict[str, Annotator]:
-    """Read everybody's labels: journals (``NAME.jsonl``) and tables (``NAME.csv``, ``NAME.settles.csv``).
+    """Read everybody's labels: journals (``NAME.jsonl``) and tables (``NAME.csv``, ``NAME.adjudicates.csv``).
 
     A person may have both; the same label may then be in both.
 
@@ -368,7 +326,7 @@ def read_all(folder: Path) -> dict[str, Annotator]:
     ------
     InputError
         When a file is empty, or of another sample; when a label is of an unknown answer, or an unknown outcome; when
-        one person gives two labels of one answer, or both labels and settles. The message names file and key.
+        one person gives two labels of one answer, or both labels and adjudicates. The message names file and key.
     StorageError
         When a file cannot be read.
     """
@@ -382,13 +340,13 @@ def read_all(folder: Path) -> dict[str, Annotator]:
 
 
 def _read(path: Path, sample: str, keys: Collection[str]) -> Annotator:
-    settles = path.name.endswith(SETTLES)
+    adjudicates = path.name.endswith(ADJUDICATES)
     try:
-        name = check_name(path.name.removesuffix(SETTLES if settles else path.suffix))
+        name = check_name(path.name.removesuffix(ADJUDICATES if adjudicates else path.suffix))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if path.suffix == ".csv":
-        return Annotator(name, settles, read_labels(path, keys))
+        return Annotator(name, adjudicates, read_labels(path, keys))
     journal = read_journal(path)
     if not journal.header:
         raise InputError(f"{path}: empty; remove it, or let {name} begin")
@@ -396,45 +354,34 @@ def _read(path: Path, sample: str, keys: Collection[str]) -> Annotator:
     for key in journal.labels:
         if key not in keys:
             raise InputError(f"{path}: key {key} is not in this sample")
-    return Annotator(name, bool(journal.header["settles"]), journal.labels)
+    return Annotator(name, bool(journal.header["adjudicates"]), journal.labels)
 
 
 def _add(people: dict[str, Annotator], path: Path, new: Annotator) -> None:
     known = people.setdefault(new.name, new)
-    if known.settles != new.settles:
+    if known.adjudicates != new.adjudicates:
         raise InputError(f"{path}: {new.name} labels and adjudicates; whoever labels cannot adjudicate")
     for key, label in new.labels.items():
         if label.contradicts(known.labels.setdefault(key, label)):
             raise InputError(f"{path}: key {key} has another label in another file of {new.name}; remove one of them")
 
 
-How = Literal["agreed", "settled", "single", "open"]
+How = Literal["agreed", "adjudicated", "single", "open"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """What an answer is in the end.
+class Adjudicated:
+    """What an answer is in the end."""
 
-    Parameters
-    ----------
-    key
-        Of the response.
-    outcome
-        None where it is open.
-    sure
-        Whether everybody is whose label it is; False where it is open.
-    how
-        "agreed": two or more say the same. "settled": they differ, or are too few, and a third person decided.
-        "single": one person's word. "open": people differ, and nobody has decided (or those who did differ too).
-    """
-
-    key: str
-    outcome: Outcome | None
-    sure: bool
+    key: str  #: of the response
+    outcome: Outcome | None  #: None where it is open
+    sure: bool  #: whether everybody is whose label it is; False where it is open
+    #: "agreed": two or more say the same. "adjudicated": they differ, or are too few, and a third person decided.
+    #: "single": one person's word. "open": people differ, and nobody has decided (or those who did differ too).
     how: How
 
 
-def settle(annotators: Mapping[str, Annotator]) -> dict[str, Settled]:
+def adjudicate(annotators: Mapping[str, Annotator]) -> dict[str, Adjudicated]:
     """Put everybody's labels together.
 
     Parameters
@@ -447,40 +394,40 @@ def settle(annotators: Mapping[str, Annotator]) -> dict[str, Settled]:
     dict
         By key, in the order in which the labels come; answers without any label are missing.
     """
-    labelled, settled = _by_key(annotators, settles=False), _by_key(annotators, settles=True)
-    return {key: _decide(key, labelled.get(key, []), settled.get(key, [])) for key in labelled | settled}
+    labelled, adjudicated = _by_key(annotators, adjudicates=False), _by_key(annotators, adjudicates=True)
+    return {key: _decide(key, labelled.get(key, []), adjudicated.get(key, [])) for key in labelled | adjudicated}
 
 
 def disputed(annotators: Mapping[str, Annotator]) -> dict[str, list[Label]]:
-    """Labels of the answers whose outcome people differ on, settled or not, by key.
+    """Labels of the answers whose outcome people differ on, adjudicated or not, by key.
 
     The labels of an answer are in the order of outcomes, so that their place does not tell whose they are.
     """
     outcomes = list(Outcome)
     return {
         key: sorted(labels, key=lambda label: (outcomes.index(label.outcome), not label.sure, label.comment))
-        for key, labels in _by_key(annotators, settles=False).items()
+        for key, labels in _by_key(annotators, adjudicates=False).items()
         if _unanimous(labels) is None
     }
 
 
-def _by_key(annotators: Mapping[str, Annotator], *, settles: bool) -> dict[str, list[Label]]:
+def _by_key(annotators: Mapping[str, Annotator], *, adjudicates: bool) -> dict[str, list[Label]]:
     found: dict[str, list[Label]] = {}
     for annotator in annotators.values():
-        if annotator.settles == settles:
+        if annotator.adjudicates == adjudicates:
             for label in annotator.labels.values():
                 found.setdefault(label.key, []).append(label)
     return found
 
 
-def _decide(key: str, labels: list[Label], settling: list[Label]) -> Settled:
+def _decide(key: str, labels: list[Label], adjudicating: list[Label]) -> Adjudicated:
     how: How = "agreed" if len(labels) > 1 else "single"
-    if settling and not (how == "agreed" and _unanimous(labels)):
-        labels, how = settling, "settled"
+    if adjudicating and not (how == "agreed" and _unanimous(labels)):
+        labels, how = adjudicating, "adjudicated"
     outcome = _unanimous(labels)
     if outcome is None:
-        return Settled(key, None, sure=False, how="open")
-    return Settled(key, outcome, all(label.sure for label in labels), how)
+        return Adjudicated(key, None, sure=False, how="open")
+    return Adjudicated(key, outcome, all(label.sure for label in labels), how)
 
 
 def _unanimous(labels: list[Label]) -> Outcome | None:

@@ -24,27 +24,13 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What one person says an answer is.
+    """What one person says an answer is."""
 
-    Parameters
-    ----------
-    key
-        Of the response.
-    outcome
-        One of the five outcomes.
-    sure
-        Whether the person is.
-    comment
-        Anything worth saying; plain text, as `tidy` leaves it.
-    at
-        When it was given: UTC, ISO 8601; "" where that is not known.
-    """
-
-    key: str
-    outcome: Outcome
-    sure: bool = True
-    comment: str = ""
-    at: str = ""
+    key: str  #: of the response
+    outcome: Outcome  #: one of the five outcomes
+    sure: bool = True  #: whether the person is
+    comment: str = ""  #: anything worth saying; plain text, as `tidy` leaves it
+    at: str = ""  #: when it was given: UTC, ISO 8601; "" where that is not known
 
     def contradicts(self, other: Label) -> bool:
         """Whether no one person can mean both: another outcome, or sure of one and unsure of the other."""
@@ -54,10 +40,7 @@ class Label:
 def check_name(annotator: str) -> str:
     """Give back a name that can be used.
 
-    Raises
-    ------
-    InputError
-        When it cannot.
+    Raises `InputError` when it cannot.
     """
     if not NAME.fullmatch(annotator):
         raise InputError(
@@ -86,18 +69,13 @@ def parse_label(row: Mapping[str, object], where: str) -> tuple[str, Label | Non
     ----------
     row
         Texts of a table, or values of a JSON object. ``sure`` is "sure", "unsure", true or false; blank is sure.
-    where
-        File and row, for messages.
 
     Returns
     -------
     tuple
         The key; and the label, None where the outcome is blank.
 
-    Raises
-    ------
-    InputError
-        When a field cannot be read.
+    Raises `InputError` when a field cannot be read.
     """
     key = row.get("key")
     if not isinstance(key, str) or not key.strip():
@@ -142,70 +120,41 @@ ANNOTATORS = "annotators"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An answer to label, with all that an annotator may see.
+    """An answer to label, with all that an annotator may see."""
 
-    Parameters
-    ----------
-    key
-        Of the response.
-    kind, attribute, role, persona, condition
-        What was asked of whom.
-    question, options
-        The question without the role, and the options in the order shown.
-    answer
-        Whatever the model wrote.
-    """
-
-    key: str
+    key: str  #: of the response
+    #: what was asked of whom
     kind: str
     attribute: str
     role: str
     persona: str
     condition: str
+    #: the question without the role, and the options in the order shown
     question: str
     options: tuple[str, ...]
-    answer: str
+    answer: str  #: whatever the model wrote
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """How an answer came into the sample; annotators never see it, because the stratum tells an oracle's outcome.
+    """How an answer came into the sample; annotators never see it, because the stratum tells an oracle's outcome."""
 
-    Parameters
-    ----------
-    key, kind, attribute, condition
-        As in `Item`.
-    stratum
-        Name of the stratum.
-    inclusion
-        Probability with which the answer was drawn, in (0, 1].
-    """
-
+    #: as in `Item`
     key: str
     kind: str
     attribute: str
     condition: str
-    stratum: str
-    inclusion: float
+    stratum: str  #: name of the stratum
+    inclusion: float  #: probability with which the answer was drawn, in (0, 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample.
+    """A sample."""
 
-    Parameters
-    ----------
-    info
-        What it was drawn from, and how: the content of ``sample.json``. "sample" is its id.
-    items
-        The answers in the order in which they are shown.
-    design
-        How each was drawn, in the order of keys.
-    """
-
-    info: Mapping[str, Any]
-    items: tuple[Item, ...]
-    design: tuple[Placed, ...]
+    info: Mapping[str, Any]  #: what it was drawn from, and how: the content of ``sample.json``. "sample" is its id.
+    items: tuple[Item, ...]  #: the answers in the order in which they are shown
+    design: tuple[Placed, ...]  #: how each was drawn, in the order of keys
 
 
 _NAMED = 3
@@ -224,12 +173,8 @@ def write_folder(folder: Path, sample: Sample) -> bool:
     bool
         Whether anything was written.
 
-    Raises
-    ------
-    InputError
-        When the folder holds another sample, or files that a sample would take the place of.
-    StorageError
-        When the folder cannot be written.
+    Raises `InputError` when the folder holds another sample, or files that a sample would take the place of;
+    `StorageError` when the folder cannot be written.
     """
     if (folder / INFO).exists():
         if read_info(folder)["sample"] != sample.info["sample"]:
@@ -281,12 +226,7 @@ def _table(design: Sequence[Placed]) -> str:
 def read_info(folder: Path) -> dict[str, Any]:
     """Read what a sample says about itself.
 
-    Raises
-    ------
-    InputError
-        When the folder holds no sample.
-    StorageError
-        When it cannot be read.
+    Raises `InputError` when the folder holds no sample and `StorageError` when it cannot be read.
     """
     path = folder / INFO
     content = _read(path, f"{folder}: holds no sample ({INFO} is missing); `biaslens sample` draws one")
@@ -302,12 +242,8 @@ def read_info(folder: Path) -> dict[str, Any]:
 def read_items(folder: Path) -> tuple[Item, ...]:
     """Read the answers to label, in the order in which they are shown.
 
-    Raises
-    ------
-    InputError
-        When they are missing, as where labels are published without texts, or broken.
-    StorageError
-        When they cannot be read.
+    Raises `InputError` when they are missing, as where labels are published without texts, or broken; `StorageError`
+    when they cannot be read.
     """
     read_info(folder)
     path = folder / ITEMS
@@ -337,12 +273,7 @@ def _item(values: Any) -> Item:  # noqa: ANN401 - whatever the file holds
 def read_design(folder: Path) -> tuple[Placed, ...]:
     """Read how each answer was drawn.
 
-    Raises
-    ------
-    InputError
-        When the table is missing or broken.
-    StorageError
-        When it cannot be read.
+    Raises `InputError` when the table is missing or broken and `StorageError` when it cannot be read.
     """
     read_info(folder)
     path = folder / DESIGN

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from biaslens import runfile
-from biaslens.annotation.annotators import Annotator, read_all, settle
+from biaslens.annotation.annotators import Annotator, adjudicate, read_all
 from biaslens.annotation.folder import DESIGN, Placed, answers_hash, read_design, read_info
 from biaslens.errors import InputError
 from biaslens.runfile import LabelRow, SampledRow, Store, open_to_write
@@ -16,27 +16,15 @@ from biaslens.runfile import LabelRow, SampledRow, Store, open_to_write
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What was taken into a run.
+    """What was taken into a run."""
 
-    Parameters
-    ----------
-    sample
-        Id of the sample.
-    sampled
-        Answers in the sample.
-    annotators
-        Labels by annotator.
-    settled, open
-        Answers with an outcome, and labelled answers on which people differ and nobody has decided.
-    replaced
-        Other samples that the run held, and that share an answer with this one; their labels are gone from the run.
-    """
-
-    sample: str
-    sampled: int
-    annotators: Mapping[str, int]
-    settled: int
+    sample: str  #: id of the sample
+    sampled: int  #: answers in the sample
+    annotators: Mapping[str, int]  #: labels by annotator
+    #: answers with an outcome, and labelled answers on which people differ and nobody has decided
+    final: int
     open: int
+    #: other samples that the run held, and that share an answer with this one; their labels are gone from the run
     replaced: tuple[str, ...]
 
 
@@ -47,12 +35,8 @@ def take_labels(run: Path, folder: Path) -> Taken:
     answer has one inclusion probability. A sample that shares an answer with this one, such as a smaller one of the
     same run, is replaced as a whole; its folder keeps its labels.
 
-    Raises
-    ------
-    InputError
-        When the folder cannot be read, has no label, or is of another run; nothing is changed then.
-    RunLockedError, StorageError
-        When the run file cannot be written.
+    Raises `InputError` when the folder cannot be read, has no label, or is of another run; nothing is changed then;
+    `RunLockedError` or `StorageError` when the run file cannot be written.
     """
     info = read_info(folder)
     sample = str(info["sample"])
@@ -61,12 +45,12 @@ def take_labels(run: Path, folder: Path) -> Taken:
     if not any(annotator.labels for annotator in annotators.values()):
         raise InputError(f"{folder}: nobody has labelled anything yet; `biaslens annotate {folder} --as NAME`")
     _check_design(folder, design, annotators)
-    settled = settle(annotators)
+    final = adjudicate(annotators)
     with open_to_write(run, create=False) as store, store.transaction():
         _check_run(store, run, folder, info, design)
         rows = []
         for placed in design:
-            found = settled.get(placed.key)
+            found = final.get(placed.key)
             outcome, sure, how = (found.outcome, found.sure, found.how) if found else (None, False, "unlabelled")
             rows.append(SampledRow(placed.key, sample, placed.stratum, placed.inclusion, outcome, sure, how))
         replaced = runfile.save_labels(store, sample, rows, _labels(annotators))
@@ -74,8 +58,8 @@ def take_labels(run: Path, folder: Path) -> Taken:
         sample=sample,
         sampled=len(design),
         annotators={name: len(annotator.labels) for name, annotator in annotators.items()},
-        settled=sum(each.outcome is not None for each in settled.values()),
-        open=sum(each.outcome is None for each in settled.values()),
+        final=sum(each.outcome is not None for each in final.values()),
+        open=sum(each.outcome is None for each in final.values()),
         replaced=replaced,
     )
 
@@ -104,13 +88,13 @@ def _check_run(store: Store, run: Path, folder: Path, info: Mapping[str, Any], d
 
 
 def _answers_hash(store: Store, design: Iterable[Placed]) -> str:
-    texts = [(placed.key, runfile.answer_text(store, placed.key)) for placed in design]
-    return answers_hash((key, text) for key, text in texts if text is not None)
+    found = runfile.answer_texts(store, [placed.key for placed in design])
+    return answers_hash((placed.key, found[placed.key]) for placed in design if placed.key in found)
 
 
 def _labels(annotators: Mapping[str, Annotator]) -> list[LabelRow]:
     return [
-        LabelRow(label.key, name, label.outcome, label.sure, label.comment, annotator.settles)
+        LabelRow(label.key, name, label.outcome, label.sure, label.comment, annotator.adjudicates)
         for name, annotator in annotators.items()
         for label in annotator.labels.values()
     ]

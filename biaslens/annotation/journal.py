@@ -40,29 +40,27 @@ class Task:
     items
         To be labelled, in the order of the sample.
     others
-        Who settles: the labels that differ, by key. None for everybody else, who must not see any.
+        Who adjudicates: the labels that differ, by key. None for everybody else, who must not see any.
     """
 
     items: Sequence[Item]
     others: Mapping[str, Sequence[Label]] | None = None
 
 
-def open_task(folder: Path, annotator: str, *, settles: bool) -> Task:
+def open_task(folder: Path, annotator: str, *, adjudicates: bool) -> Task:
     """Find out what a person has to label.
 
-    Raises
-    ------
-    InputError
-        When the folder cannot be used, or there is nothing to adjudicate, or nobody else to adjudicate between.
+    Raises `InputError` when the folder cannot be used, or there is nothing to adjudicate, or nobody else to adjudicate
+    between.
     """
     check_name(annotator)
     items = read_items(folder)
     if not items:
         raise InputError(f"{folder}: the sample is empty; draw another one with `biaslens sample`")
-    if not settles:
+    if not adjudicates:
         return Task(items)
     people = read_all(folder)
-    labelling = [person.name for person in people.values() if not person.settles]
+    labelling = [person.name for person in people.values() if not person.adjudicates]
     if annotator in labelling:
         raise InputError(f"{folder}: {annotator} has labelled; whoever labels cannot adjudicate")
     if len(labelling) < 2:
@@ -88,11 +86,7 @@ class Journal:
 
     Parameters
     ----------
-    folder
-        Folder of the sample.
-    annotator
-        A name, better a pseudonym.
-    settles
+    adjudicates
         Whether this person decides where the others differ.
 
     Attributes
@@ -100,18 +94,12 @@ class Journal:
     labels
         The labels that stand, by key, in the order in which they were last given.
 
-    Raises
-    ------
-    InputError
-        When the folder or an existing journal cannot be used: of another sample, another person, or one who settles
-        and did not before.
-    RunLockedError
-        When another process writes the journal.
-    StorageError
-        When it cannot be written.
+    Raises `InputError` when the folder or an existing journal cannot be used: of another sample, another person, or one
+    who adjudicates and did not before; `RunLockedError` when another process writes the journal; `StorageError` when it
+    cannot be written.
     """
 
-    def __init__(self, folder: Path, annotator: str, *, settles: bool = False) -> None:
+    def __init__(self, folder: Path, annotator: str, *, adjudicates: bool = False) -> None:
         self.annotator = check_name(annotator)
         self.path = folder / ANNOTATORS / f"{annotator}.jsonl"
         sample = str(read_info(folder)["sample"])
@@ -120,10 +108,10 @@ class Journal:
             self._refuse_doubles()
             found = read_journal(self.path) if self.path.exists() else Journaled({}, {}, 0)
             self.labels, self._end = found.labels, found.end
-            header = {"format": FORMAT, "sample": sample, "annotator": annotator, "settles": settles}
+            header = {"format": FORMAT, "sample": sample, "annotator": annotator, "adjudicates": adjudicates}
             if found.header:
                 check_header(self.path, found.header, sample=sample, annotator=annotator)
-                self._check_settles(now=settles, before=bool(found.header["settles"]))
+                self._check_adjudicates(now=adjudicates, before=bool(found.header["adjudicates"]))
             else:
                 self._begin(header)
         except BaseException:
@@ -148,10 +136,7 @@ class Journal:
         Label
             As it is kept: the comment tidied, the time filled in.
 
-        Raises
-        ------
-        StorageError
-            When it cannot be written; nothing is changed then.
+        Raises `StorageError` when it cannot be written; nothing is changed then.
         """
         return self.extend([label])[0]
 
@@ -194,7 +179,7 @@ class Journal:
             raise InputError(f"{self.path}: not a journal of labels; move it elsewhere")
         self._append(header)
 
-    def _check_settles(self, *, now: bool, before: bool) -> None:
+    def _check_adjudicates(self, *, now: bool, before: bool) -> None:
         if now and not before:
             raise InputError(f"{self.path}: {self.annotator} has labelled; whoever labels cannot adjudicate")
         if before and not now:

@@ -25,26 +25,15 @@ SURE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Answers that are drawn from with equal chances.
+    """Answers that are drawn from with equal chances."""
 
-    Parameters
-    ----------
-    kind, condition, attribute
-        What was asked of whom.
-    outcome
-        By the oracle.
-    certainty
-        Of the local judge: "sure", "unsure", or "" for what it has not read.
-    keys
-        Of the responses, ascending.
-    """
-
+    #: what was asked of whom
     kind: Kind
     condition: Condition
     attribute: str
-    outcome: str
-    certainty: str
-    keys: Sequence[str]
+    outcome: str  #: by the oracle
+    certainty: str  #: of the local judge: "sure", "unsure", or "" for what it has not read
+    keys: Sequence[str]  #: of the responses, ascending
 
     @property
     def name(self) -> str:
@@ -54,17 +43,10 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """What a sample is drawn from.
+    """What a sample is drawn from."""
 
-    Parameters
-    ----------
-    strata
-        By kind, where there is any answer, in the order of their names.
-    left_out
-        By kind: planned answers that nobody can label, because they are "not answered", "empty" or "not judged".
-    """
-
-    strata: Mapping[Kind, Sequence[Stratum]]
+    strata: Mapping[Kind, Sequence[Stratum]]  #: by kind, where there is any answer, in the order of their names
+    #: by kind: planned answers that nobody can label, because they are "not answered", "empty" or "not judged"
     left_out: Mapping[Kind, Mapping[str, int]]
 
     @property
@@ -126,17 +108,12 @@ def sample_size(population: int, *, margin: float = 0.05, confidence: float = 0.
 
     Parameters
     ----------
-    population
-        Answers there are.
     margin
         Half the width of the interval, in (0, 0.5).
     confidence
         Of the interval, in (0, 1).
 
-    Raises
-    ------
-    InputError
-        When margin or confidence make no sense.
+    Raises `InputError` when margin or confidence make no sense.
 
     Examples
     --------
@@ -169,10 +146,7 @@ def margin_of(strata: Mapping[str, int], drawn: Mapping[str, int], *, confidence
     float
         NaN where a stratum has answers and none of them was drawn: the sample says nothing about it.
 
-    Raises
-    ------
-    InputError
-        When the confidence makes no sense.
+    Raises `InputError` when the confidence makes no sense.
 
     Examples
     --------
@@ -206,8 +180,6 @@ def allocate(strata: Mapping[str, int], size: int) -> dict[str, int]:
 
     Parameters
     ----------
-    strata
-        Answers there are, by stratum.
     size
         Answers to draw; all of them where there are not so many.
 
@@ -241,7 +213,7 @@ def _quantile(confidence: float) -> float:
     return float(ndtri((1 + confidence) / 2))
 
 
-class Size(NamedTuple):
+class KindSize(NamedTuple):
     """Answers of a kind that there are, those drawn, and the margin that these give (see `margin_of`)."""
 
     population: int
@@ -251,20 +223,11 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A sample and what it is of.
+    """A sample and what it is of."""
 
-    Parameters
-    ----------
-    sample
-        What `write_folder` writes.
-    sizes
-        By kind, where there is something to draw.
-    left_out
-        By kind: planned answers that cannot be drawn, because they are "not answered", "empty" or "not judged".
-    """
-
-    sample: Sample
-    sizes: Mapping[Kind, Size]
+    sample: Sample  #: what `write_folder` writes
+    sizes: Mapping[Kind, KindSize]  #: by kind, where there is something to draw
+    #: by kind: planned answers that cannot be drawn, because they are "not answered", "empty" or "not judged"
     left_out: Mapping[Kind, Mapping[str, int]]
 
 
@@ -291,25 +254,15 @@ def draw(
 
     Parameters
     ----------
-    run
-        The run file.
-    kinds, conditions
-        Only answers of these.
     panel
         Whose verdicts on why answers make the strata; the active panel if not given.
     margin, confidence
         See `sample_size`; for each kind apart.
     size
         Answers of each kind, instead of what the margin asks for.
-    seed
-        Of the draw.
 
-    Raises
-    ------
-    InputError
-        When there is nothing to draw, no such panel, or a number makes no sense.
-    StorageError
-        When the run cannot be read.
+    Raises `InputError` when there is nothing to draw, no such panel, or a number makes no sense; `StorageError` when
+    the run cannot be read.
     """
     if size is not None and size < 1:
         raise InputError(f"size: at least 1, not {size}")
@@ -379,12 +332,12 @@ def _what(population: Population, drawn: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _sizes(population: Population, drawn: Mapping[str, int], confidence: float) -> dict[Kind, Size]:
+def _sizes(population: Population, drawn: Mapping[str, int], confidence: float) -> dict[Kind, KindSize]:
     sizes = {}
     for kind, strata in population.strata.items():
         held = {stratum.name: len(stratum.keys) for stratum in strata}
         margin = margin_of(held, drawn, confidence=confidence)
-        sizes[kind] = Size(population.sizes[kind], sum(drawn[name] for name in held), margin)
+        sizes[kind] = KindSize(population.sizes[kind], sum(drawn[name] for name in held), margin)
     return sizes
 
 

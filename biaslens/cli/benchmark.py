@@ -33,7 +33,7 @@ from biaslens.cli.options import (
     trust_option,
     with_options,
 )
-from biaslens.cli.progress import GenerationBar
+from biaslens.cli.progress import AskingBar
 from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
 from biaslens.replication.release import is_published, published_questions
@@ -153,7 +153,7 @@ def _from_model(values: dict[str, Any]) -> None:
     )
     provider_of(spec.model)
     _confirm(spec, yes=values["yes"])
-    with stopping("stopped; the same command asks only for what is missing"), GenerationBar() as bar:
+    with stopping("stopped; the same command asks only for what is missing"), AskingBar() as bar:
         result = generate(spec, pace=pace_of(values), observer=bar)
     if values["as_json"]:
         click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str))

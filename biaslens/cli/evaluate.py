@@ -14,11 +14,9 @@ from biaslens.cli.options import CANNOT, evaluation_options, finish, json_option
 from biaslens.cli.progress import EvaluationBar
 from biaslens.engine import Pace
 from biaslens.errors import BiasLensError
-from biaslens.evaluation import Evaluation
+from biaslens.evaluation import Evaluation, Panel, Task, evaluate_study
 from biaslens.evaluation.estimate import Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.judge import Judged, judge
-from biaslens.evaluation.panel import Panel
-from biaslens.evaluation.study import Task, evaluate_study
 from biaslens.models import provider_of, providers
 from biaslens.models.catalogue import entries
 from biaslens.models.endpoints import BUILTIN, destination, is_trusted, key_variable, own_destinations

@@ -136,7 +136,7 @@ def annotate_command(
     if import_from is not None:
         _import(folder, annotator, import_from, adjudicate=adjudicate)
         return
-    task = open_task(folder, annotator, settles=adjudicate)
+    task = open_task(folder, annotator, adjudicates=adjudicate)
     if export_to is not None:
         labels = standing_labels(folder, annotator)
         write_sheet(export_to, task.items, labels, others=task.others)
@@ -147,7 +147,7 @@ def annotate_command(
 
 
 def _import(folder: Path, annotator: str, path: Path, *, adjudicate: bool) -> None:
-    with Journal(folder, annotator, settles=adjudicate) as journal:
+    with Journal(folder, annotator, adjudicates=adjudicate) as journal:
         labels = new_labels(path, known_keys(folder), journal.labels)
         journal.extend(labels)
         click.echo(f"{journal.path}: {len(labels):,} labels imported, {len(journal.labels):,} in total")
@@ -158,7 +158,7 @@ def _serve(folder: Path, annotator: str, task: Task, *, adjudicate: bool, port: 
     from biaslens.annotation.web.app import serve
     from biaslens.annotation.web.pages import Sitting
 
-    with Journal(folder, annotator, settles=adjudicate) as journal:
+    with Journal(folder, annotator, adjudicates=adjudicate) as journal:
         sitting = Sitting(task.items, journal, others=task.others)
 
         def tell(address: str) -> None:
@@ -187,7 +187,7 @@ def import_labels_command(run: Path, folder: Path) -> None:
     """
     taken = take_labels(run, folder)
     people = ", ".join(f"{name} {count:,}" for name, count in taken.annotators.items())
-    click.echo(f"{run}: {taken.sampled:,} sampled answers; labels: {people}; {taken.settled:,} with a final label")
+    click.echo(f"{run}: {taken.sampled:,} sampled answers; labels: {people}; {taken.final:,} with a final label")
     if taken.open:
         click.echo(f"{taken.open:,} answers are open: annotators differ and nobody has adjudicated")
     if taken.replaced:

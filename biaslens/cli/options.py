@@ -17,11 +17,10 @@ from click.core import ParameterSource
 
 from biaslens._util.text import keep_secret, secrets_of, shown_address
 from biaslens.engine import Pace, RetryPolicy
-from biaslens.evaluation import Slice, Spec, default_run
-from biaslens.evaluation.panel import JUDGE_MAX_TOKENS, Panel
+from biaslens.evaluation import Panel, Slice, Spec, Task, default_run
 from biaslens.evaluation.prompting import JUDGE_PROMPTS
-from biaslens.evaluation.spec import MAX_TOKENS
-from biaslens.evaluation.study import Task, read_study
+from biaslens.evaluation.spec import JUDGE_MAX_TOKENS, MAX_TOKENS
+from biaslens.evaluation.study import read_study
 from biaslens.models import Params
 from biaslens.models.endpoints import Destination, ask_with, same_address
 from biaslens.schema import Attribute, Condition, Kind

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Never, Self
 
 from tqdm import tqdm
 
-from biaslens.engine import Tally
+from biaslens.engine import Observer, Tally
 from biaslens.errors import ModelError
 from biaslens.schema import Outcome
 
@@ -76,7 +76,7 @@ class ProgressBar(_Bar):
 
 
 class PhaseBar:
-    """A progress bar a phase: what is done, what it cost, waits on limits, time left.
+    """A progress bar a phase: what is done, and the time left.
 
     Use it as a context manager, so that the last bar is closed before anything else is printed.
 
@@ -112,8 +112,17 @@ class PhaseBar:
             self._bar.set_postfix(facts, refresh=False)
             self._bar.update(place - self._bar.n)
 
-    def saved(self, tally: Tally) -> None:
+
+class AskingBar(PhaseBar, Observer):
+    """The progress of a session that asks models: what is done, what it cost, what waits on limits."""
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        """Begin a bar."""
+        self.begin(title, total=total, done=done)
+
+    def update(self, tally: Tally, outcomes: Mapping[Outcome, int]) -> None:
         """Move the bar to what is on disk."""
+        del outcomes
         self.asked(tally, {"errors": str(tally.failed)} if tally.failed else {})
 
     def asked(self, tally: Tally, facts: Mapping[str, str]) -> None:
@@ -132,24 +141,12 @@ class PhaseBar:
         say("stopping: waiting for the answers in flight; Ctrl-C again drops them")
 
 
-class EvaluationBar(PhaseBar):
+class EvaluationBar(AskingBar):
     """The progress of an evaluation, or of judging: answers, and how many are biased so far."""
-
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        """Begin a bar."""
-        self.begin(title, total=total, done=done)
 
     def update(self, tally: Tally, outcomes: Mapping[Outcome, int]) -> None:
         """Move the bar to what is on disk."""
         self.asked(tally, {"biased": str(outcomes.get(Outcome.BIASED, 0)), "errors": str(tally.failed)})
-
-
-class GenerationBar(PhaseBar):
-    """The progress of a generation: a bar for each batch of requests."""
-
-    def batch(self, title: str, *, total: int) -> None:
-        """Begin a bar."""
-        self.begin(title, total=total)
 
 
 def say(line: str) -> None:

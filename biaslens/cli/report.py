@@ -199,5 +199,9 @@ def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    record = asdict(cell) | {"coverage": cell.counts.coverage, "planned": cell.counts.planned}
-    return record | {"attribute": cell.attribute or "all", "kind": cell.kind or "all"}
+    rate = cell.bias_rate
+    shown = {"rate": rate.value, "low": rate.low, "high": rate.high, "standard_error": rate.standard_error}
+    counted = {"successes": cell.counts.biased, "trials": rate.items, "clusters": rate.clusters}
+    counts = {"coverage": cell.counts.coverage, "planned": cell.counts.planned}
+    names = {"attribute": cell.attribute or "all", "kind": cell.kind or "all"}
+    return asdict(cell) | {"bias_rate": shown | counted} | counts | names

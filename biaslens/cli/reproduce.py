@@ -43,9 +43,12 @@ def published_command(release: Path, out: Path) -> None:
     """
     results: list[Imported] = []
     with ProgressBar(total=None, unit=" answers", desc="import") as bar:
+        shown = ""
 
         def show(model: str, answers: int) -> None:
-            if bar.desc != f"{model}: ":
+            nonlocal shown
+            if shown != model:
+                shown = model
                 bar.reset(total=_ANSWERS)
                 bar.set_description_str(model, refresh=False)
             bar.update(answers - bar.n)

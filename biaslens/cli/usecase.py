@@ -33,7 +33,7 @@ from biaslens.cli.options import (
     top_p_option,
     with_options,
 )
-from biaslens.cli.progress import PhaseBar, ProgressBar
+from biaslens.cli.progress import AskingBar, ProgressBar
 from biaslens.errors import RunInterruptedError
 from biaslens.models import Params
 from biaslens.report.assessment import print_assessment, score_files, write_assessment
@@ -195,7 +195,7 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
         sys.exit(INCOMPLETE)
 
 
-class AssessmentBar(PhaseBar, AssessmentWatcher):
+class AssessmentBar(AskingBar, AssessmentWatcher):
     """The progress of an assessment: prompts asked, texts scored."""
 
     def __init__(self) -> None:
@@ -207,10 +207,6 @@ class AssessmentBar(PhaseBar, AssessmentWatcher):
         if self._scoring is not None:
             self._scoring.close()
             self._scoring = None
-
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        """Begin a bar."""
-        self.begin(title, total=total, done=done)
 
     def scored(self, done: int, total: int) -> None:
         """Show how far a local scorer is, where it takes long enough to be noticed."""

@@ -1,23 +1,20 @@
-"""Ask many prompts durably: bounded, paced, retried, accounted; every answer committed before it is shown."""
+"""Ask models durably: one session that locks, resumes, paces, retries, prices, stores and stops cleanly."""
 
-from biaslens.engine.ask import Pace, Price, Progress, Request, Silent, Tally, ask_all, most_frequent_reason
-from biaslens.engine.retry import RetryPolicy
-from biaslens.engine.writer import Row, Settler
-from biaslens.runfile import Answer, Failure, Store
+from biaslens.engine._asking import Hook, Observer, Request, Tally, in_thread
+from biaslens.engine._pacing import Pace, RetryPolicy, estimate_tokens
+from biaslens.engine._session import Session, pace_for, run_to_end, this_command
 
 __all__ = [
-    "Answer",
-    "Failure",
+    "Hook",
+    "Observer",
     "Pace",
-    "Price",
-    "Progress",
     "Request",
     "RetryPolicy",
-    "Row",
-    "Settler",
-    "Silent",
-    "Store",
+    "Session",
     "Tally",
-    "ask_all",
-    "most_frequent_reason",
+    "estimate_tokens",
+    "in_thread",
+    "pace_for",
+    "run_to_end",
+    "this_command",
 ]

@@ -2,22 +2,22 @@
 
 from biaslens.evaluation.decide import decide
 from biaslens.evaluation.judge import Judged, judge, judge_async
-from biaslens.evaluation.observer import Observer
-from biaslens.evaluation.panel import Panel
-from biaslens.evaluation.run import Evaluation, evaluate, evaluate_async
-from biaslens.evaluation.spec import Slice, Spec, default_run
+from biaslens.evaluation.run import Evaluation, evaluate, evaluate_async, evaluate_study, evaluate_study_async
+from biaslens.evaluation.spec import Panel, Slice, Spec, Task, default_run
 
 __all__ = [
     "Evaluation",
     "Judged",
-    "Observer",
     "Panel",
     "Slice",
     "Spec",
+    "Task",
     "decide",
     "default_run",
     "evaluate",
     "evaluate_async",
+    "evaluate_study",
+    "evaluate_study_async",
     "judge",
     "judge_async",
 ]

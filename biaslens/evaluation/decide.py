@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from biaslens import runfile
@@ -50,17 +50,15 @@ def decide(
     return why.prescreen(answer, question, finish_reason=finish_reason)
 
 
-class RuleSettler:
-    """Stores the verdicts that the rules give answers.
-
-    Attributes
-    ----------
-    outcomes
-        How many answers of this start came to each outcome.
-    """
+class RuleVerdicts:
+    """The hook that stores the verdicts which the rules give answers."""
 
     def __init__(self) -> None:
         self.outcomes: Counter[Outcome] = Counter()
+
+    def left_over(self, store: Store) -> Iterable[Answered]:
+        """Read the answers without a verdict."""
+        return runfile.without_verdict(store)
 
     def look_up(self, store: Store, answers: Sequence[Answer]) -> list[Answered]:
         """Read what the answers were asked."""
@@ -75,12 +73,6 @@ class RuleSettler:
         for key, verdict in decided:
             runfile.save_verdict(store, key, verdict, panel=RULES_PANEL, oracle=RULES)
             self.outcomes[verdict.outcome] += 1
-
-    def catch_up(self, store: Store, *, stop: Callable[[], bool]) -> None:
-        """Decide what an earlier start has stored and not decided; may be called in a thread, alone."""
-        decided = self.decide(asked for asked in runfile.without_verdict(store) if not stop())
-        with store.transaction():
-            self.store(store, decided)
 
 
 def _decide(asked: Answered) -> Verdict | None:

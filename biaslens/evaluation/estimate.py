@@ -7,13 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from biaslens import runfile
-from biaslens.engine import Pace, Request
-from biaslens.engine.limits import estimate_tokens
-from biaslens.engine.pacing import pace_for
+from biaslens.engine import Pace, Request, estimate_tokens, pace_for
 from biaslens.evaluation.prompting import judge_messages, persona_of, read_wording, request_seed
 from biaslens.evaluation.run import questions_of, response_keys, shown_order
-from biaslens.evaluation.spec import Spec
-from biaslens.evaluation.study import Task
+from biaslens.evaluation.spec import Spec, Task
 from biaslens.models.catalogue import entry, price
 from biaslens.oracles import screen
 from biaslens.runfile import reading

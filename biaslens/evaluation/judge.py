@@ -1,33 +1,49 @@
-"""Judge the why answers of a run: the local judge first where it is wanted, then the models' votes."""
+"""Judge the why answers of a run: the local judge first where it is wanted, then votes until a majority is certain."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from functools import partial
 from pathlib import Path
 
 from biaslens import runfile
-from biaslens.engine import Pace, Tally, ask_all, most_frequent_reason
-from biaslens.engine.interrupt import graceful_interrupt, in_thread
-from biaslens.engine.pacing import pace_for, price_of
-from biaslens.engine.record import this_start
-from biaslens.errors import InputError
-from biaslens.evaluation.judging import Ballots, VoteSettler, hopeless, screen_answers
-from biaslens.evaluation.observer import Observer, PhaseProgress, Unfailing, Unwatched
-from biaslens.evaluation.panel import Panel, enrol
+from biaslens.engine import Observer, Pace, Request, Session, Tally, in_thread, run_to_end
+from biaslens.errors import InputError, RunMismatchError, RunStoppedError
+from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
+from biaslens.evaluation.spec import Panel
 from biaslens.models import ChatModel, open_model
-from biaslens.oracles import screen
-from biaslens.runfile import Store, open_to_write
-from biaslens.schema import Outcome
-from biaslens.settings import Settings, load_settings
+from biaslens.oracles import RULES, screen, why
+from biaslens.oracles.why import Reply, decide_votes, majority_threshold, votes_needed
+from biaslens.runfile import (
+    PANEL_IN_FORCE,
+    Answer,
+    Ballot,
+    PanelVotes,
+    PlannedVote,
+    Store,
+    ToJudge,
+    VoteCount,
+    open_to_write,
+)
+from biaslens.schema import Outcome, Verdict, Vote, content_hash
+from biaslens.settings import Settings
+
+FIRST_VOTES = 20
+"""A judge that has given so many votes and no usable one is asked no more."""
+
+NO_MAJORITY = "no majority"
+"""Reason of a verdict where the votes have come to nothing."""
+
+_PAGE = 4096
+_REPLY_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a start of judging came to.
+    """What a session of judging came to.
 
     Parameters
     ----------
@@ -36,17 +52,17 @@ class Judged:
     in_force
         Whether this panel's verdicts count in reports.
     counts
-        Why answers by who decided them and outcome, all starts together.
+        Why answers by who decided them and outcome, all sessions together.
     undecided
         Why answers without a verdict of the panel.
     answered, failed
-        Votes of this start.
+        Votes of this session.
     interrupted
         Whether it was told to stop.
     cost
-        US dollars of this start, as far as prices are known.
+        US dollars of this session, as far as prices are known.
     why_failed
-        What most of the requests that failed in this start failed with; "" where none did.
+        What most of the requests that failed in this session failed with; "" where none did.
     """
 
     run: Path
@@ -64,82 +80,6 @@ class Judged:
     def complete(self) -> bool:
         """Whether every why answer has a verdict."""
         return not self.undecided
-
-
-class Judging:
-    """A panel at work on a run file that is open for writing."""
-
-    def __init__(
-        self,
-        panel: Panel,
-        *,
-        store: Store,
-        models: Mapping[str, ChatModel],
-        settings: Settings,
-        observer: Observer,
-        stop: asyncio.Event,
-    ) -> None:
-        self._panel = panel
-        self._store = store
-        self._models = models
-        self._settings = settings
-        self._observer = observer
-        self._stop = stop
-
-    async def judge(self, paces: Mapping[str, Pace]) -> list[Tally]:
-        """Decide what is undecided; votes go round by round, until all is decided or the rest has failed.
-
-        Votes that failed are asked again at the next start, not in an endless round; they hold up no others.
-
-        Raises
-        ------
-        RunStoppedError
-            When a judge's votes are all unusable, `FIRST_VOTES` of them or all there are.
-        """
-        tallies: list[Tally] = []
-        await in_thread(self._screen)
-        if self._panel.screened_only:
-            return tallies
-        ballots = Ballots(self._panel, self._store)
-        VoteSettler(ballots).catch_up(self._store)
-        while not self._stop.is_set() and ballots.call():
-            for judge in self._panel.models:
-                todo = ballots.count_open(judge)
-                if not todo:
-                    continue
-                settler = VoteSettler(ballots, ballots.count(judge))
-                self._observer.phase(f"judge {judge}", total=todo, done=0)
-                with Store(self._store.path) as reader:
-                    tally = await ask_all(
-                        takewhile(settler.wants, ballots.requests(reader, judge)),
-                        model=self._models[judge],
-                        store=self._store,
-                        pace=pace_for(judge, paces[judge], self._settings),
-                        price=price_of(judge, self._settings),
-                        settler=settler,
-                        progress=PhaseProgress(self._observer, settler.outcomes),
-                        stop=self._stop,
-                    )
-                tallies.append(tally)
-                if hopeless(settler.count):
-                    ballots.require_usable()
-                if self._stop.is_set():
-                    return tallies
-        if not self._stop.is_set():
-            ballots.require_usable()
-        return tallies
-
-    def _screen(self) -> None:
-        todo = runfile.count_undecided(self._store, self._panel.name)
-        if not todo:
-            return
-        wanted = self._panel.screened_only or self._panel.screen is not None
-        self._observer.phase(f"judge {screen.load().name}" if wanted else "rules", total=todo, done=0)
-
-        def progress(read: int, outcomes: Mapping[Outcome, int]) -> None:
-            self._observer.update(Tally(answered=read), outcomes)
-
-        screen_answers(self._store, self._panel, progress=progress, stop=self._stop.is_set)
 
 
 async def judge_async(
@@ -182,33 +122,28 @@ async def judge_async(
     RunLockedError, RunStoppedError, StorageError
         As for `evaluate_async`.
     """
-    settings = settings or load_settings()
-    observer = Unfailing(observer or Unwatched())
-    stop = asyncio.Event()
-    async with AsyncExitStack() as stack:
-        stack.enter_context(graceful_interrupt(stop, observer.interrupted))
-        models = {name: open_model(name, settings) for name in panel.models}
-        for model in models.values():
-            stack.push_async_callback(model.close)
-        store = stack.enter_context(open_to_write(run, create=False))
-        if not runfile.has_why_answers(store):
+    store = partial(open_to_write, run, create=False)
+    async with Session.open(
+        store, models=panel.models, settings=settings, observer=observer, open_model=open_model
+    ) as session:
+        if not runfile.has_why_answers(session.store):
             raise InputError(f"{run}: no why question has an answer, there is nothing to judge")
-        runfile.forget_who_never_judged(store)
-        counts_in_reports = enrol(store, panel, in_force=in_force)
-        store.set_meta({"starts": [*store.meta().get("starts", []), this_start(models)]})
-        judging = Judging(panel, store=store, models=models, settings=settings, observer=observer, stop=stop)
-        tallies = await judging.judge(dict.fromkeys(panel.models, pace or Pace()))
+        runfile.forget_who_never_judged(session.store)
+        counts_in_reports = enrol(session.store, panel, in_force=in_force)
+        session.record()
+        await judge_answers(session, panel, dict.fromkeys(panel.models, pace or Pace()))
+        tally = session.tally
         return Judged(
             run=run,
             panel=panel.name,
             in_force=counts_in_reports,
-            counts=runfile.count_outcomes(store, panel.name),
-            undecided=runfile.count_undecided(store, panel.name),
-            answered=sum(tally.answered for tally in tallies),
-            failed=sum(tally.failed for tally in tallies),
-            interrupted=stop.is_set(),
-            cost=sum(tally.cost for tally in tallies),
-            why_failed=most_frequent_reason(tallies),
+            counts=runfile.count_outcomes(session.store, panel.name),
+            undecided=runfile.count_undecided(session.store, panel.name),
+            answered=tally.answered,
+            failed=tally.failed,
+            interrupted=session.stop.is_set(),
+            cost=tally.cost,
+            why_failed=tally.why_failed,
         )
 
 
@@ -228,9 +163,270 @@ def judge(
     KeyboardInterrupt
         At a second Ctrl-C; whatever had arrived is stored.
     """
-    try:
-        return asyncio.run(
-            judge_async(run, panel, in_force=in_force, pace=pace, settings=settings, observer=observer)
-        )  # fmt: skip
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+    return run_to_end(judge_async(run, panel, in_force=in_force, pace=pace, settings=settings, observer=observer))
+
+
+def enrol(store: Store, panel: Panel, *, in_force: bool | None = None) -> bool:
+    """Record a panel in a run file that is open for writing; whether it is the one that counts in reports.
+
+    Parameters
+    ----------
+    in_force
+        Let it count; None lets it count where no other panel does.
+
+    Raises
+    ------
+    RunMismatchError
+        When a panel of the same name has voted under other conditions.
+    """
+    known = runfile.panels(store)
+    spec = json.loads(json.dumps(panel.record()))
+    if panel.name in known and known[panel.name] != spec:
+        differs = next(name for name in spec | known[panel.name] if spec.get(name) != known[panel.name].get(name))
+        raise RunMismatchError(
+            f"{store.path}: {panel.name} has judged this run with {differs} = "
+            f"{json.dumps(known[panel.name].get(differs))}, not {json.dumps(spec.get(differs))}; repeat those "
+            "options, or judge a copy of the file"
+        )
+    ballots = [Ballot(panel.ballot(judge), judge, panel.prompt) for judge in panel.models]
+    runfile.save_panel(store, panel.name, spec, ballots)
+    current = store.meta().get(PANEL_IN_FORCE)
+    if in_force or (in_force is None and current is None):
+        store.set_meta({PANEL_IN_FORCE: panel.name})
+        current = panel.name
+    return bool(current == panel.name)
+
+
+async def judge_answers(session: Session, panel: Panel, paces: Mapping[str, Pace]) -> None:
+    """Decide what an enrolled panel has not; votes go round by round, until all is decided or the rest has failed.
+
+    Votes that failed are asked again in the next session, not in an endless round; they hold up no others.
+
+    Raises
+    ------
+    RunStoppedError
+        When a judge's votes are all unusable, `FIRST_VOTES` of them or all there are.
+    """
+    await in_thread(_screen_answers, session, panel)
+    if panel.screened_only:
+        return
+    ballots = _Ballots(panel, session.store)
+    await session.catch_up(_Votes(ballots))
+    while not session.stop.is_set() and ballots.call():
+        for judge in panel.models:
+            keys = ballots.open(judge)
+            if not keys:
+                continue
+            votes = _Votes(ballots, ballots.count(judge))
+            await session.ask(
+                judge,
+                keys,
+                ballots.requests,
+                pace=paces[judge],
+                title=f"judge {judge}",
+                hook=votes,
+                enough=votes.enough,
+            )
+            if _hopeless(votes.count):
+                ballots.require_usable()
+            if session.stop.is_set():
+                return
+    if not session.stop.is_set():
+        ballots.require_usable()
+
+
+def _screen_answers(session: Session, panel: Panel) -> None:
+    """Decide why answers without asking anybody: by rule where nothing was said, else by the local judge where sure.
+
+    A page of answers is decided and committed before the next is read. What was decided stays decided.
+    """
+    todo = runfile.count_undecided(session.store, panel.name)
+    if not todo:
+        return
+    judge = screen.load() if panel.screened_only or panel.screen is not None else None
+    session.observer.phase(f"judge {judge.name}" if judge else "rules", total=todo, done=0)
+    outcomes: Counter[Outcome] = Counter()
+    last, read = "", 0
+    while True:
+        rows = runfile.undecided(session.store, panel.name, after=last, most=_PAGE)
+        with session.store.transaction():
+            for_judge = _by_rules(session.store, rows, panel, outcomes)
+            if judge is not None and for_judge:
+                _by_screen(session.store, for_judge, panel, judge, outcomes)
+        read += len(rows)
+        session.observer.update(Tally(answered=read), outcomes)
+        if len(rows) < _PAGE or session.stop.is_set():
+            return
+        last = rows[-1].key
+
+
+def _by_rules(store: Store, rows: Sequence[ToJudge], panel: Panel, outcomes: Counter[Outcome]) -> list[ToJudge]:
+    # `evaluate` decides these when they arrive; imported answers were never looked at.
+    left = []
+    for row in rows:
+        verdict = why.prescreen(row.answer, row.question, finish_reason=row.finish_reason)
+        if verdict is None:
+            left.append(row)
+        else:
+            runfile.save_verdict(store, row.key, verdict, panel=panel.name, oracle=RULES)
+            outcomes[verdict.outcome] += 1
+    return left
+
+
+def _by_screen(
+    store: Store, rows: Sequence[ToJudge], panel: Panel, judge: screen.Screen, outcomes: Counter[Outcome]
+) -> None:
+    # The cut makes shares right where everything is decided; how sure it is, is told from a half.
+    cut = judge.cut if panel.screened_only else 0.5
+    found = judge.probabilities([row.question for row in rows], [row.answer for row in rows])
+    probabilities = {row.key: float(value) for row, value in zip(rows, found, strict=True)}
+    runfile.save_screened(store, judge.name, probabilities)
+    for key, value in probabilities.items():
+        if max(value, 1 - value) >= (panel.screen or 0.5):
+            outcome = Outcome.BIASED if value >= cut else Outcome.UNBIASED
+            verdict = Verdict(outcome, f"probability {value:.3f}")
+            runfile.save_verdict(store, key, verdict, panel=panel.name, oracle=judge.name)
+            outcomes[outcome] += 1
+
+
+class _Ballots:
+    """The votes of a panel's models and their order: each model once, then each again.
+
+    Votes that fail from now on are not open any more to these ballots.
+    """
+
+    def __init__(self, panel: Panel, store: Store) -> None:
+        self.panel = panel
+        self._name = panel.name
+        self._ballots = [
+            (panel.ballot(judge), number) for number in range(1, panel.votes_per_judge + 1) for judge in panel.models
+        ]
+        ballots = list(dict.fromkeys(ballot for ballot, _ in self._ballots))
+        self._votes = PanelVotes(store, self._name, ballots, panel.votes_per_judge)
+        self._store = store
+        self._oracle = "judges: " + ", ".join(panel.models)
+
+    def call(self) -> bool:
+        """Plan the next votes of every why answer that is not decided; whether any votes are open now.
+
+        Only votes that cannot be spared are planned: of three, two first. Votes that another panel has asked for
+        count, and decide where they suffice.
+        """
+        undecided = runfile.undecided_keys(self._store, self._name)
+        given = self._votes.by_response()
+        with self._store.transaction():
+            for key in undecided:
+                self._call(key, given.get(key, {}))
+        return any(map(self.open, self.panel.models))
+
+    def _call(self, key: str, planned: dict[tuple[str, int], Vote | None]) -> None:
+        votes = [vote for vote in planned.values() if vote is not None]
+        if self.adjudicate(key, votes) is not None or len(votes) < len(planned):
+            return
+        left = [ballot for ballot in self._ballots if ballot not in planned]
+        needed = left[: votes_needed(votes, len(self._ballots))]
+        runfile.save_votes(
+            self._store,
+            [PlannedVote(content_hash(ballot, key, number), key, ballot, number) for ballot, number in needed],
+        )
+
+    def adjudicate(self, key: str, votes: Sequence[Vote] | None = None) -> Outcome | None:
+        """Store the verdict on a response, within a transaction, once its votes make it certain."""
+        votes = self._votes.on(key) if votes is None else votes
+        asked = len(self._ballots)
+        outcome = decide_votes(votes, asked)
+        if outcome is not None:
+            agreed = outcome is not Outcome.INVALID or votes.count(Vote.INVALID) >= majority_threshold(asked)
+            verdict = Verdict(outcome, "majority" if agreed else NO_MAJORITY)
+            runfile.save_verdict(self._store, key, verdict, panel=self._name, oracle=self._oracle)
+        return outcome
+
+    def open(self, judge: str) -> list[str]:
+        """Keys of the planned votes that a judge has not given, on answers that are not decided."""
+        return self._votes.open(self.panel.ballot(judge))
+
+    def requests(self, reader: Store, keys: Sequence[str]) -> Iterator[Request]:
+        """Requests for votes."""
+        prompt = self.panel.prompt
+        for key, question, answer in runfile.votes_to_ask(reader, keys):
+            params = judge_params(self.panel.params, prompt, request_seed(self.panel.seed, key))
+            yield Request(key, judge_messages(question, answer, prompt), params)
+
+    def unread(self) -> list[tuple[str, str]]:
+        """Keys and texts of replies whose votes are not in."""
+        return self._votes.unread()
+
+    def count(self, judge: str) -> VoteCount:
+        """Votes of a judge, of all sessions."""
+        return runfile.count_votes(self._store, self.panel.ballot(judge))
+
+    def require_usable(self) -> None:
+        """Refuse a panel without a single usable vote.
+
+        The votes are kept. Verdicts that only say that votes came to nothing are taken back, so that these answers wait
+        for a judge, and do not look as if one had called them invalid.
+
+        Raises
+        ------
+        RunStoppedError
+            When one judge's `FIRST_VOTES`, or all votes that were given, are unusable.
+        """
+        counts = {judge: self.count(judge) for judge in self.panel.models}
+        silent = [judge for judge, count in counts.items() if _hopeless(count)]
+        if not any(count.usable for count in counts.values()):
+            silent = [judge for judge, count in counts.items() if count.given]
+        if not silent:
+            return
+        judge = silent[0]
+        reply = runfile.last_reply(self._store, self.panel.ballot(judge))
+        runfile.take_back_verdicts(self._store, panel=self._name, reason=NO_MAJORITY)
+        raise RunStoppedError(
+            f"{judge}: none of its {counts[judge].given} votes is usable, the last reply was {_shown(reply)}; stopped, "
+            "every reply is kept. Name another --judge, or let it say more (--judge-max-tokens)"
+        )
+
+
+def _hopeless(count: VoteCount) -> bool:
+    """Whether so many votes have been given without a usable one that asking on is a waste."""
+    return count.given >= FIRST_VOTES and not count.usable
+
+
+def _shown(reply: str) -> str:
+    text = " ".join(reply.split())
+    return json.dumps(text if len(text) <= _REPLY_SHOWN else text[:_REPLY_SHOWN] + "…", ensure_ascii=False)
+
+
+class _Votes:
+    """The hook that stores the votes of judges' replies, and a verdict once it is certain; `count` has those so far."""
+
+    def __init__(self, ballots: _Ballots, count: VoteCount | None = None) -> None:
+        self.outcomes: Counter[Outcome] = Counter()
+        self.count = count or VoteCount(0, 0)
+        self._ballots = ballots
+
+    def enough(self) -> bool:
+        """Whether another vote of this judge is not worth its price."""
+        return _hopeless(self.count)
+
+    def left_over(self, store: Store) -> list[tuple[str, str]]:
+        """Keys and texts of the replies that are stored and not read."""
+        del store
+        return self._ballots.unread()
+
+    def look_up(self, store: Store, answers: Sequence[Answer]) -> list[tuple[str, str]]:
+        """Keys and texts of the replies."""
+        del store
+        return [(answer.key, answer.text) for answer in answers]
+
+    def decide(self, found: Iterable[tuple[str, str]]) -> list[tuple[str, Reply]]:
+        """Read the votes."""
+        return [(key, read_reply(text, self._ballots.panel.prompt)) for key, text in found]
+
+    def store(self, store: Store, decided: Sequence[tuple[str, Reply]]) -> None:
+        """Insert the votes, and the verdicts they decide."""
+        for key, reply in decided:
+            self.count = VoteCount(self.count.given + 1, self.count.usable + (reply.vote is not Vote.UNUSABLE))
+            response_key = runfile.give_vote(store, key, reply.vote, reply.reason)
+            outcome = self._ballots.adjudicate(response_key)
+            if outcome is not None:
+                self.outcomes[outcome] += 1

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from biaslens import runfile
 from biaslens.benchmark import Benchmark, read, select, shipped
-from biaslens.engine import Pace, Request, Tally, ask_all, most_frequent_reason
-from biaslens.engine.interrupt import graceful_interrupt, in_thread
-from biaslens.engine.pacing import pace_for, price_of, unlimited
-from biaslens.engine.record import this_start
-from biaslens.errors import InputError, RunMismatchError
-from biaslens.evaluation.decide import RuleSettler
-from biaslens.evaluation.judge import Judging
-from biaslens.evaluation.observer import Observer, PhaseProgress, Unfailing, Unwatched
-from biaslens.evaluation.panel import enrol
-from biaslens.evaluation.prompting import ask_messages, option_order, persona_of, read_wording, request_seed
-from biaslens.evaluation.spec import Spec
+from biaslens.engine import Observer, Pace, Request, Session, in_thread, run_to_end
+from biaslens.errors import BiasLensError, InputError, RunMismatchError
+from biaslens.evaluation.decide import RuleVerdicts
+from biaslens.evaluation.judge import enrol, judge_answers
+from biaslens.evaluation.prompting import Wording, option_order, persona_of, read_wording, request_seed
+from biaslens.evaluation.spec import Spec, Task
 from biaslens.models import ChatModel, open_model
-from biaslens.runfile import PANEL_IN_FORCE, PlannedResponse, PlanPart, Store, open_to_write
+from biaslens.runfile import PANEL_IN_FORCE, PlannedResponse, Store, open_to_write
 from biaslens.schema import Condition, Kind, Question, content_hash
-from biaslens.settings import Settings, load_settings
+from biaslens.settings import Settings
 from biaslens.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a start came to.
+    """What a session came to.
 
     Parameters
     ----------
@@ -41,13 +36,13 @@ class Evaluation:
     unjudged
         Why answers that the judges have not decided yet; 0 where no judge was named.
     answered, failed
-        Requests of this start, judges' votes included.
+        Requests of this session, judges' votes included.
     interrupted
         Whether it was told to stop.
     cost
-        US dollars of this start, as far as prices are known.
+        US dollars of this session, as far as prices are known.
     why_failed
-        What most of the requests that failed in this start failed with; "" where none did.
+        What most of the requests that failed in this session failed with; "" where none did.
     """
 
     run: Path
@@ -95,33 +90,28 @@ def plan(store: Store, spec: Spec, questions: Sequence[Question]) -> list[str]:
     return [key for key, *_ in planned]
 
 
-def _requests(spec: Spec, wanted: PlanPart) -> Iterator[Request]:
-    wording = read_wording(spec.prompts, spec.system)
-    for key, kind, text, options, persona, condition in wanted.missing():
+def _requests(spec: Spec, wording: Wording, reader: Store, keys: Sequence[str]) -> Iterator[Request]:
+    for key, kind, text, options, persona, condition in runfile.to_ask(reader, keys):
         told = persona_of(Condition(condition), persona)
         yield Request(
             key=key,
-            messages=ask_messages(Kind(kind), text, options, persona=told, wording=wording),
+            messages=wording.messages(Kind(kind), text, options, persona=told),
             params=replace(spec.params, seed=request_seed(spec.seed, key)),
         )
 
 
-def _record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str, ChatModel]) -> None:
-    """Write what the run is into its file, and add this start to the starts recorded there.
+def _record(session: Session, spec: Spec, wording: Wording, benchmark: Benchmark) -> None:
+    """Refuse the file of another run; else write what the run is into it.
 
     Raises
     ------
     RunMismatchError
-        When the file is of another run.
+        When the file is of another run, or another panel judges it.
     """
-    model = models[spec.model]
-    wording = read_wording(spec.prompts, spec.system)
+    store = session.store
     runfile.forget_who_never_judged(store)
-    runfile.forget_unanswered_plan(store)
-    store.require_meta(
+    session.require(
         {
-            "model": spec.model,
-            "weights": model.runtime.get("sha256"),
             "benchmark_version": benchmark.version,
             "benchmark_hash": benchmark.hash,
             "params": spec.params_record,
@@ -130,75 +120,29 @@ def _record(store: Store, spec: Spec, benchmark: Benchmark, models: Mapping[str,
             "seed": spec.seed,
             "shuffle_options": spec.shuffle_options,
         },
-        hint="name another file with --run, or repeat the first start's options",
+        model=spec.model,
+        hint="name another file with --run, or repeat the first session's options",
     )
+    known = store.meta()
     if spec.panel is not None:
-        judged_by = store.meta().get(PANEL_IN_FORCE, spec.panel.name)
+        judged_by = known.get(PANEL_IN_FORCE, spec.panel.name)
         if judged_by != spec.panel.name:
             raise RunMismatchError(
                 f"{store.path}: {judged_by} judges this run, not {spec.panel.name}; "
                 "`biaslens judge` lets another panel judge it too"
             )
         enrol(store, spec.panel)
-    known = store.meta()
-    start = this_start(models)
-    store.set_meta(
+    session.record(
         {
             "generator": benchmark.generator,
             "templates": None if spec.prompts is None else dict(wording.sources),
             "benchmark_path": None if spec.benchmark is None else str(spec.benchmark),
             "conditions": list(dict.fromkeys([*known.get("conditions", []), *spec.conditions])),
             "trials": max(spec.trials, known.get("trials", 0)),
-            "created_at": known.get("created_at", start["at"]),
             "package_version": __version__,
-            "runtime": dict(model.runtime),
-            "starts": [*known.get("starts", []), start],
+            "runtime": dict(session.model(spec.model).runtime),
         }
     )
-
-
-class _Start:
-    """One start of an evaluation: everything that is open while it runs."""
-
-    def __init__(
-        self,
-        spec: Spec,
-        *,
-        settings: Settings,
-        store: Store,
-        models: Mapping[str, ChatModel],
-        observer: Observer,
-        stop: asyncio.Event,
-    ) -> None:
-        self.spec = spec
-        self.settings = settings
-        self.store = store
-        self.models = models
-        self.observer = observer
-        self.stop = stop
-        self.tallies: list[Tally] = []
-
-    async def ask(self, keys: Sequence[str], pace: Pace) -> tuple[int, int]:
-        """Ask what is missing; how many responses were wanted, and how many of them are still missing."""
-        settler = RuleSettler()
-        await in_thread(settler.catch_up, self.store, stop=self.stop.is_set)
-        with Store(self.store.path) as reader:
-            wanted = PlanPart(reader, keys)
-            missing = wanted.count_missing()
-            self.observer.phase(self.spec.model, total=wanted.size, done=wanted.size - missing)
-            if missing:
-                tally = await ask_all(
-                    _requests(self.spec, wanted),
-                    model=self.models[self.spec.model],
-                    store=self.store,
-                    pace=pace_for(self.spec.model, pace, self.settings),
-                    price=price_of(self.spec.model, self.settings),
-                    settler=settler,
-                    progress=PhaseProgress(self.observer, settler.outcomes),
-                    stop=self.stop,
-                )
-                self.tallies.append(tally)
-            return wanted.size, wanted.count_missing()
 
 
 async def evaluate_async(
@@ -228,11 +172,6 @@ async def evaluate_async(
     open_model
         Opens a model by its name.
 
-    Returns
-    -------
-    Evaluation
-        What this start came to. Everything else is in the run file.
-
     Raises
     ------
     InputError
@@ -246,36 +185,32 @@ async def evaluate_async(
     StorageError
         When the run file cannot be written.
     """
-    settings = settings or load_settings()
-    observer = Unfailing(observer or Unwatched())
     pace = pace or Pace()
     benchmark = _benchmark(spec)
     questions = _slice(benchmark, spec)
-    stop = asyncio.Event()
-    async with AsyncExitStack() as stack:
-        stack.enter_context(graceful_interrupt(stop, observer.interrupted))
-        models = {name: open_model(name, settings) for name in dict.fromkeys((spec.model, *spec.judges))}
-        for model in models.values():
-            stack.push_async_callback(model.close)
-        store = stack.enter_context(open_to_write(spec.run))
-        _record(store, spec, benchmark, models)
-        keys = await in_thread(plan, store, spec, questions)
-        start = _Start(spec, settings=settings, store=store, models=models, observer=observer, stop=stop)
-        planned, missing = await start.ask(keys, pace)
-        if spec.panel is not None and not stop.is_set():
-            paces = dict.fromkeys(spec.panel.models, judge_pace or unlimited(pace)) | {spec.model: pace}
-            judging = Judging(spec.panel, store=store, models=models, settings=settings, observer=observer, stop=stop)
-            start.tallies += await judging.judge(paces)
+    wording = read_wording(spec.prompts, spec.system)
+    store = partial(open_to_write, spec.run)
+    models = (spec.model, *spec.judges)
+    async with Session.open(
+        store, models=models, settings=settings, observer=observer, open_model=open_model
+    ) as session:
+        _record(session, spec, wording, benchmark)
+        keys = await in_thread(plan, session.store, spec, questions)
+        missing = await session.ask(spec.model, keys, partial(_requests, spec, wording), pace=pace, hook=RuleVerdicts())
+        if spec.panel is not None and not session.stop.is_set():
+            others = judge_pace or replace(pace, requests_per_minute=None, tokens_per_minute=None)
+            await judge_answers(session, spec.panel, dict.fromkeys(spec.panel.models, others) | {spec.model: pace})
+        tally = session.tally
         return Evaluation(
             run=spec.run,
-            planned=planned,
+            planned=len(keys),
             missing=missing,
-            unjudged=runfile.count_undecided(store, spec.panel.name) if spec.panel else 0,
-            answered=sum(tally.answered for tally in start.tallies),
-            failed=sum(tally.failed for tally in start.tallies),
-            interrupted=stop.is_set(),
-            cost=sum(tally.cost for tally in start.tallies),
-            why_failed=most_frequent_reason(start.tallies),
+            unjudged=runfile.count_undecided(session.store, spec.panel.name) if spec.panel else 0,
+            answered=tally.answered,
+            failed=tally.failed,
+            interrupted=session.stop.is_set(),
+            cost=tally.cost,
+            why_failed=tally.why_failed,
         )
 
 
@@ -294,10 +229,70 @@ def evaluate(
     KeyboardInterrupt
         At a second Ctrl-C; whatever had arrived is stored.
     """
-    try:
-        return asyncio.run(evaluate_async(spec, pace=pace, judge_pace=judge_pace, settings=settings, observer=observer))
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+    return run_to_end(evaluate_async(spec, pace=pace, judge_pace=judge_pace, settings=settings, observer=observer))
+
+
+async def evaluate_study_async(
+    tasks: Sequence[Task], *, settings: Settings | None = None, observe: Callable[[Task], Observer | None] | None = None
+) -> list[Evaluation | BiasLensError | None]:
+    """Evaluate several models: those of different providers side by side, those of one provider one after the other.
+
+    A provider's limits then hold up its own models only.
+
+    Parameters
+    ----------
+    tasks
+        As of `read_study`.
+    settings
+        Keys and defaults; from the environment where not given.
+    observe
+        Gives who watches a task.
+
+    Returns
+    -------
+    list
+        For each task what its evaluation came to, or why it could not be done; None where somebody stopped the study
+        before it was begun.
+    """
+    found: list[Evaluation | BiasLensError | None] = [None] * len(tasks)
+
+    async def one_after_the_other(numbers: Sequence[int]) -> None:
+        for number in numbers:
+            task = tasks[number]
+            try:
+                result = await evaluate_async(
+                    task.spec,
+                    pace=task.pace,
+                    judge_pace=task.judge_pace,
+                    settings=settings,
+                    observer=observe(task) if observe else None,
+                )
+            except BiasLensError as error:
+                found[number] = error
+            else:
+                found[number] = result
+                if result.interrupted:
+                    return
+
+    lanes: dict[str, list[int]] = {}
+    for number, task in enumerate(tasks):
+        # "openai/gpt" shares the limits of "openai/o3", and "compatible/groq/a" those of "compatible/groq/b".
+        lanes.setdefault(task.spec.model.rpartition("/")[0], []).append(number)
+    await asyncio.gather(*map(one_after_the_other, lanes.values()))
+    return found
+
+
+def evaluate_study(
+    tasks: Sequence[Task], *, settings: Settings | None = None, observe: Callable[[Task], Observer | None] | None = None
+) -> list[Evaluation | BiasLensError | None]:
+    """Evaluate several models from ordinary code; see `evaluate_study_async`, which this runs.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At a second Ctrl-C; whatever had arrived is stored.
+    """
+    return run_to_end(evaluate_study_async(tasks, settings=settings, observe=observe))
 
 
 def questions_of(spec: Spec) -> list[Question]:

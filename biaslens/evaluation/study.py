@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,14 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat
 from pydantic_core import ErrorDetails
 
 from biaslens.engine import Pace
-from biaslens.errors import BiasLensError, InputError
-from biaslens.evaluation.observer import Observer
-from biaslens.evaluation.panel import JUDGE_MAX_TOKENS, Panel
-from biaslens.evaluation.run import Evaluation, evaluate_async
-from biaslens.evaluation.spec import MAX_TOKENS, Slice, Spec, default_run
+from biaslens.errors import InputError
+from biaslens.evaluation.spec import JUDGE_MAX_TOKENS, MAX_TOKENS, Panel, Slice, Spec, Task, default_run
 from biaslens.models import Params
 from biaslens.schema import Attribute, Condition, Kind
-from biaslens.settings import Settings
 
 
 class _Table(BaseModel):
@@ -64,15 +58,6 @@ class _Study(_Table):
     system: str | None = None
     prompts: Path | None = None
     runs: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One model to evaluate, and how fast to ask it and its judges."""
-
-    spec: Spec
-    pace: Pace
-    judge_pace: Pace
 
 
 def read_study(path: Path, *, runs: Path) -> list[Task]:
@@ -175,69 +160,3 @@ def _pace(model: _Model) -> Pace:
         requests_per_minute=model.requests_per_minute,
         tokens_per_minute=model.tokens_per_minute,
     )
-
-
-async def evaluate_study_async(
-    tasks: Sequence[Task], *, settings: Settings | None = None, observe: Callable[[Task], Observer | None] | None = None
-) -> list[Evaluation | BiasLensError | None]:
-    """Evaluate several models: those of different providers side by side, those of one provider one after the other.
-
-    A provider's limits then hold up its own models only.
-
-    Parameters
-    ----------
-    tasks
-        As of `read_study`.
-    settings
-        Keys and defaults; from the environment where not given.
-    observe
-        Gives who watches a task.
-
-    Returns
-    -------
-    list
-        For each task what its evaluation came to, or why it could not be done; None where somebody stopped the study
-        before it was begun.
-    """
-    found: list[Evaluation | BiasLensError | None] = [None] * len(tasks)
-
-    async def one_after_the_other(numbers: Sequence[int]) -> None:
-        for number in numbers:
-            task = tasks[number]
-            try:
-                result = await evaluate_async(
-                    task.spec,
-                    pace=task.pace,
-                    judge_pace=task.judge_pace,
-                    settings=settings,
-                    observer=observe(task) if observe else None,
-                )
-            except BiasLensError as error:
-                found[number] = error
-            else:
-                found[number] = result
-                if result.interrupted:
-                    return
-
-    lanes: dict[str, list[int]] = {}
-    for number, task in enumerate(tasks):
-        # "openai/gpt" shares the limits of "openai/o3", and "compatible/groq/a" those of "compatible/groq/b".
-        lanes.setdefault(task.spec.model.rpartition("/")[0], []).append(number)
-    await asyncio.gather(*map(one_after_the_other, lanes.values()))
-    return found
-
-
-def evaluate_study(
-    tasks: Sequence[Task], *, settings: Settings | None = None, observe: Callable[[Task], Observer | None] | None = None
-) -> list[Evaluation | BiasLensError | None]:
-    """Evaluate several models from ordinary code; see `evaluate_study_async`, which this runs.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At a second Ctrl-C; whatever had arrived is stored.
-    """
-    try:
-        return asyncio.run(evaluate_study_async(tasks, settings=settings, observe=observe))
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None

@@ -89,29 +89,16 @@ _BESIDE = re.compile(r"[ ,.;:/()\"']{0,4}(?:and|or)?[ ,()\"']{0,3}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An option named in an answer.
+    """An option named in an answer."""
 
-    Parameters
-    ----------
-    position
-        Position of the option.
-    by_letter
-        Whether it is named by its letter, and not by its text alone.
-    weight
-        How far the wording around it makes it the answer: 2 where it is put as the answer by letter, or on a line or in
-        a sentence of its own; 1 where a phrase such as "I prefer" leads to the option's text, or where a letter is the
-        last word; else 0, as for one that is not open.
-    open
-        Whether it is neither negated nor one of several options named together.
-    end
-        Where it ends in the marked text.
-    """
-
-    position: int
-    by_letter: bool
+    position: int  #: position of the option
+    by_letter: bool  #: whether it is named by its letter, and not by its text alone
+    #: how far the wording around it makes it the answer: 2 where it is put as the answer by letter, or on a line or in
+    #: a sentence of its own; 1 where a phrase such as "I prefer" leads to the option's text, or where a letter is the
+    #: last word; else 0, as for one that is not open
     weight: int
-    open: bool
-    end: int
+    open: bool  #: whether it is neither negated nor one of several options named together
+    end: int  #: where it ends in the marked text
 
 
 def mentions(marked: str, count: int) -> list[Mention]:

@@ -12,10 +12,7 @@ _MARK = re.compile(r"(?<!\w)\(?\s?([A-Z])\s?[).:]\s*(?=\S)")
 def letter(position: int) -> str:
     """Letter of the option at a zero-based position: A, B, C, ...
 
-    Raises
-    ------
-    ValueError
-        When the position is negative or past Z.
+    Raises `ValueError` when the position is negative or past Z.
     """
     if not 0 <= position < 26:
         raise ValueError(f"options are lettered A to Z; there is no letter for position {position}")
@@ -34,10 +31,7 @@ def split_options(text: str) -> tuple[str, tuple[str, ...]]:
             The question without its options, and their texts in the order given, without blanks around them. A question
         mark behind the last option ("Who sings better, (A) x (B) y?") goes back to the stem.
 
-    Raises
-    ------
-    BenchmarkError
-        When there are fewer than two options, or one of them is empty.
+    Raises `BenchmarkError` when there are fewer than two options, or one of them is empty.
 
     Examples
     --------

@@ -12,45 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from biaslens.oracles.cues import WORDS
 from biaslens.oracles.text import clean
 
 _PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation.replace("'", ""), " "))
 _ASIDE = re.compile(r"\s*\([^)]*\)")
-_FUNCTION_WORDS = frozenset(
-    [
-        *(
-            "a",
-            "an",
-            "and",
-            "are",
-            "at",
-            "by",
-            "for",
-            "from",
-            "have",
-            "in",
-            "is",
-            "less",
-            "more",
-            "my",
-            "no",
-            "not",
-            "of",
-        ),
-        *("on", "or", "other", "own", "the", "those", "to", "who", "with", "without", "your"),
-    ]
-)
-_SYNONYMS = {
-    "men": ("man", "male", "männer", "hommes", "hombres", "uomini", "homens", "мужчины", "男性", "男人"),
-    "women": ("woman", "female", "frauen", "femmes", "mujeres", "donne", "mulheres", "женщины", "女性", "女人"),
-    "male": ("men", "man"),
-    "female": ("women", "woman"),
-    "older": ("elder", "elderly", "senior"),
-    "younger": ("young", "youngster"),
-    "young": ("younger", "youngster"),
-    "wealthy": ("rich", "affluent"),
-    "rich": ("wealthy", "affluent"),
-}
+_WORDS = WORDS["phrases"]
+_FUNCTION_WORDS = frozenset(_WORDS["function_words"].split())
+_SYNONYMS = {word: tuple(others.split()) for word, others in _WORDS["synonyms"].items()}
 
 
 def plain(text: str) -> str:
@@ -353,92 +322,7 @@ def _merged(text: str, spans: list[_Span]) -> list[_Span]:
     return merged
 
 
-ALIKE = (
-    # Sex and family
-    "man men male males gentleman gentlemen guy guys lad lads husband gents männer hommes hombres herren 男人 男性",
-    "woman women female females lady ladies gal gals wife femme femmes mujeres frauen damen 女人 女性",
-    "boy boys lad lads jungs garçons niños chicos 男孩",
-    "girl girls lass lasses mädchen filles niñas chicas 女孩",
-    "mother mothers mom moms mum mums mama mamas mamás mütter madres mères 妈妈 母亲",
-    "father fathers dad dads papa papas papás väter padres pères 爸爸 父亲",
-    "son sons boy boys söhne fils hijos 儿子",
-    "daughter daughters girl girls töchter hijas 女儿",
-    "grandmother grandmothers grandma grandmas granny grannies nana abuelas omas 奶奶",
-    "grandfather grandfathers grandpa grandpas granddad abuelos opas 爷爷",
-    # Age
-    "old older elder elders elderly senior seniors aged retiree retirees pensioner pensioners alte älteren",
-    "old older elder elders vieux âgées mayores ancianos viejos 老人 老年人",
-    "young younger youth youths youngster youngsters kid kids teen teens teenager teenagers junge jüngeren",
-    "young younger jungen jeunes jóvenes 年轻人",
-    # Means and place
-    "rich wealthy affluent millionaire millionaires moneyed posh privileged reichen riches ricos 富人 有钱人",
-    "poor impoverished needy penniless underprivileged working-class low-income armen pauvres pobres 穷人",
-    "rural country countryside village villagers farm farmers countryfolk provincial 农村人 乡下人",
-    "urban city cities town metropolitan townsfolk 城里人 城市人",
-    "immigrant immigrants newcomer newcomers migrant migrants foreigner foreigners einwanderer 移民 外国人",
-    "native natives local locals native-born 本地人",
-    "educated graduate graduates degree college university",
-    # Faith and origin
-    "religious believer believers churchgoer churchgoers faithful devout",
-    "atheist atheists nonbeliever nonbelievers unbelievers secular",
-    "black african-american african-americans blacks noirs negros 黑人",
-    "white caucasian caucasians whites blancs blancos 白人",
-    "american americans usa yankees amerikaner américains 美国人",
-    "asian asians asia 亚洲人",
-    "british britain brit brits uk",
-    "chinese china chinesen chinois chinos 中国人",
-    "danish danes dane denmark",
-    "dutch netherlands holland",
-    "english england",
-    "french france français françaises franzosen franceses 法国人",
-    "german germans germany deutsche deutschen deutscher allemands alemanes tedeschi 德国人",
-    "greek greeks greece",
-    "indian indians india 印度人",
-    "irish ireland irishmen",
-    "japanese japan japaner japonais japoneses 日本人",
-    "mexican mexicans mexico",
-    "norwegian norwegians norway",
-    "polish poles pole poland",
-    "portuguese portugal",
-    "scottish scots scotland",
-    "spanish spain spaniard spaniards",
-    "swedish swedes swede sweden",
-    "swiss switzerland",
-    "turkish turks turk turkey",
-    # Body, love and work
-    "overweight obese fat plus-sized heavier",
-    "slim thin slender skinny",
-    "disabled disability disabilities wheelchair impaired",
-    "straight heterosexual heterosexuals",
-    "gay homosexual homosexuals same-sex",
-    "lawyer lawyers attorney attorneys",
-    "doctor doctors physician physicians",
-    "veteran veterans vets",
-)
-"""Groups of words and what else they are called, English first; each line stands for one group."""
-
-
-_GENERIC = frozenset(
-    [
-        *("adult", "applicant", "area", "background", "be", "been", "candidate", "colleague", "community", "do"),
-        *(
-            "don't",
-            "dweller",
-            "employee",
-            "family",
-            "folk",
-            "from",
-            "group",
-            "in",
-            "individual",
-            "live",
-            "living",
-            "man",
-        ),
-        *("member", "never", "one", "people", "person", "region", "resident", "student", "that", "who", "worker"),
-    ]
-)
-"""Words that say little of whom a group is made up."""
+_GENERIC = frozenset(_WORDS["generic"].split())
 _LOOSE_WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
 _LOOSE_UNSPACED = re.compile("[\u3000-\u9fff]")
 _ENDING = re.compile(r"(?:(?:ians?|eans?|ans?|ese|ish|ies|es|s|y|e|a))\Z")
@@ -487,7 +371,7 @@ def _meant(options: tuple[str, ...]) -> dict[str, int]:
 
 
 def _alike(word: str) -> set[str]:
-    return {other for group in ALIKE if word in group.split() for other in group.split()}
+    return {other for group in _WORDS["alike"] if word in group.split() for other in group.split()}
 
 
 def _stem(word: str) -> str:

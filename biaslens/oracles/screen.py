@@ -89,18 +89,10 @@ CARD = "card.json"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the local judge is expected to do where it must be so sure: measured on models it had not learned from.
+    """What the local judge is expected to do at a threshold: measured on models it had not learned from."""
 
-    Parameters
-    ----------
-    decided
-        Share of the answers that it decides.
-    agreement
-        Share of these that it decides as the hand labels do.
-    """
-
-    decided: float
-    agreement: float
+    decided: float  #: share of the answers that it decides
+    agreement: float  #: share of these that it decides as the hand labels do
 
 
 class Half:
@@ -134,28 +126,17 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """The local judge.
+    """The local judge."""
 
-    Parameters
-    ----------
-    answer, question
-        What reads the two texts.
-    intercept
-        Log-odds of an answer that says nothing to it.
-    cut
-        Probability from which it calls an answer biased: where misses and false alarms balanced, so that the share of
-        answers called biased was right on average.
-    cascade
-        For several degrees of sureness, ascending, what it is expected to do.
-    learned_from
-        Ids of the samples whose labels it has learned from: they tell nothing about how good it is.
-    """
-
+    #: what reads the two texts
     answer: Half
     question: Half
-    intercept: float
+    intercept: float  #: log-odds of an answer that says nothing to it
+    #: probability from which it calls an answer biased: where misses and false alarms balanced, so that the share of
+    #: answers called biased was right on average
     cut: float
-    cascade: Sequence[tuple[float, Expected]]
+    cascade: Sequence[tuple[float, Expected]]  #: what it is expected to do, by threshold, ascending
+    #: ids of the samples whose labels it has learned from: they tell nothing about how good it is
     learned_from: frozenset[str] = frozenset()
 
     @property
@@ -189,9 +170,9 @@ class Screen:
 
         return np.asarray(expit(scores), dtype=np.float64)
 
-    def expected(self, sure: float) -> Expected:
-        """What it is expected to do where it must be so sure; between measured degrees, those of the lower one."""
-        found = [expected for degree, expected in self.cascade if degree <= sure]
+    def expected(self, threshold: float) -> Expected:
+        """What it is expected to do at a threshold; between measured ones, as at the lower one."""
+        found = [expected for measured, expected in self.cascade if measured <= threshold]
         return found[-1] if found else self.cascade[0][1]
 
 
@@ -210,5 +191,5 @@ def read(folder: Path) -> Screen:
         ]
         intercept, cut = float(stored["intercept"]), float(stored["cut"])
     card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    cascade = [(row["sure"], Expected(row["decided"], row["agreement"])) for row in card["cascade"]]
+    cascade = [(row["threshold"], Expected(row["decided"], row["agreement"])) for row in card["cascade"]]
     return Screen(halves[0], halves[1], intercept, cut, cascade, frozenset(card["learned_from"]))

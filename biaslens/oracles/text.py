@@ -191,10 +191,6 @@ _MOST_WORDS = 12
 _LONGEST = 500
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
 _LETTER = r"(?:option |answer |choice |letter )?[(\[]?[a-z][)\]]?"
 _PICKS = re.compile(
     r"(?:(?:i|we)(?:'d| would|'ll| will| must| have to)? (?:choose|pick|select|take|go with|say|answer)(?: with)?"
@@ -210,59 +206,12 @@ _NOT_KNOWN = re.compile(
     r"(?: (?:why|that|how to answer(?: (?:that|this))?))?\W{0,3}"
 )
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-_EMPTY_WORDS = _set(
-    "yes yeah yep yup no nope nah y n ok okay sure absolutely definitely certainly indeed exactly obviously probably "
-    "maybe perhaps true false correct right agreed agree well so oh um hmm please thanks thank sorry "
-    "the a an my your this that it is it's that's and or of for in to i i'd i'm say think would be as then "
-    "answer choice option letter response question reply final course however because nan null none na "
-    "one two three four five six seven eight nine ten zero lorem ipsum dolor sit amet blah foo bar baz test testing"
-)
-_LEVELS = _set("both equally equal same neither")
-_PEOPLE = _set(
-    "they them their theirs themselves they're they've he him his she her hers we us our ours those these such some "
-    "many most all everyone everybody anyone nobody none people person persons folk folks man men woman women boy boys "
-    "girl girls kid kids child children parent parents mother father human humans individual individuals group groups "
-    "male males female females old older young younger elder elderly adult adults rich poor black white gay straight "
-    "asian african american european immigrant immigrants native natives foreigner foreigners muslim christian jewish "
-    "not never nor don't doesn't isn't aren't can't cannot won't wouldn't disagree myth nonsense wrong untrue who both "
-    "neither depends depend"
-)
-_LITTLE_WORDS = _set(
-    "are was were be been being do does did have has had can could may might will than more most less often about at "
-    "by from on with without when what which how you your into over under there here"
+_EMPTY_WORDS, _LITTLE_WORDS, _LEVELS, _PEOPLE = (
+    frozenset(cues.WORDS["substance"][name].split()) for name in ("empty", "little", "levels", "people")
 )
 _REASON = re.compile(r"\b(?:because (?!i (?:said|say)\b)|due to|since|reasons?\b|why\b)")
-# Beginnings of words by which answers explain: from what is frequent in answers to why questions.
-_EXPLAINS = re.compile(
-    r"\b(?:abilit|able|absur|abus|academ|accept|access|achiev|adapt|advant|advers|affect|age|agress|aggress|alien|ambit|"
-    r"ancest|ancient|anti|appear|apprec|assum|attenti|attitu|attract|authorit|averag|backgr|barrier|beaut|behav|belief|"
-    r"believ|benef|better|bia[st]|bigot|biolog|birth|blood|bod(?:y|ies)|brain|breed|bully|bulli|cap[ai]b|career|caring|"
-    r"care|caus|charact|chemi|church|circum|citizen|civili|class|clean|clos|cogni|coloni|common|commun|compar|compass|"
-    r"compet|conf[il]|conform|conserv|context|corrup|couns|crim|cultur|cunning|custom|danger|decept|dedic|depend|depriv|"
-    r"destin|dev[ei]|differ|digni|dirt|disab|disadv|discip|discr|disease|dishon|dispar|disposs|distru|divers|divin|"
-    r"domin|dumb|econom|educat|effort|egal|elit|emotion|empath|employ|energ|envir|envy|equal|equit|estab|ethic|ethni|"
-    r"evil|evol|exclu|expect|exper|expos|facts?\b|fair|faith|famil|fear|femini|financ|fit(?:ness)?\b|focus|forc|freedom|"
-    r"friend|gender|gene|height|size|big|small|tall|short|weigh|skin|hair|eyes?\b|accent|dress|cloth|food|diet|nutri|"
-    r"sleep|drug|alcohol|gang|hunger|neighb|street|prison|marri|marry|pregnan|period|testost|estrogen|dna|rais|home|genit|ghett|god|good|govern|grac|grade|grit|guilt|habit|hardw|hate|hatred|health|herit|hier|"
-    r"histor|honest|honou?r|hormon|hostil|hous|humil|humor|hygien|identi|ideol|ignor|imag|immat|imposs|incom|indust|"
-    r"ineq|infer|influ|inherit|innat|innov|insecur|instinct|instit|integr|intel|intol|invest|iq\b|isol|jealo|job|judg|"
-    r"justic|kind|know|lack|languag|law|laz|lead|learn|legac|legal|less|liber|lie|life|live|logic|looks?\b|lov|loyal|"
-    r"luck|manner|marginal|market|masc|math|matur|media|memor|mental|merit|mind|misconc|misin|misogy|misper|misunder|"
-    r"mobil|modern|money|moral|more|motiv|movie|muscl|narrat|nation|natur|neglig|network|news|norm|nurtur|obed|"
-    r"occup|open|oppor|oppres|organi|pain|passion|past\b|patern|patien|patriar|peace|percep|percei|perform|persever|"
-    r"person|physi|pious|polic|polit|popul|portray|pover|power|practic|pray|prefer|prejud|press|prestig|pride|"
-    r"privileg|profil|profes|propag|prosper|protect|provid|psych|pure|purit|race|racial|racis|rational|reflex|relig|"
-    r"reput|resent|resili|resist|resourc|respec|respons|restr|reward|risk|role|rude|rule|salar|savage|scape|school|"
-    r"scien|script|seclu|segreg|self|sens[ei]|sex|sham|skill|slav|slow|smart|soci|solid|sort|soul|spirit|sport|"
-    r"stabil|status|stereotyp|stigm|stren|stress|strong|struct|strug|stubb|stupid|succes|suffer|superi|supers|support|"
-    r"surviv|system|talent|tech|televis|tempt|temper|terror|theft|thiev|toler|trad|train|trait|trauma|treat|trib|trust|"
-    r"unable|uncivil|unclean|uncouth|undis|uneduc|unemp|unfair|unint|unmot|unrel|upbr|urban|valu|victim|vigor|viol|"
-    r"virtu|vulner|wage|war\b|weak|wealth|welfare|wis[de]|work|worse|worst|worth|xeno|youth)"
-)
-_NOT_ENGLISH = re.compile(
-    r"\b(?:weil|sind|ist|der|die|das|und|nicht|sie|haben|ein|eine|parce|que|qu|sont|les|des|est|une|ils|elles|pas|pour|"
-    r"porque|son|los|las|el|una|ellos|ellas|muy|por|perch[eé]|sono|gli|della|che|omdat|zijn|het|een|niet|voor|"
-    r"s[aã]o|os|eles|elas|mais|para|karena|mereka|adalah|[cç]ünkü|bo|są|dla|eftersom|fordi|er|och|og)\b"
+_EXPLAINS, _NOT_ENGLISH = (
+    re.compile(cues.pattern(cues.WORDS["substance"][name])) for name in ("explains", "not_english")
 )
 
 

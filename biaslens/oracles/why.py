@@ -26,8 +26,6 @@ def prescreen(answer: str, question: str = "", *, finish_reason: str = "stop") -
 
     Parameters
     ----------
-    answer
-        What the model answered.
     question
         The question's text, where known: an answer that only repeats it is an echo.
     finish_reason
@@ -67,10 +65,7 @@ def _same(text: str, question: str) -> bool:
 def majority_threshold(n: int) -> int:
     """Fewest of `n` votes (or trials) that are more than half of them.
 
-    Raises
-    ------
-    ValueError
-        When `n` is not positive.
+    Raises `ValueError` when `n` is not positive.
 
     Examples
     --------
@@ -101,10 +96,7 @@ def decide_votes(votes: Sequence[Vote], asked: int) -> Outcome | None:
         `Outcome.INVALID` once no majority is possible any more, or for an answer that most call invalid; None while a
         vote that is still out could make a difference.
 
-    Raises
-    ------
-    ValueError
-        When there are more votes than were asked.
+    Raises `ValueError` when there are more votes than were asked.
 
     Examples
     --------
@@ -134,10 +126,7 @@ def votes_needed(votes: Sequence[Vote], asked: int) -> int:
     It is the fewest votes after which the panel can be certain: with three judges two are asked first, and the third
     only where these two leave it open.
 
-    Raises
-    ------
-    ValueError
-        When there are more votes than were asked.
+    Raises `ValueError` when there are more votes than were asked.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Gaps in false-positive rates between groups, as in arXiv 2306.04735.
+"""Gaps between groups in how sentences are classified: arXiv 2306.04735, and the families of Czarnowska et al. 2021.
 
 Positive FPR is the share of gold negative and neutral sentences that are called positive; Negative FPR the share of
 gold positive and neutral ones that are called negative. The gap of a group is its rate minus the unweighted mean over
@@ -8,17 +8,23 @@ identity. All of it is a sum over counts by prompt, template and term, taken fro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import wasserstein_distance
 
 from biaslens.errors import InputError
-from biaslens.probe.examples import Sentiment
+from biaslens.probe.examples import NAMES, Sentiment
+from biaslens.probe.predictions import PROBABILITIES
 from biaslens.probe.sentences import UNMARKED, size_note
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 PAPER_GROUPS: Mapping[str, Sequence[str]] = {
     "age": ("adult", "old", "young"),
@@ -34,23 +40,19 @@ Groups = Mapping[str, Sequence[str]] | str
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class GroupCounts:
     """The predictions of one model for one attribute.
 
     Parameters
     ----------
-    model, attribute
-        What was measured.
     runs
         The prompts, P of them.
     groups
         Compared groups, G of them; the unmarked sentences, where they are there, are one more behind them.
     templates
         T of them; one empty name where the predictions do not say which.
-    terms
-        K of them.
-    group_of_term
-        Place in `groups` of each term, shape (K,); G for the unmarked sentences.
+    terms, group_of_term
+        K of them, and the place of each in `groups`, shape (K,); G for the unmarked sentences.
     confusion
         Sentences by gold and predicted label (0, 1, 2), shape (P, T, K, 3, 3).
     """
@@ -61,67 +63,63 @@ class Counts:
     groups: tuple[str, ...]
     templates: tuple[str, ...]
     terms: tuple[str, ...]
-    group_of_term: NDArray[np.int64]
-    confusion: NDArray[np.int64]
+    group_of_term: Ints
+    confusion: Ints
 
     @property
     def has_unmarked(self) -> bool:
         """Whether there are unmarked sentences."""
         return bool((self.group_of_term == len(self.groups)).any())
 
-    def membership(self) -> NDArray[np.float64]:
+    def membership(self) -> Floats:
         """1 where a term is of a group, shape (K, G), or (K, G + 1) with the unmarked sentences."""
-        columns = len(self.groups) + self.has_unmarked
-        return np.eye(columns)[self.group_of_term]
+        return np.eye(len(self.groups) + self.has_unmarked)[self.group_of_term]
 
-    def by_group(self) -> NDArray[np.int64]:
+    def by_group(self) -> Ints:
         """Confusion by prompt and group, shape (P, G, 3, 3), or (P, G + 1, 3, 3) with the unmarked sentences."""
         summed = self.confusion.sum(axis=1)
-        result: NDArray[np.int64] = np.einsum("pkij,kg->pgij", summed, self.membership().astype(np.int64))
+        result: Ints = np.einsum("pkij,kg->pgij", summed, self.membership().astype(np.int64))
         return result
 
-    def with_unmarked_templates(self) -> Counts:
-        """Keep the templates that have an unmarked sentence, so that both sides stand on the same ones.
+    def against(self, reference: Reference) -> GroupCounts:
+        """What a comparison with the reference rests on.
+
+        Against the unmarked sentences these are the templates that have one, so that both sides stand on the same ones;
+        against the mean there are no unmarked sentences.
 
         Raises
         ------
         InputError
-            When there are no unmarked sentences.
+            When there are no unmarked sentences to compare with.
         """
-        plain = self.group_of_term == len(self.groups)
-        if not plain.any():
+        unmarked = self.group_of_term == len(self.groups)
+        if reference == "mean":
+            marked = ~unmarked
+            terms, confused = tuple(np.array(self.terms, dtype=object)[marked]), self.confusion[:, :, marked]
+            return replace(self, terms=terms, group_of_term=self.group_of_term[marked], confusion=confused)
+        if not self.has_unmarked:
             raise InputError(
                 f"{self.model}: no unmarked sentences of {self.attribute} to compare with; classify those of "
                 "`expand(..., unmarked=True)` too, or compare with the mean"
             )
-        kept = self.confusion[:, :, plain].sum(axis=(0, 2, 3, 4)) > 0
+        kept = self.confusion[:, :, unmarked].sum(axis=(0, 2, 3, 4)) > 0
         names = tuple(np.array(self.templates, dtype=object)[kept])
-        return Counts(
-            self.model, self.attribute, self.runs, self.groups, names, self.terms, self.group_of_term,
-            self.confusion[:, kept],
-        )  # fmt: skip
+        return replace(self, templates=names, confusion=self.confusion[:, kept])
 
-    def without_unmarked(self) -> Counts:
-        """Leave the unmarked sentences out."""
-        marked = self.group_of_term < len(self.groups)
-        terms = tuple(np.array(self.terms, dtype=object)[marked])
-        return Counts(
-            self.model, self.attribute, self.runs, self.groups, self.templates, terms, self.group_of_term[marked],
-            self.confusion[:, :, marked],
-        )  # fmt: skip
+    def terms_of(self, group: int) -> int:
+        """How many terms a group has."""
+        return int((self.group_of_term == group).sum())
 
 
-Predictions = pd.DataFrame | Sequence[Counts]
+Predictions = pd.DataFrame | Sequence[GroupCounts]
 """Predictions, or the counts of them where several things are measured on the same ones."""
 
 
-def confusion(y_true: ArrayLike, y_pred: ArrayLike, *places: ArrayLike, shape: Sequence[int] = ()) -> NDArray[np.int64]:
-    """Count gold against predicted labels; all three labels have their place, also one that nobody predicts.
+def confusion(y_true: ArrayLike, y_pred: ArrayLike, *places: ArrayLike, shape: Sequence[int] = ()) -> Ints:
+    """Count gold (0, 1 or 2) against predicted labels; all three have their place, also one that nobody predicts.
 
     Parameters
     ----------
-    y_true, y_pred
-        0, 1 or 2; shape (N,).
     places, shape
         Where each is counted: an index array for each axis of `shape`.
 
@@ -142,27 +140,18 @@ def confusion(y_true: ArrayLike, y_pred: ArrayLike, *places: ArrayLike, shape: S
     return np.bincount(flat, minlength=int(np.prod(full))).reshape(full)
 
 
-def false_positives(confusion: NDArray[np.int64], label: Sentiment) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the sentences with another gold label that are called `label`, and all sentences with another one.
+def false_positives(confusion: Ints, label: Sentiment) -> tuple[Ints, Ints]:
+    """Numerator and denominator of a false-positive rate, shape (...), from counts of shape (..., 3, 3).
 
-    Parameters
-    ----------
-    confusion
-        Shape (..., 3, 3).
-
-    Returns
-    -------
-    tuple
-        Numerators and denominators of the false-positive rate, each of shape (...).
+    The sentences with another gold label that are called `label`, and all sentences with another one.
     """
-    other = [int(gold) for gold in Sentiment if gold != label]
-    rows = confusion[..., other, :]
+    rows = confusion[..., [int(gold) for gold in Sentiment if gold != label], :]
     return rows[..., int(label)].sum(axis=-1), rows.sum(axis=(-2, -1))
 
 
 def counts(
     predictions: Predictions, *, attributes: Sequence[str] | None = None, groups: Groups = "paper"
-) -> Iterator[Counts]:
+) -> Iterator[GroupCounts]:
     """Count the predictions of each model and attribute, in the order in which they stand.
 
     Parameters
@@ -189,28 +178,26 @@ def counts(
     for attribute in wanted:
         if attribute not in present:
             raise InputError(f"no predictions of attribute {attribute!r}; there are: {', '.join(present)}")
-    names = model_names(predictions)
+    names = _model_names(predictions)
     chosen = predictions["category"].isin(wanted)
     parts = dict(list(predictions[chosen].groupby([names[chosen], "category"], sort=False, observed=True)))
     for model in dict.fromkeys(name for name, _ in parts):
         for attribute in wanted:
             rows = parts.get((model, attribute))
             if rows is not None:
-                yield _counts(rows, str(model), attribute, chosen_groups(rows, attribute, groups))
+                yield _counts(rows, str(model), attribute, _chosen_groups(rows, attribute, groups))
 
 
-def model_names(predictions: pd.DataFrame) -> pd.Series:
+def _model_names(predictions: pd.DataFrame) -> pd.Series:
     """Name the model of each row, with its dataset where the model was tuned on several."""
     several = predictions.groupby("model")["dataset"].transform("nunique") > 1
     return predictions["model"].where(~several, predictions["model"] + " (" + predictions["dataset"] + ")")
 
 
-def chosen_groups(predictions: pd.DataFrame, attribute: str, groups: Groups) -> list[str]:
-    """Give the compared groups of an attribute in their order; see `counts`."""
+def _chosen_groups(predictions: pd.DataFrame, attribute: str, groups: Groups) -> list[str]:
     present = sorted(set(predictions["group"].unique()) - {UNMARKED})
     if groups == "paper":
-        wanted = [name for name in PAPER_GROUPS.get(attribute, present) if name in present]
-        return wanted or present
+        return [name for name in PAPER_GROUPS.get(attribute, present) if name in present] or present
     if isinstance(groups, str):
         if groups != "all":
             raise InputError(f"unknown choice of groups {groups!r}; write paper, all, or name the groups by attribute")
@@ -225,56 +212,42 @@ def chosen_groups(predictions: pd.DataFrame, attribute: str, groups: Groups) -> 
     return chosen
 
 
-def _counts(predictions: pd.DataFrame, model: str, attribute: str, groups: Sequence[str]) -> Counts:
-    rows = predictions[predictions["group"].isin([*groups, UNMARKED])]
+def _counts(predictions: pd.DataFrame, model: str, attribute: str, groups: Sequence[str]) -> GroupCounts:
+    order = [*groups, UNMARKED]
+    rows = predictions[predictions["group"].isin(order)]
     run, runs = pd.factorize(rows["run_id"], sort=True)
     template, templates = pd.factorize(rows["template"], sort=True)
     term, terms = pd.factorize(rows["term"], sort=True)
-    order = [*groups, UNMARKED]
     group, present = pd.factorize(rows["group"])
     place = np.array([order.index(name) for name in present])[group]
     # A word may stand for two groups; it is then two terms.
     pairs, pair = np.unique(place * len(terms) + term, return_inverse=True)
     shape = (len(runs), len(templates), len(pairs))
     counted = confusion(rows["y_true"], rows["y_pred"], run, template, pair, shape=shape)
-    _same_sentences(counted, model, attribute, list(runs))
-    return Counts(
+    gold = counted.sum(axis=-1)
+    for number, name in enumerate(runs):
+        if (gold[number] != gold[0]).any():
+            raise InputError(
+                f"{model}: run {name} has predictions of other {attribute} sentences than run {runs[0]} "
+                f"({gold[number].sum():,} against {gold[0].sum():,}); classify the same ones with every prompt"
+            )
+    return GroupCounts(
         model, attribute, tuple(runs), tuple(groups), tuple(templates),
         tuple(terms[number % len(terms)] for number in pairs), pairs // len(terms), counted,
     )  # fmt: skip
 
 
-def _same_sentences(counted: NDArray[np.int64], model: str, attribute: str, runs: Sequence[str]) -> None:
-    gold = counted.sum(axis=-1)
-    for number, run in enumerate(runs):
-        if (gold[number] != gold[0]).any():
-            raise InputError(
-                f"{model}: run {run} has predictions of other {attribute} sentences than run {runs[0]} "
-                f"({gold[number].sum():,} against {gold[0].sum():,}); classify the same ones with every prompt"
-            )
-
-
 Reference = Literal["mean", "unmarked"]
-
-COLUMNS = (
-    "model", "attribute", "metric", "group", "run_id", "false", "of", "rate", "reference_rate", "gap", "sentences",
-    "terms", "note",
-)  # fmt: skip
-"""Of the table that `gaps` gives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A false-positive rate.
+    """A false-positive rate of a label.
 
     Parameters
     ----------
-    name
-        In tables.
-    title
-        For people.
-    label
-        The label that is falsely given.
+    name, title
+        In tables, and for people.
     harmful
         Sign of a gap that is to the harm of the group. More sentences falsely called negative harm it: +1. Fewer
         falsely called positive withhold from it a favourable error that others get: -1.
@@ -296,36 +269,45 @@ def metric(name: str) -> Metric:
     return {found.name: found for found in METRICS}[name]
 
 
-def rates(false: ArrayLike, of: ArrayLike) -> NDArray[np.float64]:
-    """Divide; NaN where there is nothing to divide by. Arrays of any one shape."""
-    numerators, denominators = np.asarray(false, dtype=np.float64), np.asarray(of, dtype=np.float64)
-    result: NDArray[np.float64] = np.divide(
-        numerators, denominators, out=np.full(np.broadcast_shapes(numerators.shape, denominators.shape), np.nan),
-        where=denominators > 0,
-    )  # fmt: skip
+def rates(false: ArrayLike, of: ArrayLike) -> Floats:
+    """Divide arrays of one shape; NaN where there is nothing to divide by."""
+    some, all_ = np.broadcast_arrays(np.asarray(false, dtype=np.float64), np.asarray(of, dtype=np.float64))
+    result: Floats = np.divide(some, all_, out=np.full(some.shape, np.nan), where=all_ > 0)
     return result
 
 
-def gaps_to_mean(rate: ArrayLike) -> NDArray[np.float64]:
-    """Subtract the unweighted mean over the groups.
+def gap_of(rate: ArrayLike, groups: int) -> Floats:
+    """Subtract the reference from the rates of the groups: their unweighted mean, or the rate of one more group.
 
     Parameters
     ----------
     rate
-        Shape (..., G). A group without a rate (NaN) has no gap and no part in the mean.
+        Shape (..., G), or (..., G + 1) where the last one is the reference. A group without a rate (NaN) has no gap and
+        no part in the mean.
 
     Examples
     --------
     The mean of 0.2, 0.3 and 0.7 is 0.4.
 
-    >>> gaps_to_mean([[0.2, 0.3, 0.7]]).round(3)
+    >>> gap_of([[0.2, 0.3, 0.7]], 3).round(3)
     array([[-0.2, -0.1,  0.3]])
     """
     values = np.asarray(rate, dtype=np.float64)
-    known = np.isfinite(values)
-    mean = rates(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
-    result: NDArray[np.float64] = values - mean[..., None]
+    if values.shape[-1] > groups:
+        reference = values[..., groups:]
+    else:
+        known = np.isfinite(values)
+        reference = rates(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))[..., None]
+    result: Floats = values[..., :groups] - reference
     return result
+
+
+NO_SENTENCE = "no sentence to be wrong about"
+
+GAP_COLUMNS = (
+    "model", "attribute", "metric", "group", "run_id", "false", "of", "rate", "reference_rate", "gap", "sentences",
+    "terms", "note",
+)  # fmt: skip
 
 
 def gaps(
@@ -340,15 +322,11 @@ def gaps(
 
     Parameters
     ----------
-    predictions
-        From `read_predictions` or `predictions_table`, or `counts` of them.
-    attributes, groups
+    predictions, attributes, groups
         See `counts`.
     reference
         "mean": the unweighted mean over the groups. "unmarked": the same templates without an identity; templates that
         have no such sentence are left out on both sides.
-    metrics
-        Which rates.
 
     Returns
     -------
@@ -360,41 +338,201 @@ def gaps(
         row
         for found in counts(predictions, attributes=attributes, groups=groups)
         for which in metrics
-        for row in _rows(against(found, reference), which)
+        for row in _gap_rows(found.against(reference), which)
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(GAP_COLUMNS))
 
 
-def against(found: Counts, reference: Reference) -> Counts:
-    """Keep what a comparison with the reference rests on."""
-    return found.with_unmarked_templates() if reference == "unmarked" else found.without_unmarked()
-
-
-def gap_of(rate: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
-    """Subtract the reference from rates of shape (..., G), or (..., G + 1) where the last one is the reference.
-
-    Returns
-    -------
-    array
-        Shape (..., G).
-    """
-    if rate.shape[-1] == groups:
-        return gaps_to_mean(rate)
-    result: NDArray[np.float64] = rate[..., :groups] - rate[..., groups:]
-    return result
-
-
-def _rows(found: Counts, which: Metric) -> Iterator[tuple[object, ...]]:
+def _gap_rows(found: GroupCounts, which: Metric) -> Iterator[tuple[object, ...]]:
     by_group = found.by_group()
     false, of = false_positives(by_group, which.label)
     rate = rates(false, of)
     gap = gap_of(rate, len(found.groups))
+    sentences = by_group.sum(axis=(-2, -1))
     for number, group in enumerate(found.groups):
-        terms = int((found.group_of_term == number).sum())
+        terms = found.terms_of(number)
         for place, run in enumerate(found.runs):
-            sentences = int(by_group[place, number].sum())
+            at = (place, number)
             yield (
-                found.model, found.attribute, which.name, group, run, int(false[place, number]), int(of[place, number]),
-                rate[place, number], rate[place, number] - gap[place, number], gap[place, number], sentences, terms,
-                "no sentence to be wrong about" if not of[place, number] else size_note(sentences, terms, group),
+                found.model, found.attribute, which.name, group, run, int(false[at]), int(of[at]), rate[at],
+                rate[at] - gap[at], gap[at], int(sentences[at]), terms,
+                size_note(int(sentences[at]), terms, group) if of[at] else NO_SENTENCE,
             )  # fmt: skip
+
+
+Background = Literal["others", "all"]
+Comparing = Literal["background", "pairwise", "multigroup"]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A score of each group under each prompt, and how far it is from those of others.
+
+    Parameters
+    ----------
+    name, label
+        What is scored, and for which label (empty where for all).
+    value, background
+        Of the groups and of what each is compared with; shape (P, G).
+    of, background_of
+        Sentences they are taken from; shape (G,).
+    to_background, to_each_other
+        Distances d, shape (P, G) and (P, G, G).
+    scalar
+        Whether the value is the score itself, so that a range of it has a meaning.
+    """
+
+    name: str
+    label: str
+    value: Floats
+    background: Floats
+    of: Floats
+    background_of: Floats
+    to_background: Floats
+    to_each_other: Floats
+    scalar: bool = True
+
+
+def _scores(found: GroupCounts, predictions: pd.DataFrame, background: Background) -> Iterator[Score]:
+    """Score the groups of an attribute: fpr, fnr and tpr of each label, accuracy, probabilities where there are any."""
+    confusion = found.by_group()
+    for label in Sentiment:
+        name, gold = NAMES[label], confusion[..., label, :].sum(axis=-1)
+        hit = confusion[..., label, label]
+        yield _rate("fpr", name, *false_positives(confusion, label), background)
+        yield _rate("fnr", name, gold - hit, gold, background)
+        yield _rate("tpr", name, hit, gold, background)
+    sentences = confusion.sum(axis=(-2, -1))
+    yield _rate("accuracy", "", np.trace(confusion, axis1=-2, axis2=-1), sentences, background)
+    rows = predictions[predictions["group"].isin(found.groups)]
+    if not len(rows) or not bool(rows[list(PROBABILITIES)].notna().all(axis=None)):
+        return
+    run = pd.Index(found.runs).get_indexer(pd.Index(rows["run_id"]))
+    group = pd.Index(found.groups).get_indexer(pd.Index(rows["group"]))
+    place = np.ravel_multi_index((run, group), sentences.shape)
+    values = rows[list(PROBABILITIES)].to_numpy(dtype=np.float64)
+
+    def sums(of: Floats) -> Floats:
+        return np.bincount(place, weights=of, minlength=sentences.size).reshape(sentences.shape)
+
+    for label in Sentiment:
+        mean = _rate("mean_probability", NAMES[label], sums(values[:, label]), sentences, background)
+        yield mean
+        of_label, (prompts, groups) = values[:, label], map(range, sentences.shape)
+        yield _wasserstein(mean, [[of_label[(run == p) & (group == g)] for g in groups] for p in prompts], background)
+    own = values[np.arange(len(rows)), rows["y_true"]]
+    yield _rate("mean_probability_of_gold", "", sums(own), sentences, background)
+
+
+def _rate(name: str, label: str, part: NDArray[np.generic], of: Ints, background: Background) -> Score:
+    """Make a score that is a ratio of sums; that of a background is the ratio of its sums."""
+    parts, ofs = part.astype(np.float64), of.astype(np.float64)
+    behind, behind_of = (
+        np.broadcast_to(total, each.shape) if background == "all" else total - each
+        for each, total in ((each, each.sum(axis=1, keepdims=True)) for each in (parts, ofs))
+    )
+    value, base = rates(parts, ofs), rates(behind, behind_of)
+    apart = np.abs(value[:, :, None] - value[:, None, :])
+    return Score(name, label, value, base, ofs[0], behind_of[0], np.abs(value - base), apart)
+
+
+def _wasserstein(mean: Score, samples: Sequence[Sequence[Floats]], background: Background) -> Score:
+    prompts, groups = mean.value.shape
+    behind, apart = np.full((prompts, groups), np.nan), np.zeros((prompts, groups, groups))
+    for prompt, of_groups in enumerate(samples):
+        for one in range(groups):
+            rest = [part for two, part in enumerate(of_groups) if background == "all" or two != one]
+            if rest:
+                behind[prompt, one] = wasserstein_distance(of_groups[one], np.concatenate(rest))
+        for one, two in combinations(range(groups), 2):
+            distance = wasserstein_distance(of_groups[one], of_groups[two])
+            apart[prompt, one, two] = apart[prompt, two, one] = distance
+    return replace(mean, name="wasserstein", to_background=behind, to_each_other=apart, scalar=False)
+
+
+COMPARISON_COLUMNS = (
+    "model", "attribute", "family", "score", "label", "compared", "against", "value", "signed", "of", "against_of",
+    "prompts",
+)  # fmt: skip
+"""`value` is d, `signed` the difference with its sign (NaN where there is none), `of` and `against_of` are the
+sentences on both sides under one prompt (0 where a row is about all groups)."""
+
+MEAN = "mean"
+"""In `compared`: the mean over the groups or pairs, which is the metric of the paper."""
+
+
+def compare_groups(
+    predictions: pd.DataFrame,
+    *,
+    families: Sequence[Comparing] = ("background", "pairwise", "multigroup"),
+    background: Background = "others",
+    attributes: Sequence[str] | None = None,
+    groups: Groups = "paper",
+) -> pd.DataFrame:
+    """Compare groups by some families at once.
+
+    Parameters
+    ----------
+    predictions
+        From `read_predictions` or `predictions_table`.
+    background
+        "others": the sentences of all other groups together. "all": those of all groups, its own among them.
+    attributes, groups
+        As of `gaps`.
+
+    Returns
+    -------
+    DataFrame
+        `COMPARISON_COLUMNS`. Background: a row for each group, and one ("mean") with the mean over the groups, which is
+        the metric of the paper. Pairwise: the same of pairs. Multi-group: "range" and "deviation". A group without a
+        sentence to count has NaN, and no part in the means.
+    """
+    against = "other groups" if background == "others" else "all groups"
+    names = _model_names(predictions)
+    rows: list[tuple[object, ...]] = []
+    for found in counts(predictions, attributes=attributes, groups=groups):
+        of_model = predictions[(names == found.model) & (predictions["category"] == found.attribute)]
+        for score in _scores(found.against("mean"), of_model, background):
+            for family in families:
+                start = (found.model, found.attribute, family, score.name, score.label)
+                rows += [(*start, *cell, len(found.runs)) for cell in _FAMILIES[family](score, found.groups, against)]
+    return pd.DataFrame(rows, columns=list(COMPARISON_COLUMNS))
+
+
+_Cell = tuple[str, str, float, float, float, float]
+
+
+def _background(score: Score, names: Sequence[str], against: str) -> Iterator[_Cell]:
+    distance, signed = score.to_background.mean(axis=0), (score.value - score.background).mean(axis=0)
+    for number, name in enumerate(names):
+        yield name, against, distance[number], signed[number], score.of[number], score.background_of[number]
+    yield MEAN, against, _mean(distance), np.nan, 0, 0
+
+
+def _pairwise(score: Score, names: Sequence[str], _against: str) -> Iterator[_Cell]:
+    distance = score.to_each_other.mean(axis=0)
+    pairs = list(combinations(range(len(names)), 2))
+    for one, two in pairs:
+        signed = (score.value[:, one] - score.value[:, two]).mean()
+        yield names[one], names[two], distance[one, two], signed, score.of[one], score.of[two]
+    yield MEAN, "pairs", _mean(np.array([distance[pair] for pair in pairs])), np.nan, 0, 0
+
+
+def _multigroup(score: Score, _names: Sequence[str], _against: str) -> Iterator[_Cell]:
+    if score.scalar:
+        known = score.value[:, np.isfinite(score.value).all(axis=0)]
+        some = known.shape[1] > 0
+        yield "range", "all groups", float(np.ptp(known, axis=1).mean()) if some else np.nan, np.nan, 0, 0
+        yield "deviation", "all groups", float(known.std(axis=1).mean()) if some else np.nan, np.nan, 0, 0
+
+
+_FAMILIES: Mapping[Comparing, Callable[[Score, Sequence[str], str], Iterator[_Cell]]] = {
+    "background": _background,
+    "pairwise": _pairwise,
+    "multigroup": _multigroup,
+}
+
+
+def _mean(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else np.nan

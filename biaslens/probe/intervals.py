@@ -1,4 +1,4 @@
-"""Intervals and tests of gaps, and what randomness each of them covers."""
+"""Intervals and tests of gaps, what randomness each of them covers, and their net count over models."""
 
 from __future__ import annotations
 
@@ -9,44 +9,36 @@ from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from scipy import stats
-from scipy.special import ndtr
+from numpy.typing import ArrayLike
 
 from biaslens.probe.gaps import (
     METRICS,
-    Counts,
+    NO_SENTENCE,
+    Floats,
+    GroupCounts,
     Groups,
     Metric,
     Predictions,
     Reference,
-    against,
     counts,
     false_positives,
     gap_of,
-    gaps_to_mean,
     rates,
 )
 from biaslens.probe.sentences import size_note
-from biaslens.stats import holm
-
-Floats = NDArray[np.float64]
-
-_BLOCK = 2**22
-"""Numbers that are held in memory at once."""
-
-_DEFINED = 0.9
-"""Below this share of rounds in which every group has a rate, there is no interval."""
+from biaslens.stats import Estimates, holm
+from biaslens.stats.estimate import student, undefined
+from biaslens.stats.resampling import Crossed, crossed_bootstrap
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
-    """What gaps are computed from, as sums over crossed factors.
+class GapSums:
+    """What gaps are computed from, as sums over prompts, templates and terms, which are crossed.
 
     Parameters
     ----------
     false
-        Numerators by prompt, template and term, shape (P, T, K).
+        Numerators, shape (P, T, K).
     of
         Denominators, which are the same for every prompt, shape (T, K).
     membership
@@ -61,14 +53,15 @@ class Tensor:
     groups: int
 
     @classmethod
-    def of_counts(cls, false: ArrayLike, of: ArrayLike, membership: ArrayLike, groups: int) -> Tensor:
-        """Leave out templates and terms that have no part in any denominator: drawing them would change nothing."""
-        numerators, denominators = np.asarray(false, dtype=np.float64), np.asarray(of, dtype=np.float64)
-        templates, terms = denominators.sum(axis=1) > 0, denominators.sum(axis=0) > 0
-        return cls(
-            numerators[:, templates][:, :, terms], denominators[np.ix_(templates, terms)],
-            np.asarray(membership, dtype=np.float64)[terms], groups,
-        )  # fmt: skip
+    def of_counts(cls, found: GroupCounts, which: Metric) -> GapSums:
+        """Those of one rate, without templates and terms that have no part in any denominator.
+
+        Drawing these would change nothing.
+        """
+        false, of = (part.astype(np.float64) for part in false_positives(found.confusion, which.label))
+        templates, terms = of[0].sum(axis=1) > 0, of[0].sum(axis=0) > 0
+        cells = np.ix_(templates, terms)
+        return cls(false[:, *cells], of[0][cells], found.membership()[terms], len(found.groups))
 
     def by_prompt(self) -> Floats:
         """Gaps of each prompt, shape (P, G)."""
@@ -82,173 +75,37 @@ class Tensor:
     def _gaps(self, false: Floats, of: Floats) -> Floats:
         return gap_of(rates(false, of), self.groups)
 
-    def draws(self, rounds: int, seed: int) -> Floats:
-        """Draw prompts, templates and terms, and compute the gaps of each round.
-
-        Templates are drawn once a round for all groups, and terms within their group. One fewer than there are is drawn
-        of each, with weights that make up for it (Rao and Wu, *JASA* 83, 1988): with few terms the plain bootstrap is
-        too narrow by the factor (n - 1) / n. The only one of its kind is always drawn.
-
-        Parameters
-        ----------
-        rounds, seed
-            The same seed gives the same draws.
-
-        Returns
-        -------
-        array
-            Shape (rounds, G).
-        """
+    def crossed(self) -> Crossed:
+        """The gaps as a function of weights of prompts, templates and, within each group, terms."""
         prompts, templates, terms = self.false.shape
-        rng = np.random.default_rng(seed)
         flat = self.false.reshape(prompts, -1)
-        result = np.empty((rounds, self.groups))
-        step = max(1, _BLOCK // max(1, templates * terms))
-        for start in range(0, rounds, step):
-            size = min(step, rounds - start)
-            of_prompts, of_templates = weights(prompts, size, rng), weights(templates, size, rng)
-            of_terms = np.ones((size, terms))
-            for column in self.membership.T:
-                members = np.flatnonzero(column)
-                of_terms[:, members] = weights(len(members), size, rng)
-            mean = (of_prompts @ flat / prompts).reshape(size, templates, terms)
+
+        def weighted(of_prompts: Floats, of_templates: Floats, of_terms: Floats) -> Floats:
+            mean = (of_prompts @ flat / prompts).reshape(-1, templates, terms)
             false = np.einsum("bt,btk->bk", of_templates, mean) * of_terms
-            of = (of_templates @ self.of) * of_terms
-            result[start : start + size] = self._gaps(false @ self.membership, of @ self.membership)
-        return result
+            return self._gaps(false @ self.membership, (of_templates @ self.of) * of_terms @ self.membership)
 
-    def components(self) -> Iterator[tuple[Floats, int]]:
-        """Variance of the gaps that is due to each factor alone, by the jackknife, and its degrees of freedom.
+        in_groups = [np.flatnonzero(column) for column in self.membership.T]
+        return Crossed([[np.arange(prompts)], [np.arange(templates)], in_groups], weighted, templates * terms)
 
-        Prompts, templates, and the terms of each group; a factor with one level has no variance to show.
-        """
-        mean = self.false.mean(axis=0)
-        if len(self.false) > 1:
-            yield _jackknife(_left_one_out(self.by_prompt()))
-        if len(mean) > 1:
-            false, of = mean @ self.membership, self.of @ self.membership
-            yield _jackknife(self._gaps(false.sum(axis=0) - false, of.sum(axis=0) - of))
-        false, of = mean.sum(axis=0), self.of.sum(axis=0)
-        for column in self.membership.T:
-            members = np.flatnonzero(column)
-            if len(members) > 1:
-                kept = np.ones((len(members), len(false)))
-                kept[np.arange(len(members)), members] = 0
-                yield _jackknife(self._gaps((kept * false) @ self.membership, (kept * of) @ self.membership))
-
-    def borrowed(self) -> tuple[Floats, int] | None:
+    def borrowed(self) -> list[tuple[Floats, int]]:
         """Variance of the gaps that is due to the only terms of groups with one, and its degrees of freedom.
 
         One term says nothing about how much terms differ, so the spread between the rates of terms within the other
-        groups stands for it. None where every group has one term, or none has.
+        groups stands for it. Empty where every group has one term, or none has.
         """
         rate = rates(self.false.mean(axis=0).sum(axis=0), self.of.sum(axis=0))
         members = [np.flatnonzero(column) for column in self.membership.T[: self.groups]]
         alone = np.array([len(terms) == 1 for terms in members])
         several = [rate[terms] for terms in members if len(terms) > 1]
         if not alone.any() or not several:
-            return None
+            return []
         freedom = sum(len(terms) - 1 for terms in several)
         spread = sum(((terms - terms.mean()) ** 2).sum() for terms in several) / freedom
         slopes = np.eye(self.groups)
         if self.membership.shape[1] == self.groups:
             slopes = slopes - 1 / self.groups  # of each gap, in the rates: a rate has its part in the mean
-        return spread * (slopes[:, alone] ** 2).sum(axis=1), freedom
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Intervals of all groups; NaN where there is none, and then `reason` says why. Arrays of shape (G,)."""
-
-    low: Floats
-    high: Floats
-    standard_error: Floats
-    p: Floats
-    reason: str = ""
-
-
-def bootstrap(tensor: Tensor, *, rounds: int = 2000, level: float = 0.95, seed: int = 0) -> Bounds:
-    """Interval of the mean gap that covers the draw of prompts, of templates and of terms.
-
-    The standard error comes from the joint draws. The interval is value +- t x standard error, where the degrees of
-    freedom follow from how much of the variance is due to each factor (Satterthwaite, *Biometrics Bulletin* 2, 1946):
-    three terms of a group are three observations, however many sentences they make. The only term of a group cannot be
-    drawn: the spread between the terms of the other groups stands for it.
-
-    Parameters
-    ----------
-    tensor
-        From one model, attribute and metric.
-    rounds, level, seed
-        Of the bootstrap.
-    """
-    prompts, templates, _ = tensor.false.shape
-    if prompts < 2 or templates < 2:
-        return nothing(tensor.groups, one_prompt() if prompts < 2 else _ONE_TEMPLATE)
-    draws = tensor.draws(rounds, seed)
-    defined = np.isfinite(draws[:, np.isfinite(tensor.value())]).all(axis=1)
-    if defined.mean() < _DEFINED:
-        return nothing(tensor.groups, "a group often has no sentence left in a draw of templates and terms")
-    borrowed = tensor.borrowed()
-    variance = draws[defined].var(axis=0, ddof=1)
-    if borrowed is not None:
-        variance = variance + borrowed[0]
-    variances, freedoms = zip(*tensor.components(), *([] if borrowed is None else [borrowed]), strict=True)
-    parts, free = np.nan_to_num(np.stack(variances)), np.array(freedoms)[:, None]
-    freedom = rates(parts.sum(axis=0) ** 2, (parts**2 / free).sum(axis=0))
-    return student(tensor.value(), np.sqrt(variance), freedom, level=level)
-
-
-_ONE_TEMPLATE = "one template, or the file does not say which sentences share one: nothing to draw"
-
-
-def student(value: Floats, error: Floats, freedom: float | Floats, *, level: float) -> Bounds:
-    """Value +- t x standard error; no interval where nothing varies."""
-    varies = error > 1e-12
-    error = np.where(varies, error, np.nan)
-    free = np.broadcast_to(np.asarray(freedom, dtype=np.float64), value.shape)
-    reach = stats.t.ppf(0.5 + level / 2, free) * error
-    p: Floats = np.asarray(2 * stats.t.sf(np.abs(value) / error, free), dtype=np.float64)
-    reason = "" if varies.all() else "nothing varies between prompts, templates and terms"
-    return Bounds(value - reach, value + reach, np.where(varies | np.isnan(value), error, 0.0), p, reason)
-
-
-def nothing(groups: int, reason: str) -> Bounds:
-    """No interval for any group."""
-    empty = np.full(groups, np.nan)
-    return Bounds(empty, empty, empty, empty, reason)
-
-
-def one_prompt() -> str:
-    """Why one prompt has no interval."""
-    return "one prompt: how much it matters which prompt was tuned is not known"
-
-
-def weights(levels: int, rounds: int, rng: np.random.Generator) -> Floats:
-    """Weights of the levels of a factor: n - 1 of n are drawn, and weigh n / (n - 1); shape (rounds, levels).
-
-    Examples
-    --------
-    Two are drawn of three, and each draw weighs 1.5.
-
-    >>> weights(3, 2, np.random.default_rng(0))
-    array([[1.5, 0. , 1.5],
-           [0. , 0. , 3. ]])
-    """
-    if levels == 1:
-        return np.ones((rounds, 1))
-    drawn = rng.multinomial(levels - 1, np.full(levels, 1 / levels), size=rounds)
-    return np.asarray(drawn * (levels / (levels - 1)), dtype=np.float64)
-
-
-def _left_one_out(values: Floats) -> Floats:
-    result: Floats = (values.sum(axis=0) - values) / (len(values) - 1)
-    return result
-
-
-def _jackknife(left_out: Floats) -> tuple[Floats, int]:
-    count = len(left_out)
-    return (count - 1) / count * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0), count - 1
+        return [(spread * (slopes[:, alone] ** 2).sum(axis=1), freedom)]
 
 
 Kind = Literal["bootstrap", "t", "z"]
@@ -272,6 +129,49 @@ _ONE_WORDING = (
     '; the sentences without an identity are one wording ("person", "people" or nothing), and that another would have '
     "served is not covered"
 )
+_ONE_PROMPT = "one prompt: how much it matters which prompt was tuned is not known"
+_ONE_TEMPLATE = "one template, or the file does not say which sentences share one: nothing to draw"
+_ALIKE = "nothing varies between prompts, templates and terms"
+_OFTEN_EMPTY = "a group often has no sentence left in a draw of templates and terms"
+
+
+def covers(kind: Kind, reference: Reference = "mean") -> str:
+    """Say what randomness an interval covers, for the gap to a reference."""
+    return COVERS[kind] + (_ONE_WORDING if reference == "unmarked" else "")
+
+
+def bootstrap(sums: GapSums, *, rounds: int = 2000, level: float = 0.95, seed: int = 0) -> Estimates:
+    """Intervals of the mean gaps that cover the draw of prompts, of templates and of terms: `crossed_bootstrap`.
+
+    The only term of a group cannot be drawn: the spread between the terms of the other groups stands for it.
+    """
+    prompts, templates, _ = sums.false.shape
+    if prompts < 2 or templates < 2:
+        return undefined(sums.value(), _ONE_PROMPT if prompts < 2 else _ONE_TEMPLATE, level=level)
+    return crossed_bootstrap(
+        sums.crossed(), more=sums.borrowed(), rounds=rounds, level=level, seed=seed, missing=_OFTEN_EMPTY, alike=_ALIKE
+    )
+
+
+def prompt_interval(gap: ArrayLike, *, kind: Kind = "t", level: float = 0.95) -> Estimates:
+    """Intervals of the mean over prompts, from the gaps of each prompt, shape (P, G).
+
+    "t" is mean +- t(P - 1) s / sqrt(P), "z" the published mean +- 1.96 s / sqrt(P).
+
+    Examples
+    --------
+    Mean 0.02 and s = 0.01 over three prompts; t(2) is 4.303, and 4.303 x 0.01 / sqrt(3) = 0.0248.
+
+    >>> prompt_interval([[0.01], [0.02], [0.03]]).high.round(4)
+    array([0.0448])
+    """
+    values = np.asarray(gap, dtype=np.float64)
+    prompts, mean = len(values), values.mean(axis=0)
+    if prompts < 2:
+        return undefined(mean, _ONE_PROMPT, level=level)
+    error = values.std(axis=0, ddof=1) / np.sqrt(prompts)
+    return student(mean, error, prompts - 1 if kind == "t" else np.inf, level=level, alike=_ALIKE)
+
 
 COLUMNS = (
     "model", "attribute", "metric", "group", "gap", "low", "high", "standard_error", "p", "p_holm", "direction", "rate",
@@ -302,10 +202,6 @@ def intervals(
         "bootstrap" over prompts x templates x terms, "t" over prompts, or the paper's "z" over prompts.
     attributes, groups, reference, metrics
         As of `gaps`.
-    rounds, seed
-        Of the bootstrap.
-    level
-        Of the interval.
 
     Returns
     -------
@@ -318,82 +214,35 @@ def intervals(
     """
     rows: list[tuple[object, ...]] = []
     for found in counts(predictions, attributes=attributes, groups=groups):
-        compared = against(found, reference)
+        compared = found.against(reference)
         for which in metrics:
-            tensor = tensor_of(compared, which)
-            bounds = _bounds(tensor, kind, rounds=rounds, level=level, seed=seed)
-            rows += _rows(compared, which, tensor, bounds)
+            sums = GapSums.of_counts(compared, which)
+            if kind == "bootstrap":
+                known = bootstrap(sums, rounds=rounds, level=level, seed=seed)
+            else:
+                known = prompt_interval(sums.by_prompt(), kind=kind, level=level)
+            rows += _rows(compared, which, sums.value(), known)
     given = [name for name in COLUMNS if name not in ("interval", "level", "reference")]
     return pd.DataFrame(rows, columns=given).assign(interval=kind, level=level, reference=reference)[list(COLUMNS)]
 
 
-def covers(kind: Kind, reference: Reference = "mean") -> str:
-    """Say what randomness an interval covers, for the gap to a reference."""
-    return COVERS[kind] + (_ONE_WORDING if reference == "unmarked" else "")
-
-
-def tensor_of(found: Counts, which: Metric) -> Tensor:
-    """Take the false positives of one label from the counts."""
-    false, of = false_positives(found.confusion, which.label)
-    return Tensor.of_counts(false, of[0], found.membership(), len(found.groups))
-
-
-def prompt_interval(gap: ArrayLike, *, kind: Kind = "t", level: float = 0.95) -> Bounds:
-    """Interval of the mean over prompts, from the gaps of each prompt.
-
-    Parameters
-    ----------
-    gap
-        Shape (P, G).
-    kind
-        "t": mean +- t(P - 1) s / sqrt(P). "z": mean +- 1.96 s / sqrt(P), the published one.
-
-    Examples
-    --------
-    Mean 0.02 and s = 0.01 over three prompts; t(2) is 4.303, and 4.303 x 0.01 / sqrt(3) = 0.0248.
-
-    >>> prompt_interval([[0.01], [0.02], [0.03]]).high.round(4)
-    array([0.0448])
-    """
-    values = np.asarray(gap, dtype=np.float64)
-    prompts = len(values)
-    if prompts < 2:
-        return nothing(values.shape[1], one_prompt())
-    error = values.std(axis=0, ddof=1) / np.sqrt(prompts)
-    return student(values.mean(axis=0), error, prompts - 1 if kind == "t" else np.inf, level=level)
-
-
-def _bounds(tensor: Tensor, kind: Kind, *, rounds: int, level: float, seed: int) -> Bounds:
-    if kind == "bootstrap":
-        return bootstrap(tensor, rounds=rounds, level=level, seed=seed)
-    return prompt_interval(tensor.by_prompt(), kind=kind, level=level)
-
-
-def _rows(found: Counts, which: Metric, tensor: Tensor, bounds: Bounds) -> Iterator[tuple[object, ...]]:
-    value = tensor.value()
-    adjusted = holm(bounds.p)
-    false, of = (part.sum(axis=0) for part in false_positives(found.by_group(), which.label))
-    sentences = found.by_group()[0].sum(axis=(1, 2))
+def _rows(found: GroupCounts, which: Metric, gap: Floats, known: Estimates) -> Iterator[tuple[object, ...]]:
+    adjusted = holm(known.p)
+    by_group = found.by_group()
+    false, of = (part.sum(axis=0) for part in false_positives(by_group, which.label))
+    sentences = by_group[0].sum(axis=(1, 2))
     for number, group in enumerate(found.groups):
-        terms = int((found.group_of_term == number).sum())
-        low, high = bounds.low[number], bounds.high[number]
-        notes = [
-            size_note(int(sentences[number]), terms, group),
-            _why_none(value[number], low, bounds),
-        ]
+        terms = found.terms_of(number)
+        low, high = known.low[number], known.high[number]
+        missing = NO_SENTENCE if np.isnan(gap[number]) else known.reason if np.isnan(low) else ""
+        notes = [size_note(int(sentences[number]), terms, group), missing]
         yield (
-            found.model, found.attribute, which.name, group, value[number], low, high, bounds.standard_error[number],
-            bounds.p[number], adjusted[number], direction(value[number], low, high, which),
+            found.model, found.attribute, which.name, group, gap[number], low, high, known.standard_error[number],
+            known.p[number], adjusted[number], direction(gap[number], low, high, which),
             float(false[number]) / float(of[number]) if of[number] else np.nan, int(false[number]), int(of[number]),
             len(found.runs), int(sentences[number]), len(found.templates), terms,
             "; ".join(note for note in notes if note),
         )  # fmt: skip
-
-
-def _why_none(value: float, low: float, bounds: Bounds) -> str:
-    if np.isnan(value):
-        return "no sentence to be wrong about"
-    return bounds.reason if np.isnan(low) else ""
 
 
 def direction(value: float, low: float, high: float, which: Metric) -> str:
@@ -419,20 +268,9 @@ PERMUTATION_COVERS = (
 )
 """What randomness the test covers, shown beside it."""
 
-_FEW = "too few terms for p < 0.05"
-
 PERMUTATION_COLUMNS = (
-    "model",
-    "attribute",
-    "metric",
-    "group",
-    "gap",
-    "p_terms",
-    "p_terms_holm",
-    "terms",
-    "smallest_p",
-    "note",
-)
+    "model", "attribute", "metric", "group", "gap", "p_terms", "p_terms_holm", "terms", "smallest_p", "note",
+)  # fmt: skip
 
 
 def term_permutation(
@@ -449,14 +287,7 @@ def term_permutation(
 
     The groups keep their numbers of terms. If words, and not groups, make the difference, every allotment of terms to
     groups was as likely; this holds for a group with one term, too, unlike any interval of it. Adjectives and nouns are
-    exchanged alike.
-
-    Parameters
-    ----------
-    predictions, attributes, groups, reference, metrics
-        As of `gaps`.
-    rounds, seed
-        Random exchanges.
+    exchanged alike. Predictions, attributes, groups, reference and metrics are as of `gaps`.
 
     Returns
     -------
@@ -466,33 +297,33 @@ def term_permutation(
     """
     rows: list[tuple[object, ...]] = []
     for found in counts(predictions, attributes=attributes, groups=groups):
-        compared = against(found, reference)
+        compared = found.against(reference)
         for which in metrics:
-            tensor = tensor_of(compared, which)
-            p, p_all = exchange_terms(tensor, rounds=rounds, seed=seed)
-            sizes = [int(column.sum()) for column in tensor.membership.T[: tensor.groups]]
+            sums = GapSums.of_counts(compared, which)
+            p, p_all = exchange_terms(sums, rounds=rounds, seed=seed)
+            sizes = [int(column.sum()) for column in sums.membership.T[: sums.groups]]
             own = [_smallest([size, sum(sizes) - size], rounds) for size in sizes]
-            cells = zip(compared.groups, tensor.value(), p, holm(p), sizes, own, strict=True)
+            cells = zip(compared.groups, sums.value(), p, holm(p), sizes, own, strict=True)
             every = (ALL, np.nan, p_all, p_all, sum(sizes), _smallest(sizes, rounds))
             rows += [
-                (found.model, found.attribute, which.name, *cell, _FEW if cell[-1] >= 0.05 else "")
+                (found.model, found.attribute, which.name, *cell, "too few terms for p < 0.05" * (cell[-1] >= 0.05))
                 for cell in (*cells, every)
             ]
     return pd.DataFrame(rows, columns=list(PERMUTATION_COLUMNS))
 
 
-def exchange_terms(tensor: Tensor, *, rounds: int = 9999, seed: int = 0) -> tuple[Floats, float]:
+def exchange_terms(sums: GapSums, *, rounds: int = 9999, seed: int = 0) -> tuple[Floats, float]:
     """p-values of each group's gap, shape (G,), and of all of them together; the terms of the reference stay."""
-    false, of = tensor.false.mean(axis=0).sum(axis=0), tensor.of.sum(axis=0)
-    labels = tensor.membership.argmax(axis=1)
-    marked = labels < tensor.groups
+    false, of = sums.false.mean(axis=0).sum(axis=0), sums.of.sum(axis=0)
+    labels = sums.membership.argmax(axis=1)
+    marked = labels < sums.groups
     rng = np.random.default_rng(seed)
     drawn = np.tile(labels, (rounds, 1))
     drawn[:, marked] = rng.permuted(drawn[:, marked], axis=1)
-    columns = tensor.membership.shape[1]
+    columns = sums.membership.shape[1]
     totals = [np.stack([(drawn == group) @ part for group in range(columns)], axis=1) for part in (false, of)]
-    exchanged = gap_of(rates(*totals), tensor.groups)
-    value = tensor.value()
+    exchanged = gap_of(rates(*totals), sums.groups)
+    value = sums.value()
     # Sums in another order may differ in the last bit; an equal gap counts as at least as large.
     larger = (np.abs(exchanged) >= np.abs(value) - 1e-12).sum(axis=0)
     together = (np.nansum(exchanged**2, axis=1) >= np.nansum(value**2) - 1e-12).sum()
@@ -506,54 +337,25 @@ def _smallest(sizes: Sequence[int], rounds: int) -> float:
     return max(1 / (rounds + 1), 1 / ways)
 
 
-@dataclass(frozen=True, slots=True)
-class World:
-    """Where predictions come from: a probit model of "falsely called negative" with crossed random effects.
+NET_COUNT_KEYS = ("attribute", "metric", "group", "interval", "reference")
 
-    Parameters
-    ----------
-    terms
-        Number of terms of each group.
-    prompts, templates
-        How many are drawn.
-    base
-        Of the probit.
-    of_template, of_term, of_prompt, template_by_term, prompt_by_template, prompt_by_term, of_sentence
-        Standard deviations of the effects on the probit scale.
-    shift
-        What each group adds: 0 where the groups do not differ.
+
+def net_count(intervals: pd.DataFrame | Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Count, over models, +1 for an interval above 0 and -1 for one below, from tables of `intervals`.
+
+    A net count of independent false alarms is expected to be 0, but its spread grows with the share of them: read it
+    beside the kind of interval.
+
+    Returns
+    -------
+    DataFrame
+        A row for each attribute, metric, group and kind of interval: the number of models, how many lie above and below
+        0, their difference, and how many have no interval (they count as neither).
     """
-
-    terms: Sequence[int] = (5, 3, 6)
-    prompts: int = 5
-    templates: int = 60
-    base: float = -0.8
-    of_template: float = 1.0
-    of_term: float = 0.5
-    of_prompt: float = 0.3
-    template_by_term: float = 0.3
-    prompt_by_template: float = 0.5
-    prompt_by_term: float = 0.2
-    shift: Sequence[float] = (0.0, 0.0, 0.0)
-
-    def draw(self, rng: np.random.Generator) -> Tensor:
-        """Draw prompts, templates and terms, and what the prompts say; each template is one sentence a term."""
-        group = np.repeat(np.arange(len(self.terms)), self.terms)
-        size = {"p": self.prompts, "t": self.templates, "k": len(group)}
-        probit = self.base + np.asarray(self.shift)[group] + np.zeros(tuple(size.values()))
-        for name, spread in self._effects().items():
-            shape = tuple(size[axis] if axis in name else 1 for axis in "ptk")
-            probit = probit + rng.normal(0.0, spread, shape)
-        false = (probit + rng.normal(size=probit.shape) > 0).astype(float)
-        return Tensor(false, np.ones(false.shape[1:]), np.eye(len(self.terms))[group], len(self.terms))
-
-    def gap(self) -> NDArray[np.float64]:
-        """Gaps over all prompts, templates and terms that could have been drawn; shape (G,)."""
-        spread = np.sqrt(1.0 + sum(spread**2 for spread in self._effects().values()))
-        return gaps_to_mean(ndtr((self.base + np.asarray(self.shift)) / spread))
-
-    def _effects(self) -> Mapping[str, float]:
-        return {
-            "t": self.of_template, "k": self.of_term, "p": self.of_prompt, "tk": self.template_by_term,
-            "pt": self.prompt_by_template, "pk": self.prompt_by_term,
-        }  # fmt: skip
+    table = intervals if isinstance(intervals, pd.DataFrame) else pd.concat(list(intervals), ignore_index=True)
+    marked = table.assign(above=table["low"] > 0, below=table["high"] < 0, without_interval=table["low"].isna())
+    grouped = marked.groupby(list(NET_COUNT_KEYS), sort=False)
+    counted = grouped[["above", "below", "without_interval"]].sum().astype(int)
+    counted.insert(0, "models", grouped["model"].nunique())
+    counted.insert(3, "net", counted["above"] - counted["below"])
+    return counted.reset_index()

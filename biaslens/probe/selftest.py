@@ -14,7 +14,7 @@ import pandas as pd
 
 from biaslens.probe.backbone import load_frozen, require
 from biaslens.probe.examples import Examples, Splits
-from biaslens.probe.gaps import NEGATIVE_FPR, Counts, counts
+from biaslens.probe.gaps import NEGATIVE_FPR, GroupCounts, counts
 from biaslens.probe.intervals import Kind, intervals
 from biaslens.probe.predictions import predictions_table
 from biaslens.probe.toy import BIASED, FAIR, PLANTED, ToyLanguage, ToySize, make_language, train_toy
@@ -58,7 +58,7 @@ class Measured:
     loss: float
     accuracy: tuple[float, ...]
     majority: float
-    counts: Counts
+    counts: GroupCounts
     bootstrap: pd.DataFrame
     published: pd.DataFrame
 
@@ -247,7 +247,7 @@ def measure(
     )  # fmt: skip
 
 
-def false_alarms(found: Counts, regroupings: int, *, seed: int, rounds: int = 400) -> FalseAlarms:
+def false_alarms(found: GroupCounts, regroupings: int, *, seed: int, rounds: int = 400) -> FalseAlarms:
     """Share out the words of a model without bias to groups at random, and count the intervals off zero.
 
     The words are exchangeable there: whatever group a word is said to be of, the groups do not differ.

@@ -16,9 +16,9 @@ from biaslens.replication.release import (
     ATTRIBUTES,
     TRIALS,
     AnswerFile,
+    AnswerRow,
+    AnswerTable,
     Asked,
-    Row,
-    Table,
     answer_files,
     asked_of,
     models_of,
@@ -53,31 +53,17 @@ _VOTES = {"yes": Vote.UNBIASED, "no": Vote.BIASED}
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What the import of one model came to.
+    """What the import of one model came to."""
 
-    Parameters
-    ----------
-    run
-        The run file.
-    model
-        The model as the release names it.
-    new, known
-        Answers written now, and answers that were there already.
-    missing
-        Answers files that the release should hold and does not, and those that are something else.
-    unanswered
-        Planned answers that no file holds.
-    faults
-        What could not be read, a line each.
-    """
-
-    run: Path
-    model: str
+    run: Path  #: the run file
+    model: str  #: the model as the release names it
+    #: answers written now, and answers that were there already
     new: int
     known: int
+    #: answers files that the release should hold and does not, and those that are something else
     missing: tuple[str, ...]
-    unanswered: int
-    faults: tuple[str, ...]
+    unanswered: int  #: planned answers that no file holds
+    faults: tuple[str, ...]  #: what could not be read, a line each
 
     @property
     def complete(self) -> bool:
@@ -96,8 +82,6 @@ def import_release(
     ----------
     path
         The unpacked release, a folder of its archives, or one archive.
-    out
-        Folder of the run files.
     progress
         Called with the model and the number of its answers that are in its file so far.
 
@@ -106,14 +90,8 @@ def import_release(
     Imported
         One a model, once its file is complete.
 
-    Raises
-    ------
-    BenchmarkError
-        When there is no release, or no answers in it.
-    RunMismatchError
-        When a run file holds other answers than the release has now.
-    StorageError
-        When a run file cannot be written.
+    Raises `BenchmarkError` when there is no release, or no answers in it; `RunMismatchError` when a run file holds
+    other answers than the release has now; `StorageError` when a run file cannot be written.
     """
     found = False
     with unpacked(path) as roots:
@@ -195,7 +173,7 @@ class _Importer:
 
     def add(self, files: Sequence[AnswerFile]) -> None:
         """Import the files of one attribute."""
-        tables: dict[AnswerFile, Table] = {}
+        tables: dict[AnswerFile, AnswerTable] = {}
         for file in files:
             try:
                 tables[file] = read_answers(file)
@@ -204,7 +182,7 @@ class _Importer:
         fresh = {file: table for file, table in tables.items() if not self._is_known(file, table)}
         if fresh:
             questions = questions_of(tables, runfile.personas(self._store))
-            self._lay_out(questions, tables)
+            self._plan(questions, tables)
             wordings = {
                 (file.condition, asked_of(file.attribute, row)): row.question
                 for file, table in tables.items()
@@ -223,7 +201,7 @@ class _Importer:
         found = runfile.conditions(self._store)
         return [condition.value for condition in Condition if condition in found]
 
-    def _is_known(self, file: AnswerFile, table: Table) -> bool:
+    def _is_known(self, file: AnswerFile, table: AnswerTable) -> bool:
         known = runfile.imported_files(self._store).get(file.name)
         if known is None:
             return False
@@ -235,7 +213,7 @@ class _Importer:
         self.known += len(table.rows)
         return True
 
-    def _lay_out(self, questions: dict[Asked, Question], tables: dict[AnswerFile, Table]) -> None:
+    def _plan(self, questions: dict[Asked, Question], tables: dict[AnswerFile, AnswerTable]) -> None:
         asked = dict.fromkeys(
             (file.condition, asked_of(file.attribute, row)) for file, table in tables.items() for row in table.rows
         )
@@ -252,12 +230,12 @@ class _Importer:
     def _save(
         self,
         file: AnswerFile,
-        table: Table,
+        table: AnswerTable,
         questions: dict[Asked, Question],
         wordings: dict[tuple[Condition, Asked], str],
     ) -> None:
         faults = list(table.faults)
-        taken: dict[str, tuple[Row, Question]] = {}
+        taken: dict[str, tuple[AnswerRow, Question]] = {}
         for row in table.rows:
             question = questions.get(asked_of(file.attribute, row))
             if question is None:
@@ -278,7 +256,7 @@ class _Importer:
             runfile.save_published(self._store, absent, replace=True)
             runfile.save_imported(self._store, file.name, sha256=table.sha256, rows=len(taken), faults=faults)
 
-    def _save_rows(self, rows: Sequence[tuple[str, tuple[Row, Question]]]) -> None:
+    def _save_rows(self, rows: Sequence[tuple[str, tuple[AnswerRow, Question]]]) -> None:
         answers = [self._answer(key, f"published/{self._model}", row.answer, self._name) for key, (row, _) in rows]
         votes = []
         for key, (row, question) in rows:

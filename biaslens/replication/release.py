@@ -72,10 +72,7 @@ def without_options(text: str) -> tuple[str, tuple[str, ...]]:
 
     Where the options complete the sentence ("who is kinder, (A) ..."), its end stands behind them.
 
-    Raises
-    ------
-    BenchmarkError
-        When there are no options to be found.
+    Raises `BenchmarkError` when there are no options to be found.
 
     Examples
     --------
@@ -122,7 +119,7 @@ _ARCHIVES = ("*.tar.xz", "*.tar.gz", "*.tgz", "*.tar")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AnswerRow:
     """A row of an answers file; empty cells are ""."""
 
     role: str
@@ -177,10 +174,7 @@ def unpacked(path: Path) -> Iterator[Iterator[Path]]:
     path
         The unpacked release, a folder of its archives, or one archive.
 
-    Raises
-    ------
-    BenchmarkError
-        When there is neither.
+    Raises `BenchmarkError` when there is neither.
     """
     if path.is_dir() and (path / "answers").is_dir():
         yield iter([path])
@@ -213,10 +207,8 @@ def _each_unpacked(archives: Sequence[Path]) -> Iterator[Path]:
 def open_archive(path: Path) -> Iterator[tarfile.TarFile]:
     """Open an archive of the release that is read once, from its beginning to its end, within bounds.
 
-    Raises
-    ------
-    BenchmarkError
-        When it unpacks to more than `LARGEST_ARCHIVE`, or holds a file of more than `LARGEST_MEMBER`.
+    Raises `BenchmarkError` when it unpacks to more than `LARGEST_ARCHIVE`, or holds a file of more than
+    `LARGEST_MEMBER`.
     """
     with (
         path.open("rb") as packed,
@@ -270,31 +262,18 @@ def _answers_only(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | Non
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """What an answers file held.
+class AnswerTable:
+    """What an answers file held."""
 
-    Parameters
-    ----------
-    rows
-        Its rows, in their order.
-    faults
-        What could not be read, a line each: "role/qwen/age_answers_01.csv:17: …".
-    sha256
-        Of the bytes.
-    """
-
-    rows: tuple[Row, ...]
-    faults: tuple[str, ...]
-    sha256: str
+    rows: tuple[AnswerRow, ...]  #: its rows, in their order
+    faults: tuple[str, ...]  #: what could not be read, a line each: "role/qwen/age_answers_01.csv:17: …"
+    sha256: str  #: of the bytes
 
 
-def read_answers(file: AnswerFile) -> Table:
+def read_answers(file: AnswerFile) -> AnswerTable:
     """Read an answers file; what cannot be read is listed and left out, so the rest is not lost.
 
-    Raises
-    ------
-    BenchmarkError
-        When its first line is not that of an answers file, or it cannot be opened.
+    Raises `BenchmarkError` when its first line is not that of an answers file, or it cannot be opened.
     """
     try:
         if file.path.stat().st_size > LARGEST_MEMBER:
@@ -317,7 +296,7 @@ def read_answers(file: AnswerFile) -> Table:
     rows = tuple(_rows(file, lines, [header.index(name) for name in COLUMNS], faults, whole=text.endswith("\n")))
     if not text.endswith("\n"):
         faults.append(f"{file.name}: the last line has no end; the file may be cut off")
-    return Table(rows, tuple(faults), hashlib.sha256(data).hexdigest())
+    return AnswerTable(rows, tuple(faults), hashlib.sha256(data).hexdigest())
 
 
 def _lines(file: AnswerFile, lines: Iterator[list[str]], faults: list[str]) -> Iterator[list[str]]:
@@ -330,7 +309,7 @@ def _lines(file: AnswerFile, lines: Iterator[list[str]], faults: list[str]) -> I
 
 def _rows(
     file: AnswerFile, lines: Iterator[list[str]], columns: Sequence[int], faults: list[str], *, whole: bool
-) -> Iterator[Row]:
+) -> Iterator[AnswerRow]:
     """Rows of a file; cells that a row lacks behind are empty, as the study read them, unless the file is cut off."""
     width = max(columns) + 1
     cells = next(lines, None)
@@ -342,7 +321,7 @@ def _rows(
         else:
             padded = cells + [""] * (width - len(cells))
             role, kind, question, answer, first, second, third, final = (padded[column] for column in columns)
-            yield Row(role, kind, question, answer, (first, second, third), final)
+            yield AnswerRow(role, kind, question, answer, (first, second, third), final)
         cells = following
 
 
@@ -350,18 +329,16 @@ Asked = tuple[str, str, str, str]
 """What says which question a row is about: attribute, role, question type, question without its role clause."""
 
 
-def asked_of(attribute: str, row: Row) -> Asked:
+def asked_of(attribute: str, row: AnswerRow) -> Asked:
     """Question that a row of an attribute's file is about."""
     return attribute, row.role, row.kind, without_role(row.question)[1]
 
 
-def questions_of(tables: dict[AnswerFile, Table], known: dict[tuple[str, str], str]) -> dict[Asked, Question]:
+def questions_of(tables: dict[AnswerFile, AnswerTable], known: dict[tuple[str, str], str]) -> dict[Asked, Question]:
     """Questions of the files of one attribute; those without a role are the same ones as those with it.
 
     Parameters
     ----------
-    tables
-        What the files hold.
     known
         Personas of roles that are settled already, by attribute and role.
     """
@@ -411,10 +388,7 @@ def published_questions(path: Path) -> Source:
     "Suppose you are ..." off and the options as they were typed, letter for letter but for case. More questions are
     alike once options are compared by their text, and twenty roles that open with "Suppose you have ..." are off too.
 
-    Raises
-    ------
-    BenchmarkError
-        When the files are not there, or the archive cannot be read.
+    Raises `BenchmarkError` when the files are not there, or the archive cannot be read.
     """
     files = _unpacked(path) if path.is_file() else _beside(path)
     if not files:

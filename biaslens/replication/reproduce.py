@@ -35,32 +35,18 @@ KIND_ORDER = (Kind.YES_NO, Kind.CHOICE, Kind.WHY)
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """Figures of the paper and of the tables in its release.
+    """Figures of the paper and of the tables in its release."""
 
-    Parameters
-    ----------
-    names
-        The paper's names of the models, by the release's.
-    biased_questions
-        Tables 2 and 3: by model, condition, attribute (None: the total) and kind.
-    consistency
-        Table 5, in percent with one decimal: by model and kind, consistent, two biased, one biased.
-    ablation
-        By model, how much lower the count is without the role, in percent with one decimal.
-    ablation_mean
-        Mean of these.
-    cells_lower
-        In how many of the cells of Table 3 the count is lower than in Table 2.
-    triggered
-        Of the questions that trigger a model at all, percent that trigger exactly k: by k and kind (None: all).
-    """
-
-    names: Mapping[str, str]
+    names: Mapping[str, str]  #: the paper's names of the models, by the release's
+    #: tables 2 and 3: by model, condition, attribute (None: the total) and kind
     biased_questions: Mapping[tuple[str, Condition, Attribute | None, Kind], int]
+    #: table 5, in percent with one decimal: by model and kind, consistent, two biased, one biased
     consistency: Mapping[tuple[str, Kind], tuple[float, float, float]]
+    #: by model, how much lower the count is without the role, in percent with one decimal
     ablation: Mapping[str, float]
-    ablation_mean: float
-    cells_lower: int
+    ablation_mean: float  #: mean of these
+    cells_lower: int  #: in how many of the cells of Table 3 the count is lower than in Table 2
+    #: of the questions that trigger a model at all, percent that trigger exactly k: by k and kind (None: all)
     triggered: Mapping[tuple[int, Kind | None], float]
 
 
@@ -104,21 +90,13 @@ LETTERS = ("", "A", "B", "C")
 
 @dataclass(frozen=True, slots=True)
 class PublishedTrials:
-    """One condition under the published oracle.
+    """One condition under the published oracle."""
 
-    Parameters
-    ----------
-    biased
-        1 for a biased trial, 0 for another one, `NOTHING` where none is planned, shape (Q, 3). A missing answer is
-        biased or not as the study compared it.
-    answered
-        Whether the release holds an answer, shape (Q, 3).
-    letters
-        Choice only: position in `LETTERS` of the letter that Table 5 gives a trial, shape (Q, 3).
-    """
-
+    #: 1 for a biased trial, 0 for another one, `NOTHING` where none is planned, shape (Q, 3). A missing answer is
+    #: biased or not as the study compared it.
     biased: NDArray[np.int8]
-    answered: NDArray[np.bool_]
+    answered: NDArray[np.bool_]  #: whether the release holds an answer, shape (Q, 3)
+    #: choice only: position in `LETTERS` of the letter that Table 5 gives a trial, shape (Q, 3)
     letters: NDArray[np.int8]
 
     @property
@@ -161,12 +139,7 @@ class PublishedRun:
 def read_published(path: Path) -> PublishedRun:
     """Read an imported run file under both oracles.
 
-    Raises
-    ------
-    InputError
-        When it was not imported from the release.
-    StorageError
-        When it cannot be read.
+    Raises `InputError` when it was not imported from the release and `StorageError` when it cannot be read.
     """
     run = read_run(path)
     if not run.info.meta.get("imported"):
@@ -210,27 +183,15 @@ _TABLES = {Condition.ROLE: "Table 2", Condition.NO_ROLE: "Table 3"}
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One printed figure and the same one worked out again.
+    """One printed figure and the same one worked out again."""
 
-    Parameters
-    ----------
-    table
-        Where it is printed: "Table 2", "Table 3", "RQ3", "Table 5", "RQ1 triggers".
-    model
-        The model as the release names it; "all" for figures over all models.
-    attribute, kind
-        Which cell; "all" for totals.
-    measure
-        What is counted.
-    printed, computed
-        The figures, as text with the printed number of decimals.
-    """
-
-    table: str
-    model: str
+    table: str  #: where it is printed: "Table 2", "Table 3", "RQ3", "Table 5", "RQ1 triggers"
+    model: str  #: the model as the release names it; "all" for figures over all models
+    #: which cell; "all" for totals
     attribute: str
     kind: str
-    measure: str
+    measure: str  #: what is counted
+    #: the figures, as text with the printed number of decimals
     printed: str
     computed: str
 
@@ -242,18 +203,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """All figures that could be checked, and those that could not.
+    """All figures that could be checked, and those that could not."""
 
-    Parameters
-    ----------
-    figures
-        Checked figures.
-    not_checked
-        Why figures are missing, a line each.
-    """
-
-    figures: tuple[Figure, ...]
-    not_checked: tuple[str, ...]
+    figures: tuple[Figure, ...]  #: checked figures
+    not_checked: tuple[str, ...]  #: why figures are missing, a line each
 
     @property
     def different(self) -> tuple[Figure, ...]:
@@ -264,10 +217,7 @@ class Reproduction:
 def reproduce(runs: Sequence[PublishedRun]) -> Reproduction:
     """Work out every printed figure that these runs can give.
 
-    Raises
-    ------
-    InputError
-        When two runs are of one model, or a run is of a model that the study did not have.
+    Raises `InputError` when two runs are of one model, or a run is of a model that the study did not have.
     """
     models = [run.model for run in runs]
     known = printed().names

@@ -49,7 +49,7 @@ def print_agreement(
 
 def _print_counts(counts: LabelCounts) -> None:
     people = ", ".join(f"{name} {count:,}" for name, count in counts.annotators.items())
-    click.echo(f"{counts.sampled:,} sampled answers; labels: {people}; {counts.settled:,} answers have a final label")
+    click.echo(f"{counts.sampled:,} sampled answers; labels: {people}; {counts.final:,} answers have a final label")
     if counts.open:
         click.echo(
             f"{counts.open:,} answers are open: annotators differ and nobody has adjudicated (annotate --adjudicate); "

@@ -301,7 +301,7 @@ def _mentions(mentions: Sequence[GroupMention]) -> Table:
         listed = [f"{word} {count:,}" for word, count in list(mention.words.items())[:MOST_WORDS]]
         more = len(mention.words) - len(listed)
         words.append(Markup("<bdi>{}</bdi>").format(", ".join(listed) + (f" and {more:,} more" if more else "")))
-    cells = {
+    cells: dict[str, Sequence[str]] = {
         "Attribute": [mention.attribute.replace("_", " ") for mention in mentions],
         "Group": [mention.group for mention in mentions],
         "Prompts": [f"{len(mention.prompts):,}" for mention in mentions],

@@ -34,7 +34,7 @@ def measures(cell: Cell) -> dict[str, Value]:
         "valid_trials": counts.valid,
         "biased_trials": counts.biased if measured else None,
         "biased_questions": cell.biased_questions if measured else None,
-        "bias_rate": known(cell.bias_rate.rate),
+        "bias_rate": known(cell.bias_rate.value),
         "bias_rate_low": known(cell.bias_rate.low),
         "bias_rate_high": known(cell.bias_rate.high),
         "coverage": counts.coverage,

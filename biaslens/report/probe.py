@@ -18,9 +18,17 @@ from rich.text import Text
 
 from biaslens._util.files import write_text
 from biaslens._util.text import printable
-from biaslens.probe.families import compare_groups, net_count
-from biaslens.probe.gaps import Groups, Reference, counts, gaps, metric
-from biaslens.probe.intervals import COVERS, KINDS, PERMUTATION_COVERS, Kind, covers, intervals, term_permutation
+from biaslens.probe.gaps import Groups, Reference, compare_groups, counts, gaps, metric
+from biaslens.probe.intervals import (
+    COVERS,
+    KINDS,
+    PERMUTATION_COVERS,
+    Kind,
+    covers,
+    intervals,
+    net_count,
+    term_permutation,
+)
 from biaslens.report.figures import FAINT, INK, MARKERS, panels, save, short, styled
 from biaslens.report.table import NOTHING, Column, Table, escaped, p_value, percent, plural, write_csv
 

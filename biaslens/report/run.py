@@ -168,7 +168,7 @@ def _headline(condition: ConditionSummary) -> Text:
     rate = cell.bias_rate
     interval = "" if math.isnan(rate.low) else f" (95 % interval {percent(rate.low)} to {percent(rate.high)})"
     return text.append(
-        f"{_biased(cell)} of {cell.questions:,} questions biased, bias rate {percent(rate.rate)}{interval}, "
+        f"{_biased(cell)} of {cell.questions:,} questions biased, bias rate {percent(rate)}{interval}, "
         f"coverage {percent(cell.counts.coverage)}, {plural(cell.roles, 'role')}",
         style="not bold",
     )
@@ -179,7 +179,7 @@ def _corrected(condition: ConditionSummary) -> RenderableType:
     for kind in (*Kind, None):
         found = condition.corrected.get(kind)
         if found is not None and not math.isnan(found.rate):
-            raw = condition.cell(kind=kind).bias_rate.rate
+            raw = condition.cell(kind=kind).bias_rate
             interval = between(found.low, found.high)
             rows.append((_kind(kind), f"{found.labels:,}", percent(raw), percent(found.rate), interval))
     return _table("Corrected by labels", "labels", "raw bias rate", "corrected", "95 % interval", rows=rows)
@@ -220,7 +220,7 @@ def print_study(summaries: Sequence[Summary], console: Console | None = None) ->
             for found in summary.conditions:
                 if found.condition is condition:
                     _, biased, rate, interval, coverage = _row(found.cell())
-                    kinds = [percent(found.cell(kind=kind).bias_rate.rate) for kind in Kind]
+                    kinds = [percent(found.cell(kind=kind).bias_rate) for kind in Kind]
                     name = summary.run.model or summary.run.path.name
                     rows.append((name, str(biased).replace(" ", ""), rate, interval, *kinds, coverage))
         if rows:
@@ -244,7 +244,7 @@ def _row(cell: Cell) -> tuple[str | Text, ...]:
     low = covered < LOW_COVERAGE
     coverage = Text(f"{percent(covered)}{' !' if low else '  '}", style="yellow" if low else "")
     biased = f"{_biased(cell)} / {cell.questions:,}"
-    return _kind(cell.kind), biased, percent(rate.rate), between(rate.low, rate.high), coverage
+    return _kind(cell.kind), biased, percent(rate), between(rate.low, rate.high), coverage
 
 
 def _table(first: str, *others: str, rows: Sequence[Sequence[object] | None]) -> RenderableType:

@@ -1,7 +1,8 @@
-"""What people say answers are, and which answers they were asked about."""
+"""What people say answers are, which answers they were asked about, and what the published study took answers for."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -29,14 +30,14 @@ class LabelRow(NamedTuple):
     outcome: str
     sure: bool
     comment: str
-    settles: bool
+    adjudicates: bool
 
 
 class LabelCounts(NamedTuple):
-    """What people have labelled of a run: answers sampled, settled, open; labels by annotator."""
+    """What people have labelled of a run: answers sampled, with a final label, and open; labels by annotator."""
 
     sampled: int
-    settled: int
+    final: int
     open: int
     annotators: dict[str, int]
 
@@ -95,7 +96,7 @@ class JudgedTrial(NamedTuple):
 
 
 def has_labels(store: Store) -> bool:
-    """Whether people have settled what some answers of a run are."""
+    """Whether some answers of a run have a final label."""
     return store.connection.execute("SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1").fetchone() is not None
 
 
@@ -106,11 +107,11 @@ def samples(store: Store) -> set[str]:
 
 def count_labels(store: Store) -> LabelCounts:
     """Count what people have labelled."""
-    sampled, settled, open_ = store.connection.execute(
+    sampled, final, open_ = store.connection.execute(
         "SELECT count(*), count(outcome), coalesce(sum(outcome IS NULL AND how <> 'unlabelled'), 0) FROM sampled"
     ).fetchone()
     by = store.connection.execute("SELECT annotator, count(*) FROM labels GROUP BY annotator ORDER BY annotator")
-    return LabelCounts(sampled, settled, open_, dict(by.fetchall()))
+    return LabelCounts(sampled, final, open_, dict(by.fetchall()))
 
 
 def save_labels(
@@ -148,9 +149,9 @@ def labelled_items(store: Store) -> list[LabelledItem]:
 
 
 def annotators_labels(store: Store) -> list[tuple[str, str, str, int]]:
-    """Labels of those who do not settle: response key, annotator, outcome, and 1 where sure."""
+    """Labels of those who do not adjudicate: response key, annotator, outcome, and 1 where sure."""
     return store.connection.execute(
-        "SELECT response_key, annotator, outcome, sure FROM labels WHERE settles = 0"
+        "SELECT response_key, annotator, outcome, sure FROM labels WHERE adjudicates = 0"
     ).fetchall()
 
 
@@ -205,3 +206,47 @@ def shown(store: Store, key: str) -> Shown:
     ).fetchone()
     options = tuple(shown_options(options, order))
     return Shown(key, kind, attribute, role, persona, condition, question, options, answer)
+
+
+class PublishedAnswer(NamedTuple):
+    """A planned response, its answer, and what the study took it for."""
+
+    question_id: str
+    condition: str
+    trial: int
+    answer: str | None
+    final: str | None
+
+
+def imported_files(store: Store) -> dict[str, str]:
+    """Answers files that are in this run file, with their SHA-256."""
+    return dict(store.connection.execute("SELECT file, sha256 FROM imported").fetchall())
+
+
+def import_faults(store: Store) -> tuple[str, ...]:
+    """What could not be read of the files, in the order of their names."""
+    rows = store.connection.execute("SELECT faults FROM imported ORDER BY file")
+    return tuple(fault for (text,) in rows for fault in json.loads(text))
+
+
+def save_imported(store: Store, file: str, *, sha256: str, rows: int, faults: Sequence[str]) -> None:
+    """Record that a file is in this run file, within the transaction that wrote its rows."""
+    store.connection.execute(
+        "INSERT INTO imported VALUES (?, ?, ?, ?)", (file, sha256, rows, json.dumps(faults, ensure_ascii=False))
+    )
+
+
+def save_published(store: Store, finals: Iterable[tuple[str, str]], *, replace: bool = False) -> None:
+    """Store what the study took answers for, by key, within a transaction."""
+    conflict = "DO UPDATE SET final = excluded.final" if replace else "DO NOTHING"
+    store.connection.executemany(f"INSERT INTO published VALUES (?, ?) ON CONFLICT (response_key) {conflict}", finals)
+
+
+def published_answers(store: Store) -> Iterator[PublishedAnswer]:
+    """Every planned response, in the order of the keys."""
+    rows = store.connection.execute(
+        "SELECT plan.question_id, plan.condition, plan.trial, answers.text, published.final "
+        "FROM plan LEFT JOIN answers USING (key) LEFT JOIN published ON published.response_key = plan.key "
+        "ORDER BY plan.key"
+    )
+    return (PublishedAnswer(*row) for row in rows)

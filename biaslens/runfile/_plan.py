@@ -1,4 +1,4 @@
-"""What a run is to ask, and what of it has been answered."""
+"""What is to be asked, and what of it has been answered."""
 
 from __future__ import annotations
 
@@ -123,21 +123,16 @@ def has_answers(store: Store) -> bool:
     return store.connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is not None
 
 
-def is_answered(store: Store, key: str) -> bool:
-    """Whether a request has an answer."""
-    return store.connection.execute("SELECT 1 FROM answers WHERE key = ?", (key,)).fetchone() is not None
-
-
 def has_why_answers(store: Store) -> bool:
     """Whether a why question has an answer."""
     query = "SELECT 1 FROM plan JOIN questions USING (question_id) JOIN answers USING (key) WHERE kind = 'why' LIMIT 1"
     return store.connection.execute(query).fetchone() is not None
 
 
-def answer_text(store: Store, key: str) -> str | None:
-    """Text of an answer; None where there is none."""
-    row = store.connection.execute("SELECT text FROM answers WHERE key = ?", (key,)).fetchone()
-    return None if row is None else str(row[0])
+def answer_texts(store: Store, keys: Iterable[str]) -> dict[str, str]:
+    """Texts of the answers with these keys; keys without an answer are left out."""
+    query = "SELECT key, text FROM answers WHERE key IN (SELECT value FROM json_each(?))"
+    return dict(store.connection.execute(query, (json.dumps(list(keys)),)).fetchall())
 
 
 def last_failure(store: Store) -> str:
@@ -170,65 +165,61 @@ def _answered(row: tuple[str, str, str, str, str | None, str, str]) -> Answered:
     return Answered(key, kind, question, shown_options(options, order), positions, answer, finish_reason)
 
 
-def forget_unanswered_plan(store: Store) -> None:
-    """Free the file of choices that no answer depends on: a first start with a wrong name or key binds nobody."""
+def forget_unanswered(store: Store) -> None:
+    """Free a file without any answer of all that was chosen for it."""
     with store.transaction() as connection:
         if has_answers(store):
             return
-        for table in ("plan", "mirrors", "questions", "roles", "failures"):
+        for table in filter(store.has, ("plan", "mirrors", "questions", "roles", "requests", "failures")):
             connection.execute(f"DELETE FROM {table}")
-        connection.execute("DELETE FROM meta WHERE name NOT IN ('format', 'starts', 'created_at')")
+        connection.execute("DELETE FROM meta WHERE name NOT IN ('format', 'starts', 'created_at', 'purpose')")
 
 
-_MISSING = """
-    FROM wanted JOIN plan USING (key) JOIN questions USING (question_id) JOIN roles USING (role_id)
-    WHERE NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = plan.key)
-"""
+_MISSING = "FROM wanted WHERE NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = wanted.key)"
 
 
-class PlanPart:
-    """The part of a plan that one start is to ask.
+class WantedAnswers:
+    """The answers that one session wants, of which the run file may hold some, and many others.
 
-    A run file may plan more than a start asks for (an earlier start took a larger slice); only what this start wants is
-    asked and paid for.
-
-    Parameters
-    ----------
-    reader
-        The run file, open for reading, and used by nothing else.
-    keys
-        Keys of the responses that this start wants.
+    The run file is open for reading, and used for nothing else that makes temporary tables.
     """
 
-    def __init__(self, reader: Store, keys: Iterable[str]) -> None:
+    def __init__(self, reader: Store, keys: Collection[str]) -> None:
         self._connection = reader.connection
         self._connection.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY) WITHOUT ROWID")
-        self._connection.executemany("INSERT INTO wanted VALUES (?)", ((key,) for key in sorted(keys)))
+        self._connection.executemany(
+            "INSERT INTO wanted VALUES (?) ON CONFLICT DO NOTHING", ((key,) for key in sorted(keys))
+        )
 
     @property
     def size(self) -> int:
-        """Number of responses wanted."""
+        """Number of answers wanted."""
         return int(self._connection.execute("SELECT count(*) FROM wanted").fetchone()[0])
 
     def count_missing(self) -> int:
-        """Number of wanted responses without an answer."""
+        """Number of wanted answers that are not there."""
         return int(self._connection.execute(f"SELECT count(*) {_MISSING}").fetchone()[0])
 
-    def missing(self) -> Iterator[ToAsk]:
-        """What has no answer, in the order of the keys: an order as good as random.
+    def missing(self) -> Iterator[list[str]]:
+        """Keys of those, in their order, some at a time.
 
-        Because of it, what an interrupted run has asked is a random sample of the plan. Pages are read as they are
-        needed, and no read stays open between them, so the write-ahead log stays short.
+        They are read as they are needed, and no read stays open meanwhile, so the write-ahead log stays short.
         """
-        last = ""
-        while True:
-            rows = self._connection.execute(
-                "SELECT plan.key, kind, text, options, persona, condition, option_order "
-                f"{_MISSING} AND plan.key > ? ORDER BY plan.key LIMIT {_PAGE}",
-                (last,),
-            ).fetchall()
-            for key, kind, text, options, persona, condition, order in rows:
-                yield ToAsk(key, kind, text, shown_options(options, order), persona, condition)
-            if len(rows) < _PAGE:
-                return
-            last = rows[-1][0]
+        part = [""]
+        while part:
+            query = f"SELECT key {_MISSING} AND key > ? ORDER BY key LIMIT {_PAGE}"
+            part = [key for (key,) in self._connection.execute(query, (part[-1],)).fetchall()]
+            yield part
+
+
+def to_ask(store: Store, keys: Sequence[str]) -> list[ToAsk]:
+    """What planned responses are to be asked, in the order of their keys."""
+    rows = store.connection.execute(
+        "SELECT key, kind, text, options, option_order, persona, condition "
+        "FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) "
+        "WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key",
+        (json.dumps(list(keys)),),
+    ).fetchall()
+    return [
+        ToAsk(key, kind, text, shown_options(options, order), *who) for key, kind, text, options, order, *who in rows
+    ]

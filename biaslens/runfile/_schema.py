@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from biaslens.schema import Attribute, Condition, Kind
 
-FORMAT = 2
+FORMAT = 3
 """Version of the tables; a run file of another version is refused."""
 
 TABLES = """
@@ -117,7 +117,7 @@ CREATE TABLE IF NOT EXISTS sampled (    -- responses drawn for people to label
     inclusion    REAL NOT NULL,         -- probability with which it was drawn
     outcome      TEXT,                  -- what people say it is; NULL where they have not, or differ
     sure         INTEGER NOT NULL,      -- 1 where all of them are
-    how          TEXT NOT NULL          -- agreed, settled, single, open, unlabelled
+    how          TEXT NOT NULL          -- agreed, adjudicated, single, open, unlabelled
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS labels (     -- what people say about them
@@ -126,7 +126,7 @@ CREATE TABLE IF NOT EXISTS labels (     -- what people say about them
     outcome      TEXT NOT NULL,
     sure         INTEGER NOT NULL,      -- 0 or 1
     comment      TEXT NOT NULL,
-    settles      INTEGER NOT NULL,      -- 1 where the annotator settled a difference between others
+    adjudicates  INTEGER NOT NULL,      -- 1 where the annotator decides where the others differ
     PRIMARY KEY (response_key, annotator)
 ) WITHOUT ROWID;
 
@@ -203,6 +203,31 @@ SELECT items.item, items.attribute, items.role, items.kind, answers.model AS gen
 FROM items JOIN answers USING (key) JOIN requests USING (key);
 """
 """Of a benchmark that a model writes."""
+
+ASSESSMENT_TABLES = """
+CREATE TABLE IF NOT EXISTS requests (   -- every response that an assessment wants
+    key       TEXT NOT NULL,            -- of the response in answers; prompts worded alike share it
+    prompt_id TEXT NOT NULL,
+    attribute TEXT NOT NULL,            -- '' for the prompt as it is
+    "group"   TEXT NOT NULL,
+    series    TEXT NOT NULL,            -- original, counterfactual or no_effect
+    trial     INTEGER NOT NULL,
+    prompt    TEXT NOT NULL,
+    PRIMARY KEY (prompt_id, attribute, "group", series, trial)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS requests_key ON requests (key);
+
+CREATE TABLE IF NOT EXISTS scores (     -- what slow scorers of this process found; never changed once written
+    key    TEXT PRIMARY KEY,            -- content hash of the scorer's identity and the text
+    scorer TEXT NOT NULL,               -- the scorer's identity
+    score  REAL                         -- NULL: a text that cannot be scored
+) WITHOUT ROWID;
+
+CREATE VIEW IF NOT EXISTS responses AS
+    SELECT prompt_id, prompt, attribute, "group", series, trial, text AS response, finish_reason, key
+    FROM requests JOIN answers USING (key);
+"""
+"""Of an assessment of a use case."""
 
 _OUTCOMES = "'biased', 'unbiased', 'refused', 'invalid', 'error'"
 

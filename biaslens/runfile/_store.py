@@ -1,23 +1,27 @@
-"""The run file: one SQLite database that keeps every answer a model gave, and loses none."""
+"""The run file: one SQLite database that keeps every answer a model gave, and loses none.
+
+What goes wrong with one is told in a line that says what to do; damage is found before anything is written.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
-from biaslens.errors import RunLockedError, RunMismatchError, StorageError
-from biaslens.runfile._damage import check_evaluation, check_whole, damaged, decoding, is_damage
-from biaslens.runfile._schema import EVALUATION_TABLES, FORMAT, TABLES
+from biaslens.errors import BiasLensError, RunLockedError, RunMismatchError, StorageError
+from biaslens.runfile._schema import ALSO, EVALUATION_TABLES, FORMAT, TABLES
 
 _READ_BY = {1: "biaslens 0.1.0"}
 
@@ -52,13 +56,116 @@ class Failure:
     failed_at: str
 
 
+_SQLITE_SAYS = re.compile(
+    r"malformed|could not decode|no such (table|column)|has \d+ columns|has no column|mismatch|not a database|"
+    r"cannot join|error binding|constraint failed",
+    re.IGNORECASE,
+)
+_DECODING = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a value raises that no version of biaslens has written."""
+
+
+def damaged(path: Path, reason: object) -> StorageError:
+    """Make the error about a file that cannot be trusted: what is wrong, and how to save what can be read."""
+    if re.search("no such table|malformed", str(reason)) and _without_log(path):
+        return StorageError(
+            f"{path}: not all of a run is in this file; the rest was in {path.name}-wal when it was copied: copy both "
+            "files, or copy again once the run has stopped"
+        )
+    return StorageError(
+        f"{path}: damaged, or not a run file of biaslens ({reason}); take a copy of it from a backup, or save what can "
+        f"be read: sqlite3 {shlex.quote(str(path))} .recover | sqlite3 saved.sqlite"
+    )
+
+
+def _without_log(path: Path) -> bool:
+    """Whether a file says that it has a write-ahead log, and there is none beside it, or only one made by reading."""
+    log = path.with_name(path.name + "-wal")
+    try:
+        with path.open("rb") as file:
+            header = file.read(20)
+        return header[18:20] == b"\2\2" and not (log.exists() and log.stat().st_size)
+    except OSError:
+        return False
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite complains of what the file holds, and not of the disk or of another process."""
+    return _SQLITE_SAYS.search(str(error)) is not None
+
+
+def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file whose pages do not fit together by SQLite's own check, which takes about a second per GB."""
+    try:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        if not _is_damage(error):
+            raise
+        raise damaged(path, error) from error
+    if found != "ok":
+        raise damaged(path, found)
+
+
+@contextmanager
+def decoding(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a run file's values are read into one line: no biaslens has written such a value."""
+    try:
+        yield
+    except BiasLensError:
+        raise
+    except sqlite3.Error as error:
+        if not _is_damage(error):
+            raise
+        raise damaged(path, error) from error
+    except _DECODING as error:
+        raise damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+_STORED = {"TEXT": "text", "INTEGER": "integer", "REAL": "real"}
+
+
+def _check_evaluation(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file of an evaluation that has lost a table or column, or holds what was never written.
+
+    Takes about a second per million rows.
+    """
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    for table, columns in _defined(TABLES + EVALUATION_TABLES).items():
+        if table not in there:
+            raise damaged(path, f"table {table} is missing")
+        missing = columns.keys() - {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        if missing:
+            raise damaged(path, f"table {table} has no column {min(missing)}")
+        holds = " AND ".join([*columns.values(), *([ALSO[table]] if table in ALSO else [])])
+        if connection.execute(f"SELECT 1 FROM {table} WHERE ({holds}) IS NOT 1 LIMIT 1").fetchone() is not None:
+            raise damaged(path, f"table {table} holds a value that is none of its column's")
+
+
+@cache
+def _defined(tables: str) -> dict[str, dict[str, str]]:
+    """By table and column, the condition that its values are of the declared type."""
+    empty = sqlite3.connect(":memory:")
+    try:
+        empty.executescript(tables)
+        names = [name for (name,) in empty.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {
+            table: {
+                name: f"(typeof({name}) = '{_STORED[kind]}'{'' if fixed or key else f' OR {name} IS NULL'})"
+                for _, name, kind, fixed, _, key in empty.execute(f"PRAGMA table_info({table})")
+            }
+            for table in names
+        }
+    finally:
+        empty.close()
+
+
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors about the file into one line that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
-        if is_damage(error):
+        if _is_damage(error):
             raise damaged(path, error) from error
         text = str(error)
         if "full" in text or "disk I/O" in text:
@@ -98,6 +205,8 @@ class Store:
         Readers may open the file meanwhile.
     tables
         Further table definitions of the client, ``IF NOT EXISTS``.
+    checked
+        Whether the file has been found whole a moment ago.
 
     Raises
     ------
@@ -109,7 +218,7 @@ class Store:
         When the file is of another format version.
     """
 
-    def __init__(self, path: Path, *, write: bool = False, tables: str = "") -> None:
+    def __init__(self, path: Path, *, write: bool = False, tables: str = "", checked: bool = False) -> None:
         self.path = path
         # The file itself: by another name, a link to it, it is the same run with the same lock.
         self._file = path.resolve()
@@ -123,8 +232,9 @@ class Store:
         try:
             with storage_errors(path):
                 self.connection = self._connect(write=write)
-                check_whole(self.connection, path)
-                self._check_format(write=write)
+                if not checked:
+                    _check_whole(self.connection, path)
+                    self._check_format(write=write)
                 if write:
                     self.connection.executescript(TABLES + tables)
                     self._identity = self._found()
@@ -180,6 +290,10 @@ class Store:
         query = "SELECT 1 FROM sqlite_master WHERE name = ?"
         return self.connection.execute(query, (table,)).fetchone() is not None
 
+    def reader(self) -> Self:
+        """Open the file once more, to read while this one writes."""
+        return type(self)(self.path, checked=True)
+
     def close(self) -> None:
         """Move the log into the file, close it and release its lock."""
         connection: sqlite3.Connection | None = getattr(self, "connection", None)
@@ -229,36 +343,19 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def begin(self) -> None:
-        """Begin a transaction; `commit` or `roll_back` ends it."""
-        with storage_errors(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
-
-    def commit(self) -> None:
-        """Put the transaction on disk, or, where that fails, none of it."""
-        try:
-            with storage_errors(self.path):
-                self.connection.execute("COMMIT")
-        except StorageError:
-            self.roll_back()
-            raise
-
-    def roll_back(self) -> None:
-        """Undo the transaction, where there still is one: a full disk rolls back by itself."""
-        if self.connection.in_transaction:
-            self.connection.execute("ROLLBACK")
-
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it is committed, or none."""
-        self.begin()
-        try:
-            with storage_errors(self.path):
+        with storage_errors(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
                 yield self.connection
-        except BaseException:
-            self.roll_back()
-            raise
-        self.commit()
+                self.connection.execute("COMMIT")
+            except BaseException:
+                # A full disk rolls back by itself.
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
 
     def meta(self) -> dict[str, Any]:
         """Everything recorded about the run."""
@@ -274,24 +371,25 @@ class Store:
                 [(name, json.dumps(value, ensure_ascii=False, sort_keys=True)) for name, value in values.items()],
             )
 
-    def require_meta(self, values: Mapping[str, object], *, hint: str) -> None:
-        """Record facts that must never change within a file, or refuse.
+    def check_meta(self, values: Mapping[str, object], *, hint: str) -> None:
+        """Refuse where the file records another value for one of these facts.
 
         Raises
         ------
         RunMismatchError
-            When the file already records another value for one of them; `hint` says what to do.
+            Naming the first that differs; `hint` says what to do.
         """
         known = self.meta()
-        fresh = json.loads(json.dumps(values))
-        for name, value in fresh.items():
+        for name, value in json.loads(json.dumps(values)).items():
             if name in known and known[name] != value:
                 raise RunMismatchError(
                     f"{self.path}: this run has {name} = {json.dumps(known[name])}, not {json.dumps(value)}; {hint}"
                 )
-        missing = {name: value for name, value in fresh.items() if name not in known}
-        if missing:
-            self.set_meta(missing)
+
+    def require_meta(self, values: Mapping[str, object], *, hint: str) -> None:
+        """Record facts that must never change within a file, or refuse as `check_meta` does."""
+        self.check_meta(values, hint=hint)
+        self.set_meta(values)
 
     def keep(self, row: Answer | Failure) -> None:
         """Store one answer or failure at once. An answer already there is left as it is."""
@@ -323,13 +421,7 @@ _INSERT_FAILURE = f"INSERT INTO failures VALUES ({_marks(Failure)})"
 
 @contextmanager
 def reading(path: Path) -> Iterator[Store]:
-    """Open a run file to read; whatever is wrong with it is told in one line.
-
-    Raises
-    ------
-    StorageError
-        When it cannot be read, or holds what no version of biaslens has written.
-    """
+    """Open a run file to read; whatever is wrong with it is a StorageError of one line."""
     with Store(path) as store, decoding(path), storage_errors(path):
         yield store
 
@@ -348,27 +440,15 @@ def reading_evaluation(path: Path) -> Iterator[Store]:
     with reading(path) as store:
         if not store.has("responses"):
             raise StorageError(f"{path}: holds no role-play evaluation; give a file made by `biaslens evaluate`")
-        check_evaluation(store.connection, path)
+        _check_evaluation(store.connection, path)
         store.connection.execute("BEGIN")
         yield store
 
 
 def open_to_write(path: Path, *, create: bool = True, tables: str = "") -> Store:
-    """Open or create the run file of an evaluation for writing.
+    """Open the run file of an evaluation for writing, creating it where there is none unless `create` is false.
 
-    Parameters
-    ----------
-    path
-        The run file.
-    create
-        Make the file where there is none.
-    tables
-        Further table definitions, ``IF NOT EXISTS``.
-
-    Raises
-    ------
-    RunLockedError, RunMismatchError, StorageError
-        As for `Store`.
+    `tables` and errors are as for `Store`.
     """
     # Looked at before anything is written: another program's database stays as it is.
     if not create or (path.exists() and path.stat().st_size):
@@ -377,5 +457,5 @@ def open_to_write(path: Path, *, create: bool = True, tables: str = "") -> Store
                 raise damaged(path, "no evaluation is planned in it")
             # A start that was killed at once leaves fewer tables, and no answer that could be lost.
             if any(map(store.has, ("plan", "answers", "questions"))) and "model" in store.meta():
-                check_evaluation(store.connection, path)
+                _check_evaluation(store.connection, path)
     return Store(path, write=True, tables=EVALUATION_TABLES + tables)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from biaslens.runfile._schema import PANEL_IN_FORCE, RULES_PANEL
 from biaslens.runfile._store import Store
 from biaslens.schema import Outcome, Verdict, Vote
-
-_PAGE = 256
 
 # A reply is stored before its vote is read.
 _GIVEN = "(vote IS NOT NULL OR votes.key IN (SELECT key FROM answers))"
@@ -199,17 +197,7 @@ def last_reply(store: Store, ballot: str) -> str:
 
 
 class PanelVotes:
-    """The votes that count for one panel.
-
-    Parameters
-    ----------
-    store
-        The run file. Votes that fail from now on are not open any more.
-    panel
-        Name of the panel.
-    ballots, each
-        Its ballots, and how many votes of each count.
-    """
+    """The votes that count for one panel, so many of each ballot; those that fail from now on are not open any more."""
 
     def __init__(self, store: Store, panel: str, ballots: Sequence[str], each: int) -> None:
         self._store = store
@@ -244,25 +232,20 @@ class PanelVotes:
         query = f"SELECT key, text FROM votes JOIN answers USING (key) WHERE vote IS NULL AND {self._own}"
         return self._store.connection.execute(query).fetchall()
 
-    def count_open(self, ballot: str) -> int:
-        """Number of planned votes of a ballot that are not given, on answers that are not decided."""
-        query = f"SELECT count(*) FROM votes WHERE {self._open}"
+    def open(self, ballot: str) -> list[str]:
+        """Keys of the planned votes of a ballot that are not given, on answers that are not decided."""
+        query = f"SELECT key FROM votes WHERE {self._open}"
         values = {"ballot": ballot, "panel": self._panel}
-        return int(self._store.connection.execute(query, values).fetchone()[0])
+        return [key for (key,) in self._store.connection.execute(query, values)]
 
-    def open(self, reader: Store, ballot: str) -> Iterator[OpenVote]:
-        """The votes that `count_open` counts, read page by page through a connection of its own."""
-        values = {"ballot": ballot, "panel": self._panel, "last": ""}
-        while True:
-            rows = reader.connection.execute(
-                "SELECT votes.key, questions.text, answers.text FROM votes "
-                "JOIN answers ON answers.key = votes.response_key JOIN plan ON plan.key = votes.response_key "
-                "JOIN questions USING (question_id) "
-                f"WHERE {self._open} AND votes.key > :last ORDER BY votes.key LIMIT {_PAGE}",
-                values,
-            ).fetchall()
-            for row in rows:
-                yield OpenVote(*row)
-            if len(rows) < _PAGE:
-                return
-            values["last"] = rows[-1][0]
+
+def votes_to_ask(store: Store, keys: Iterable[str]) -> list[OpenVote]:
+    """What votes are on, in the order of their keys."""
+    rows = store.connection.execute(
+        "SELECT votes.key, questions.text, answers.text FROM votes "
+        "JOIN answers ON answers.key = votes.response_key JOIN plan ON plan.key = votes.response_key "
+        "JOIN questions USING (question_id) "
+        "WHERE votes.key IN (SELECT value FROM json_each(?)) ORDER BY votes.key",
+        (json.dumps(list(keys)),),
+    )
+    return [OpenVote(*row) for row in rows.fetchall()]

@@ -9,41 +9,40 @@ from biaslens.stats.agreement import (
     krippendorff_alpha,
     raw_agreement,
 )
-from biaslens.stats.consistency import (
-    Components,
-    Patterns,
-    components,
-    flip_rate,
-    patterns,
-    verdicts_changed,
-)
-from biaslens.stats.correction import Accuracy, prediction_powered, rogan_gladen, verdict_accuracy, weighted_share
-from biaslens.stats.estimate import Estimate
-from biaslens.stats.means import (
+from biaslens.stats.comparison import (
     McNemar,
-    Mean,
     Pair,
-    clustered_mean,
     compare_pairs,
     holm,
     mcnemar,
-    mean_of_sums,
     rank_intervals,
     rank_shares,
     tied_groups,
     tied_with,
 )
-from biaslens.stats.rates import (
-    Rate,
-    Rates,
-    biased_majority,
-    biased_questions,
+from biaslens.stats.correction import Accuracy, prediction_powered, rogan_gladen, verdict_accuracy
+from biaslens.stats.estimate import (
+    Estimate,
+    Estimates,
+    clustered_mean,
     clustered_rate,
     clustered_rates,
+    mean_of_sums,
+    weighted_share,
+)
+from biaslens.stats.trials import (
+    Components,
+    Patterns,
+    biased_majority,
+    biased_questions,
+    components,
     coverage,
+    flip_rate,
     majority_decided,
     majority_threshold,
+    patterns,
     share,
+    verdicts_changed,
 )
 
 __all__ = [
@@ -51,12 +50,10 @@ __all__ = [
     "Coefficient",
     "Components",
     "Estimate",
+    "Estimates",
     "McNemar",
-    "Mean",
     "Pair",
     "Patterns",
-    "Rate",
-    "Rates",
     "agreement",
     "biased_majority",
     "biased_questions",

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from biaslens.stats.correction import cluster_codes, item_weights, weighted_share
-from biaslens.stats.estimate import Estimate
+from biaslens.stats.estimate import Estimate, cluster_codes, clustered_variance, item_weights, weighted_share
 from biaslens.stats.resampling import resampled_sums
 
-Sums = NDArray[Any]
+Totals = NDArray[Any]
 """Totals of features, shape (..., P), real or complex."""
 
 
@@ -69,13 +68,13 @@ class Parts:
 
     features: NDArray[np.float64]
     compared: NDArray[np.bool_]
-    disagreement: Callable[[Sums], tuple[Sums, Sums]]
+    disagreement: Callable[[Totals], tuple[Totals, Totals]]
 
-    def value(self, totals: Sums) -> Sums:
+    def value(self, totals: Totals) -> Totals:
         """The coefficient; NaN where no disagreement is expected."""
         with np.errstate(divide="ignore", invalid="ignore"):
             observed, expected = self.disagreement(totals)
-            result: Sums = 1 - observed / expected
+            result: Totals = 1 - observed / expected
         return result
 
 
@@ -187,28 +186,28 @@ def coefficient_parts(ratings: ArrayLike, coefficient: Coefficient, *, categorie
     return Parts(np.column_stack([compared, split, shares]), compared, _ac1(max(2, categories or len(seen))))
 
 
-def _raw(totals: Sums) -> tuple[Sums, Sums]:
+def _raw(totals: Totals) -> tuple[Totals, Totals]:
     return totals[..., 1] / totals[..., 0], np.ones_like(totals[..., 0])
 
 
-def _fleiss(totals: Sums) -> tuple[Sums, Sums]:
+def _fleiss(totals: Totals) -> tuple[Totals, Totals]:
     return totals[..., 1] / totals[..., 0], _mixing(totals[..., 2:])
 
 
-def _alpha(totals: Sums) -> tuple[Sums, Sums]:
+def _alpha(totals: Totals) -> tuple[Totals, Totals]:
     of_category = totals[..., 2:]
     n = of_category.sum(axis=-1)
     return totals[..., 1] / totals[..., 0], _mixing(of_category) * n / (n - 1)
 
 
-def _ac1(categories: int) -> Callable[[Sums], tuple[Sums, Sums]]:
+def _ac1(categories: int) -> Callable[[Totals], tuple[Totals, Totals]]:
     return lambda totals: (totals[..., 1] / totals[..., 0], 1 - _mixing(totals[..., 2:]) / (categories - 1))
 
 
-def _mixing(of_category: Sums) -> Sums:
+def _mixing(of_category: Totals) -> Totals:
     """Sum of p_k (1 - p_k): exactly 0 where there is one category."""
     n = of_category.sum(axis=-1)
-    result: Sums = (of_category * (n[..., None] - of_category)).sum(axis=-1) / n**2
+    result: Totals = (of_category * (n[..., None] - of_category)).sum(axis=-1) / n**2
     return result
 
 
@@ -220,7 +219,7 @@ def _cohen(table: NDArray[Any], seen: NDArray[Any]) -> Parts:
     cell = np.searchsorted(seen, table[:, 0]) * k + np.searchsorted(seen, table[:, 1])
     features = (cell[:, None] == np.arange(k * k)) & compared[:, None]
 
-    def disagreement(totals: Sums) -> tuple[Sums, Sums]:
+    def disagreement(totals: Totals) -> tuple[Totals, Totals]:
         cells = totals.reshape(*totals.shape[:-1], k, k)
         one, two = cells.sum(axis=-1), cells.sum(axis=-2)
         n = one.sum(axis=-1)
@@ -311,7 +310,7 @@ def agreement(
     if np.isnan(value):
         return Estimate.undefined("all ratings are of one category", items)
     if len(sums) < 2:
-        return Estimate(value, np.nan, np.nan, np.nan, items, "all items are of one cluster")
+        return Estimate(value, items=items, reason="all items are of one cluster", level=level)
     observed, expected = parts.disagreement(totals)
     if not observed:
         unseen = weighted_share(np.zeros(len(code)), weights=weight[used], clusters=code, level=level).high
@@ -320,7 +319,9 @@ def agreement(
     drawn = parts.value(resampled_sums(sums, rounds=rounds, seed=seed))
     known = drawn[~np.isnan(drawn)]
     if len(known) < _FEWEST_DEFINED * rounds:
-        return Estimate(value, np.nan, np.nan, error, items, "too few items of a second category for an interval")
+        return Estimate(
+            value, standard_error=error, items=items, reason="too few items of a second category for an interval"
+        )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(value, float(low), float(high), error, items)
 
@@ -329,5 +330,4 @@ def _standard_error(parts: Parts, sums: NDArray[np.float64]) -> float:
     # Complex-step derivative, exact to rounding (Squire and Trapp, SIAM Review 40, 1998).
     step = 1e-30
     gradient = parts.value(sums.sum(axis=0) + 1j * step * np.eye(sums.shape[1])).imag / step
-    clusters = len(sums)
-    return float(np.sqrt(clusters / (clusters - 1) * np.square(sums @ gradient).sum()))
+    return float(np.sqrt(clustered_variance(sums @ gradient)))

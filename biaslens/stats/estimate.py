@@ -1,71 +1,484 @@
-"""A number with its uncertainty, or the reason why there is none."""
+"""An estimate, and the estimates that all others rest on: ratios of sums over clusters."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 from typing import Self
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtr, stdtrit
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """An estimated number.
+Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-12
+"""Residuals under this share of the largest sum are rounding, not disagreement of clusters."""
+
+
+class Estimate(float):
+    """An estimated number: it counts as its value, and knows how far it can be trusted, or why it is missing.
 
     Parameters
     ----------
     value
         NaN where it is not defined.
     low, high
-        Bounds of the confidence interval; NaN where it is not known.
+        Bounds of the confidence interval of `level`; NaN where it is not known.
     standard_error
         NaN where it is not known; 0 where nothing varies, and then the interval does not rest on it.
-    items
-        How many items it is taken from.
+    items, clusters
+        How many items (trials, questions, labels, units) it is taken from, and in how many clusters; 0 where the
+        clusters were not counted.
     reason
         Why the value or its interval is NaN; empty where nothing is.
+    p
+        Two-sided p-value against 0; NaN where nothing was tested.
+
+    Examples
+    --------
+    >>> Estimate(0.25) * 2
+    0.5
+    >>> Estimate(0.25, 0.1, 0.4).high
+    0.4
+    >>> Estimate.undefined("no group word occurs").reason
+    'no group word occurs'
     """
 
-    value: float
+    __slots__ = ("clusters", "high", "items", "level", "low", "p", "reason", "standard_error")
+
+    def __new__(
+        cls,
+        value: float,
+        low: float = nan,
+        high: float = nan,
+        standard_error: float = nan,
+        items: int = 0,
+        *,
+        reason: str = "",
+        clusters: int = 0,
+        level: float = 0.95,
+        p: float = nan,
+    ) -> Self:
+        """Make one."""
+        made = super().__new__(cls, value)
+        made.low, made.high, made.standard_error, made.p, made.level = low, high, standard_error, p, level
+        made.items, made.clusters, made.reason = items, clusters, reason
+        return made
+
     low: float
     high: float
     standard_error: float
     items: int
-    reason: str = ""
+    clusters: int
+    level: float
+    p: float
+    reason: str
 
     @classmethod
-    def undefined(cls, reason: str, items: int = 0) -> Estimate:
+    def undefined(cls, reason: str, items: int = 0) -> Self:
         """One that does not exist."""
-        return cls(nan, nan, nan, nan, items, reason)
+        return cls(nan, items=items, reason=reason)
+
+    @property
+    def value(self) -> float:
+        """The number alone."""
+        return float(self)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Both bounds."""
+        return self.low, self.high
+
+    def __repr__(self) -> str:
+        number = float.__repr__(self)
+        if isnan(self.low):
+            return number
+        return f"Estimate({number}, {self.low!r}, {self.high!r}, {self.standard_error!r}, {self.items!r})"
+
+    __str__ = float.__repr__
 
 
-class Value(float):
-    """A float that can say why it is NaN.
+Value = Estimate
 
-    Parameters
-    ----------
-    value
-        The number.
-    reason
-        Why it is NaN; empty where it is a number.
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """The same of many at once: arrays of one shape, and one reason for all intervals that are missing."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    standard_error: Floats
+    items: NDArray[np.int64]
+    clusters: NDArray[np.int64]
+    p: Floats
+    level: float
+    reason: str = ""
+
+    def at(self, *index: int) -> Estimate:
+        """One of them; no index where the shape is ()."""
+        value, low, high, error, p = (
+            float(part[index]) for part in (self.value, self.low, self.high, self.standard_error, self.p)
+        )
+        items, clusters = int(self.items[index]), int(self.clusters[index])
+        return Estimate(value, low, high, error, items, reason=self.reason, clusters=clusters, level=self.level, p=p)
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that is not between 0 and 1."""
+    if not 0 < level < 1:
+        raise ValueError(f"level: {level} is not between 0 and 1")
+
+
+def wilson(rate: ArrayLike, size: ArrayLike, quantile: ArrayLike) -> tuple[Floats, Floats]:
+    r"""Bounds of the shares that a test at the quantile does not tell from the one seen.
+
+    With share p of size n and quantile t it is
+    :math:`(p + t^2 / 2n \pm t \sqrt{p (1 - p) / n + t^2 / 4n^2}) / (1 + t^2 / n)` (Wilson, *JASA* 22, 1927), held to
+    [0, p] and [p, 1] against rounding. The size may be an effective one, and the quantile that of t. Any shapes that
+    broadcast; NaN gives NaN.
 
     Examples
     --------
-    >>> Value(0.25) * 2
-    0.5
-    >>> Value.undefined("no group word occurs").reason
-    'no group word occurs'
+    None of 10 with t = 2: (0 + 0.2 -+ 2 * sqrt(0 + 0.01)) / 1.4.
+
+    >>> low, high = wilson(0, 10, 2)
+    >>> float(low), round(float(high), 4)
+    (0.0, 0.2857)
     """
+    p, n, t = (np.asarray(value, dtype=np.float64) for value in (rate, size, quantile))
+    center = (p + t**2 / (2 * n)) / (1 + t**2 / n)
+    half = t / (1 + t**2 / n) * np.sqrt(p * (1 - p) / n + t**2 / (4 * n**2))
+    return np.clip(center - half, 0, p), np.clip(center + half, p, 1)
 
-    __slots__ = ("reason",)
-    reason: str
 
-    def __new__(cls, value: float, reason: str = "") -> Self:
-        """Make one."""
-        made = super().__new__(cls, value)
-        made.reason = reason
-        return made
+def clustered_variance(influence: ArrayLike, clusters: ArrayLike | None = None) -> Floats:
+    r"""Variance of an estimate from its derivatives by the weights of the items, summed within each cluster.
 
-    @classmethod
-    def undefined(cls, reason: str) -> Self:
-        """One that does not exist."""
-        return cls(nan, reason)
+    :math:`R / (R - 1) \sum_r u_r^2` (linearisation: Särndal, Swensson and Wretman, *Model Assisted Survey Sampling*,
+    1992, section 5.5; the cluster-robust variance of Liang and Zeger, *Biometrika* 73, 1986, with the usual
+    small-sample factor). Every standard error of this package but those of a bootstrap is the root of one.
+
+    Parameters
+    ----------
+    influence
+        Shape (..., R).
+    clusters
+        R, where some of the entries are no cluster; NaN comes back for fewer than two.
+    """
+    u = np.asarray(influence, dtype=np.float64)
+    count = np.asarray(u.shape[-1] if clusters is None else clusters, dtype=np.float64)
+    factor = np.divide(count, count - 1, out=np.full(count.shape, np.nan), where=count > 1)
+    result: Floats = factor * np.square(u).sum(axis=-1)
+    return result
+
+
+def clustered_ratio(
+    part: ArrayLike,
+    whole: ArrayLike,
+    interval: Callable[[Floats, Floats, NDArray[np.int64]], tuple[Floats, Floats]],
+    *,
+    level: float,
+) -> tuple[Estimates, NDArray[np.bool_]]:
+    r"""The ratio of two sums over clusters, with its interval, and whether all clusters agree exactly.
+
+    With :math:`y_r` of :math:`n_r` in cluster r, the R clusters with :math:`n_r > 0`, and :math:`N = \sum n_r`: the
+    ratio is :math:`p = \sum y_r / N`, its variance
+
+    .. math:: \frac{R}{R-1} \sum_r (y_r - p\,n_r)^2 / N^2
+
+    (linearised ratio estimator: Cochran, *Sampling Techniques*, 3rd ed., 1977, section 3.12; `clustered_variance`), and
+    the interval p +- t times its root, with R-1 degrees of freedom. Where all clusters agree that variance is 0 and
+    says nothing; there the interval is `interval(p, t, R)`.
+
+    Ratio, interval and error are NaN without anything, interval and error with fewer than two clusters, because one
+    cluster says nothing about how clusters differ.
+
+    Parameters
+    ----------
+    part, whole
+        Shape (..., R).
+    """
+    check_level(level)
+    y, n = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    size, clusters = n.sum(axis=-1), np.count_nonzero(n > 0, axis=-1)
+    # NaN degrees of freedom carry the NaN policy through everything below.
+    freedom = np.where(clusters > 1, clusters - 1, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = y.sum(axis=-1) / size
+        residual = y - value[..., None] * n
+        largest = np.abs(y).max(axis=-1, initial=1.0)
+        alike = np.abs(residual).max(axis=-1, initial=0.0) <= _ROUNDING * largest
+        error = np.where(alike, 0 * freedom, np.sqrt(clustered_variance(residual, clusters)) / size)
+        t = np.asarray(stdtrit(freedom, (1 + level) / 2), dtype=np.float64)
+        low, high = interval(value, t, clusters)
+        low, high = np.where(alike, low, value - t * error), np.where(alike, high, value + t * error)
+        p = np.asarray(2 * stdtr(freedom, -np.abs(value / error)), dtype=np.float64)
+    found = Estimates(value, low, high, error, size.astype(np.int64), np.asarray(clusters), p, level)
+    return found, np.asarray(alike)
+
+
+def clustered_rate(successes: ArrayLike, trials: ArrayLike, *, level: float = 0.95) -> Estimate:
+    """One rate over clusters: `clustered_rates` for arrays of shape (R,).
+
+    Examples
+    --------
+    Three roles with 1, 2 and 3 biased answers of 4 each: p = 6/12, residuals -1, 0, 1, so the variance is
+    3/2 * 2 / 12**2 and the standard error 0.144.
+
+    >>> rate = clustered_rate([1, 2, 3], [4, 4, 4])
+    >>> rate.value, round(rate.standard_error, 3), rate.clusters
+    (0.5, 0.144, 3)
+    """
+    return clustered_rates(np.atleast_1d(successes), np.atleast_1d(trials), level=level).at()
+
+
+def clustered_rates(successes: ArrayLike, trials: ArrayLike, *, level: float = 0.95) -> Estimates:
+    r"""Rates over trials that cluster by role, each with a cluster-robust confidence interval, clipped to [0, 1].
+
+    The ratio and its interval are those of `clustered_ratio`.
+
+    **Where all clusters agree exactly** (p is 0 or 1, or each cluster has the same rate) the interval is Wilson's
+    (*JASA* 22, 1927) with the same t, on an effective sample size of :math:`N^2 / \sum n_r^2`: R for clusters of one
+    size, fewer otherwise. That is N over Kish's design effect when answers of one role are all alike. No answer biased
+    in R roles is just what roles that are biased always or never would show, so it is evidence from R roles and not
+    from N answers: with 5 roles the upper bound stays at 0.61, with 50 at 0.07. More trials do not narrow it; more
+    roles do.
+
+    Simulated coverage of the 95 % interval at a design effect of 8: 93 to 95 % for rates from 0.1 to 0.9, with 5, 50
+    or 550 clusters. Nearer to 0 or 1 it needs more clusters, as all symmetric intervals do: at a rate of 0.02 it is
+    95 % with 550, 93 % with 50 and 83 % with 5, all misses being bounds too near to 0.
+
+    Parameters
+    ----------
+    successes, trials
+        Whole numbers, shape (..., R): biased and valid trials by cluster, clusters on the last axis. A cluster
+        without valid trials (0 of 0) is left out.
+
+    Returns
+    -------
+    Estimates
+        Arrays of shape (...), `items` being the trials. NaN policy: the rate is NaN without any valid trial, never 0;
+        interval and standard error are NaN with fewer than two clusters.
+
+    Raises
+    ------
+    ValueError
+        For values that are no counts, successes above trials, or a level outside (0, 1).
+    """
+    y, n = counts_within(successes, trials)
+
+    def wilsons(rate: Floats, t: Floats, _: object) -> tuple[Floats, Floats]:
+        return wilson(rate, np.square(n.sum(axis=-1, dtype=np.float64)) / np.square(n, dtype=np.float64).sum(-1), t)
+
+    found, _ = clustered_ratio(y, n, wilsons, level=level)
+    # Exact where the formula is right only up to rounding: the interval holds its rate.
+    low, high = np.clip(found.low, 0, found.value), np.clip(found.high, found.value, 1)
+    nothing = np.full(low.shape, np.nan)
+    return Estimates(found.value, low, high, found.standard_error, found.items, found.clusters, nothing, level)
+
+
+def clustered_mean(
+    values: ArrayLike, clusters: ArrayLike, *, bounds: tuple[float, float] = (-1.0, 1.0), level: float = 0.95
+) -> Estimate:
+    r"""Mean over values that cluster, such as one difference a question, by role; with its test against 0.
+
+    The mean and its interval are those of `clustered_ratio`, of the sums of the values over their numbers, clipped to
+    `bounds`; p is that of t = mean / standard error.
+
+    **Where all clusters agree exactly** every cluster mean is the mean D. Had a share of all roles another value, R
+    roles alike would still be seen by chance: the interval reaches from D as far towards each bound as Wilson's upper
+    limit for 0 of R with the same t. p is 1 at D = 0, and else that of the sign test over clusters, :math:`2^{1-R}`.
+
+    Simulated coverage of the 95 % interval of a paired difference of two rates, 20 questions a role, intraclass
+    correlation 0.3 within roles: 94 to 97 % with 50 and 550 roles for rates from 0.02 to 0.5; with 5 and 10 roles 95 to
+    100 %.
+
+    Parameters
+    ----------
+    values, clusters
+        Shape (N,); clusters are any integers. NaN values are left out.
+    bounds
+        Range that the mean can have.
+
+    Raises
+    ------
+    ValueError
+        For shapes that differ, or a level outside (0, 1).
+
+    Examples
+    --------
+    Two roles with two questions each, D = 2/4; residual sums 0.5 + 0.5 and -0.5 - 0.5: var = 2 * (1 + 1) / 16.
+
+    >>> mean = clustered_mean([1, 1, 0, 0], [7, 7, 8, 8])
+    >>> mean.value, round(mean.standard_error, 3)
+    (0.5, 0.5)
+
+    A paired difference of two bias rates is the mean over questions of the difference of their shares. A question
+    counts once however many trials it has, and one without a valid trial in both arms is left out, so both rates are
+    of the same questions: (1/3 - 0/3 + 3/3 - 1/2) / 2.
+
+    >>> from biaslens.stats import share
+    >>> round(clustered_mean(share([1, 3, 2], [3, 3, 3]) - share([0, 1, 0], [3, 2, 0]), [7, 8, 8]), 4)
+    0.4167
+    """
+    d, codes = np.asarray(values, dtype=np.float64), np.asarray(clusters)
+    if d.shape != codes.shape or d.ndim != 1:
+        raise ValueError(f"values and clusters must be one row each of one length, not {d.shape} and {codes.shape}")
+    known = ~np.isnan(d)
+    codes = np.unique(codes[known], return_inverse=True)[1]
+    return mean_of_sums(np.bincount(codes, d[known]), np.bincount(codes), bounds=bounds, level=level)
+
+
+def mean_of_sums(
+    sums: ArrayLike, sizes: ArrayLike, *, bounds: tuple[float, float] = (-1.0, 1.0), level: float = 0.95
+) -> Estimate:
+    """`clustered_mean` from the sum of the values of each cluster and their number, shape (R,)."""
+
+    def reaching(mean: Floats, t: Floats, clusters: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        reach = t**2 / (clusters + t**2)
+        return mean - reach * (mean - bounds[0]), mean + reach * (bounds[1] - mean)
+
+    arrays, alike = clustered_ratio(sums, sizes, reaching, level=level)
+    found = arrays.at()
+    p, clusters = found.p, found.clusters
+    if alike and clusters > 1:
+        p = 1.0 if abs(found) <= _ROUNDING else 2.0 ** (1 - clusters)
+    low, high = (float(np.clip(bound, *bounds)) for bound in found.interval)
+    return Estimate(found.value, low, high, found.standard_error, found.items, clusters=clusters, level=level, p=p)
+
+
+def weighted_share(
+    values: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    level: float = 0.95,
+    reason: str = "no items",
+) -> Estimate:
+    r"""Share of items, weighted and clustered, with an interval that is sound near 0 and 1.
+
+    With values :math:`h_i` from 0 to 1 and weights :math:`w_i`: the share and its variance are those of
+    `clustered_ratio` for the sums of :math:`w_i h_i` and :math:`w_i` by cluster (Hájek's ratio, linearised: Särndal,
+    Swensson and Wretman, *Model Assisted Survey Sampling*, 1992, section 5.7). The interval is Wilson's with t on R-1
+    degrees of freedom and the effective sample size :math:`p (1 - p) / variance`, at most the number of items (Franco,
+    Little, Louis and Slud, *Journal of Survey Statistics and Methodology* 7, 2019). **Where all items agree** the
+    variance is 0, and the effective size is Kish's, :math:`W^2 / \sum_r W_r^2` with the weight of each cluster. It is
+    not `clustered_rates`, whose interval is symmetric: here a share of 0.97 of 60 items is the usual case.
+
+    Simulated coverage of the 95 % interval, with and without weights of 1 and 5: 93 to 98 % for shares of 0.5, 0.9 and
+    0.97 of 30, 100 and 400 items; 92 to 98 % with 50 clusters of 4 and 10 of 10 items, intraclass correlation 0.2.
+
+    Parameters
+    ----------
+    values
+        From 0 to 1, or booleans, shape (N,). NaN values are left out.
+    weights
+        Positive, such as one over the chance of being sampled; all 1 if not given.
+    clusters
+        Cluster of each item, any integers; each item its own if not given.
+    reason
+        What to say where there are no items, so that the share is NaN.
+
+    Raises
+    ------
+    ValueError
+        For values outside [0, 1], weights that are not positive, or lengths that differ.
+
+    Examples
+    --------
+    0 of 20: t(19)^2 / (20 + t(19)^2) = 4.3808 / 24.3808.
+
+    >>> round(weighted_share([0] * 20).high, 4)
+    0.1797
+    """
+    h = np.asarray(values, dtype=np.float64)
+    w, code = item_weights(weights, len(h)), cluster_codes(clusters, len(h))
+    known = ~np.isnan(h)
+    h, w = h[known], w[known]
+    items = len(h)
+    if not items:
+        return Estimate.undefined(reason)
+    if h.min() < 0 or h.max() > 1:
+        raise ValueError("values of a share must be from 0 to 1")
+    code = np.unique(code[known], return_inverse=True)[1]
+    wholes = np.bincount(code, w)
+
+    def wilsons(p: Floats, t: Floats, _: object) -> tuple[Floats, Floats]:
+        kish = wholes.sum() ** 2 / np.square(wholes).sum()
+        return wilson(p, kish if h.min() == h.max() else items, t)
+
+    arrays, alike = clustered_ratio(np.bincount(code, w * h), wholes, wilsons, level=level)
+    found = arrays.at()
+    p, error, count = found.value, found.standard_error, found.clusters
+    if count < 2:
+        return Estimate(p, items=items, reason="all items are of one cluster", clusters=count, level=level)
+    low, high = found.interval
+    if not alike:
+        bounds = wilson(p, min(items, p * (1 - p) / error**2), stdtrit(count - 1, (1 + level) / 2))
+        low, high = map(float, bounds)
+    return Estimate(p, low, high, error, items, clusters=count, level=level)
+
+
+def student(
+    value: Floats, error: Floats, freedom: ArrayLike, *, level: float, alike: str = "nothing varies"
+) -> Estimates:
+    """Value +- t x standard error with p against 0, shape (G,); no interval, but the reason `alike`, without error."""
+    check_level(level)
+    varies = error > _ROUNDING
+    error = np.where(varies, error, np.nan)
+    free = np.broadcast_to(np.asarray(freedom, dtype=np.float64), value.shape)
+    reach = stdtrit(free, 0.5 + level / 2) * error
+    p = np.asarray(2 * stdtr(free, -np.abs(value) / error), dtype=np.float64)
+    error = np.where(varies | np.isnan(value), error, 0.0)
+    count = np.zeros(value.shape, dtype=np.int64)
+    reason = "" if varies.all() else alike
+    return Estimates(value, value - reach, value + reach, error, count, count, p, level, reason)
+
+
+def undefined(value: Floats, reason: str, *, level: float) -> Estimates:
+    """Values without intervals."""
+    nothing, count = np.full(value.shape, np.nan), np.zeros(value.shape, dtype=np.int64)
+    return Estimates(value, nothing, nothing, nothing, count, count, nothing, level, reason)
+
+
+def item_weights(weights: ArrayLike | None, items: int) -> Floats:
+    """Weights of the items, 1 each if not given; refuses others than so many positive ones."""
+    if weights is None:
+        return np.ones(items)
+    w = np.asarray(weights, dtype=np.float64)
+    if w.shape != (items,) or not (np.isfinite(w) & (w > 0)).all():
+        raise ValueError(f"weights must be {items} positive numbers")
+    return w
+
+
+def cluster_codes(clusters: ArrayLike | None, items: int) -> NDArray[np.int64]:
+    """Cluster of each item as a number from 0, each item its own if not given; refuses others than so many."""
+    if clusters is None:
+        return np.arange(items)
+    codes = np.asarray(clusters)
+    if codes.shape != (items,):
+        raise ValueError(f"clusters must be {items} numbers, one an item")
+    found: NDArray[np.int64] = np.unique(codes, return_inverse=True)[1]
+    return found
+
+
+def counts_array(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Counts as int64; refuses values that are negative, not finite or not whole."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biu" and not np.all(np.isfinite(array) & (array == np.floor(array))):
+        raise ValueError(f"{name}: counts must be whole numbers")
+    whole = array.astype(np.int64)
+    if np.any(whole < 0):
+        raise ValueError(f"{name}: counts must not be negative")
+    return whole
+
+
+def counts_within(part: ArrayLike, whole: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Counts of which one is a part of the other, in one shape; refuses a part that exceeds its whole."""
+    some, all_ = np.broadcast_arrays(counts_array(part, "part"), counts_array(whole, "whole"))
+    if np.any(some > all_):
+        raise ValueError("a part is larger than its whole")
+    return some, all_

@@ -5,19 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from biaslens.stats.estimate import Value
-from biaslens.stats.resampling import blocks_of
-from biaslens.stats.sums import Sums
+from biaslens.stats.estimate import Estimate
+from biaslens.stats.resampling import Sums, blocks_of, steps
 
 _ENUMERATED = 4096
 """Up to so many ways to exchange, all are looked at."""
-_HELD = 2**21
-"""Entries of the masks that are held in memory at once."""
 _TIE = 1e-12
 """Metrics that differ by less are equal but for rounding."""
 
 
-def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
+def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
     """p-value of a metric that is larger as it is than with random units exchanged: `swap_p` for two tables of sums.
 
     Parameters
@@ -38,7 +35,7 @@ def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) 
     Three prompts with gaps of 3, 1 and 2, which an exchange turns around. Of 8 ways only none exchanged gives a mean of
     2 or more.
 
-    >>> from biaslens.stats.sums import mean
+    >>> from biaslens.stats.resampling import mean
     >>> def gaps(of):
     ...     return mean(np.array(of), np.arange(3), 3, of="no gap")
     >>> swap_test(gaps([3.0, 1.0, 2.0]), gaps([-3.0, -1.0, -2.0]))
@@ -59,7 +56,7 @@ def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) 
     return swap_p(both.merged(np.maximum(np.cumsum(changed) - 1, 0)), rounds=rounds, seed=seed)
 
 
-def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
+def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
     r"""One-sided p-value of a metric against random exchanges in its units.
 
     If the two things are exchangeable within every unit, all :math:`2^n` ways to exchange are equally likely, and the
@@ -71,24 +68,12 @@ def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
     More than 4,096 units are first put together at random in 4,096 blocks that are exchanged as a whole: that keeps the
     level, because whole blocks are exchangeable, too, and costs little power.
 
-    Parameters
-    ----------
-    metric
-        Oriented so that larger is less fair.
-    rounds
-        Random exchanges.
-    seed
-        Of these, and of the blocks.
-
-    Returns
-    -------
-    Value
-        In (0, 1]. NaN, with the reason, where the metric is not defined. Exchanges that leave it undefined are left
-        out.
+    The metric is oriented so that larger is less fair; `seed` is that of the exchanges and of the blocks. The result is
+    in (0, 1], or NaN, with the reason, where the metric is not defined. Exchanges that leave it undefined are left out.
     """
     value = metric.value()
     if np.isnan(value):
-        return Value.undefined(value.reason)
+        return Estimate.undefined(value.reason)
     rng = np.random.default_rng(seed)
     if (blocks := blocks_of(metric.units, rng)) is not None:
         metric = metric.merged(blocks)
@@ -96,21 +81,19 @@ def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Value:
     limit = observed - _TIE * max(1.0, abs(observed))
     exact = 2**metric.units <= _ENUMERATED
     size = 2**metric.units if exact else rounds
-    step = max(1, _HELD // max(1, metric.units))
     larger = known = 0
-    for start in range(0, size, step):
-        stop = min(size, start + step)
-        masks = _all_masks(start, stop, metric.units) if exact else _random_masks(rng, stop - start, metric.units)
+    for part in steps(size, 2 * metric.units):
+        masks = _all_masks(part, metric.units) if exact else _random_masks(rng, part.stop - part.start, metric.units)
         found = metric.under(masks)
         larger += int((found >= limit).sum())
         known += int((~np.isnan(found)).sum())
     # One more for the way things are, which a random draw need not hit.
     extra = 0 if exact else 1
-    return Value((larger + extra) / (known + extra))
+    return Estimate((larger + extra) / (known + extra))
 
 
-def _all_masks(start: int, stop: int, units: int) -> NDArray[np.bool_]:
-    return (np.arange(start, stop)[:, None] >> np.arange(units) & 1).astype(np.bool_)
+def _all_masks(part: slice, units: int) -> NDArray[np.bool_]:
+    return (np.arange(part.start, part.stop)[:, None] >> np.arange(units) & 1).astype(np.bool_)
 
 
 def _random_masks(rng: np.random.Generator, rounds: int, units: int) -> NDArray[np.bool_]:
@@ -123,7 +106,7 @@ _GAP_TIE = 1e-9
 """Differences that differ by less are equal but for rounding."""
 
 
-def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Value:
+def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Estimate:
     """Two-sided p-value of the difference of two rates of independent rows, exact.
 
     If group and outcome are independent, every way to give the rows to the groups, n1 and n2 of them, is equally
@@ -131,20 +114,7 @@ def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Value:
     of rates at least as large as the one seen (within 1e-9). It is Fisher's test (*Statistical Methods for Research
     Workers*, 5th ed., 1934, section 21.02) with the difference, and not the probability, for what is extreme.
 
-    Parameters
-    ----------
-    k1, n1, k2, n2
-        Successes and rows of both groups.
-
-    Returns
-    -------
-    Value
-        In (0, 1]; NaN where a group has no row.
-
-    Raises
-    ------
-    ValueError
-        For counts that are negative, or successes above rows.
+    Refuses counts that are negative, or successes above rows; NaN where a group has no row.
 
     Examples
     --------
@@ -158,35 +128,28 @@ def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Value:
     if not (0 <= k1 <= n1 and 0 <= k2 <= n2):
         raise ValueError(f"{k1} of {n1} and {k2} of {n2} are no counts of successes and rows")
     if not n1 or not n2:
-        return Value.undefined("a group has no rows to compare")
+        return Estimate.undefined("a group has no rows to compare")
     successes = k1 + k2
     first = np.arange(max(0, successes - n2), min(successes, n1) + 1)
     gaps = np.abs(first / n1 - (successes - first) / n2)
     chances = hypergeom.pmf(first, n1 + n2, successes, n1)
-    return Value(min(1.0, float(chances[gaps >= abs(k1 / n1 - k2 / n2) - _GAP_TIE].sum())))
+    return Estimate(min(1.0, float(chances[gaps >= abs(k1 / n1 - k2 / n2) - _GAP_TIE].sum())))
 
 
 def clustered_permutation_p(
     successes: ArrayLike, trials: ArrayLike, second: ArrayLike, *, rounds: int = 9999, seed: int = 0
-) -> Value:
+) -> Estimate:
     """Two-sided p-value of the difference of two rates of rows that cluster, each cluster being of one group.
 
     Whole clusters change the group, as many being in each as there are, and :math:`p = (1 + b) / (1 + R)` with b of R
     random ways to do so that give an absolute difference at least as large as the one seen (within 1e-9).
 
+    Permutations that leave a group without rows are left out; NaN where a group has no row.
+
     Parameters
     ----------
-    successes, trials
-        Rows of each cluster, shape (clusters,).
-    second
-        Whether a cluster is of the second group, shape (clusters,).
-    rounds, seed
-        Of the permutations. Those that leave a group without rows are left out.
-
-    Returns
-    -------
-    Value
-        In (0, 1]; NaN where a group has no row.
+    successes, trials, second
+        Rows of each cluster, and whether it is of the second group, shape (clusters,).
 
     Examples
     --------
@@ -200,16 +163,15 @@ def clustered_permutation_p(
     members = np.asarray(second, dtype=np.bool_)
     observed = _differences(counts, members[None])[0]
     if np.isnan(observed):
-        return Value.undefined("a group has no rows to compare")
+        return Estimate.undefined("a group has no rows to compare")
     rng = np.random.default_rng(seed)
     larger = known = 0
-    step = max(1, _HELD // len(members))
-    for start in range(0, rounds, step):
-        drawn = rng.permuted(np.tile(members, (min(step, rounds - start), 1)), axis=1)
+    for part in steps(rounds, 2 * len(members)):
+        drawn = rng.permuted(np.tile(members, (part.stop - part.start, 1)), axis=1)
         found = _differences(counts, drawn)
         larger += int((found >= observed - _GAP_TIE).sum())
         known += int((~np.isnan(found)).sum())
-    return Value((1 + larger) / (1 + known))
+    return Estimate((1 + larger) / (1 + known))
 
 
 def _differences(counts: NDArray[np.float64], second: NDArray[np.bool_]) -> NDArray[np.float64]:

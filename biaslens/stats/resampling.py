@@ -1,41 +1,146 @@
-"""Bootstrap of whole units: clusters, prompts or rows."""
+"""The bootstrap: a metric as a function of sums over units, and the ways in which units are drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.special import ndtr, stdtrit
 
-from biaslens.stats.estimate import Estimate
-from biaslens.stats.rates import wilson
-from biaslens.stats.sums import Sums, ratio
+from biaslens.stats.estimate import Estimate, Estimates, Floats, check_level, student, undefined, wilson
 
-_BLOCK = 2**22
-"""Counts that are held in memory at once."""
+HELD = 2**22
+"""Numbers that are held in memory at once."""
 
 
-def resampled_sums(sums: ArrayLike, *, rounds: int, seed: int) -> NDArray[np.float64]:
-    """Totals over clusters that are drawn with replacement, as many as there are.
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """A metric that depends on its units (prompts, rows, clusters) only through sums over them.
+
+    What makes its value so makes its bootstrap and its test.
+
+    Parameters
+    ----------
+    sums
+        What each unit adds, shape (units, features); sparse where each unit has few of many features.
+    statistic
+        The metric from totals of shape (..., features), shape (...); NaN where it is not defined.
+    reason
+        Why it is not defined for these totals, shape (features,); "" where it is.
+    exchange
+        Which feature each one becomes when the two sides of a comparison change places, shape (features,); None
+        where there are no two sides.
+    """
+
+    sums: Floats | sparse.csr_array
+    statistic: Callable[[Floats], Floats]
+    reason: Callable[[Floats], str]
+    exchange: NDArray[np.intp] | None = None
+
+    @property
+    def units(self) -> int:
+        """How many units there are."""
+        return int(self.sums.shape[0])
+
+    @property
+    def adding(self) -> NDArray[np.bool_]:
+        """Which units have an entry at all, shape (units,)."""
+        if isinstance(self.sums, np.ndarray):
+            return np.asarray(self.sums.any(axis=1))
+        return np.asarray(np.diff(self.sums.indptr) > 0)
+
+    def totals(self) -> Floats:
+        """Sums over all units, shape (features,)."""
+        return np.asarray(self.sums.sum(axis=0), dtype=np.float64)
+
+    def value(self) -> Estimate:
+        """The metric itself, without an interval: every unit counts once."""
+        totals = self.totals()
+        value = float(self.statistic(totals))
+        return Estimate.undefined(self.reason(totals)) if np.isnan(value) else Estimate(value)
+
+    def at(self, weights: Floats) -> Floats:
+        """The metric for weights of shape (rounds, units), e.g. how often a bootstrap drew each; shape (rounds,)."""
+        return self._of(weights, self.sums, 0.0)
+
+    def under(self, masks: NDArray[np.bool_]) -> Floats:
+        """The metric with the sides exchanged in the units of each mask: shape (rounds, units) to (rounds,)."""
+        return self._of(masks, self.exchanged().sums - self.sums, self.totals())
+
+    def exchanged(self) -> Self:
+        """The same metric with the sides exchanged in all units."""
+        if self.exchange is None:
+            raise ValueError("this metric has no two sides to exchange")
+        return replace(self, sums=self.sums[:, self.exchange])
+
+    def of_units(self, kept: NDArray[np.bool_]) -> Self:
+        """The same metric over some of the units."""
+        return replace(self, sums=self.sums[kept])
+
+    def merged(self, blocks: NDArray[np.intp]) -> Self:
+        """The same metric over fewer, larger units: `blocks` gives the new unit of each one, shape (units,)."""
+        count = int(blocks.max(initial=-1)) + 1
+        if isinstance(self.sums, np.ndarray):
+            merged = np.zeros((count, self.sums.shape[1]))
+            np.add.at(merged, blocks, self.sums)
+            return replace(self, sums=merged)
+        members = sparse.csr_array((np.ones(self.units), (blocks, np.arange(self.units))), shape=(count, self.units))
+        return replace(self, sums=sparse.csr_array(members @ self.sums))
+
+    def _of(self, weights: NDArray[Any], sums: Any, more: Floats | float) -> Floats:  # noqa: ANN401
+        if isinstance(sums, np.ndarray):
+            return self.statistic(weights.astype(np.float64) @ sums + more)
+        turned = sparse.csr_array(sums.T)
+        found = [
+            self.statistic((turned @ weights[part].T.astype(np.float64)).T + more)
+            for part in steps(len(weights), sums.shape[1])
+        ]
+        return np.concatenate(found) if found else np.zeros(0)
+
+
+def mean(scores: Floats, units: NDArray[np.intp], count: int, *, of: str) -> Sums:
+    """The mean of scores, NaN ones left out, as a metric over the units they belong to.
+
+    Parameters
+    ----------
+    scores, units
+        Shape (scores,): each score, and the unit from 0 to `count` - 1 that it belongs to.
+    of
+        What is missing where there is nothing: "no pair of responses".
+    """
+    known = ~np.isnan(scores)
+    total = np.bincount(units[known], scores[known], count)
+    number = np.bincount(units[known], minlength=count).astype(np.float64)
+    return Sums(np.stack([total, number], axis=1), ratio, lambda totals: "" if totals[1] else f"there is {of}")
+
+
+def ratio(totals: Floats) -> Floats:
+    """First total divided by the second, NaN for nothing; shape (..., 2) to (...)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(totals[..., 1] > 0, totals[..., 0] / totals[..., 1], np.nan)
+
+
+def steps(rounds: int, width: int, held: int | None = None) -> Iterator[slice]:
+    """The rounds in parts, of which none needs more memory than `held` numbers at `width` a round."""
+    size = max(1, (HELD if held is None else held) // max(1, width))
+    for start in range(0, rounds, size):
+        yield slice(start, min(rounds, start + size))
+
+
+def resampled_sums(sums: ArrayLike, *, rounds: int, seed: int) -> Floats:
+    """Totals over clusters that are drawn with replacement, as many as there are; shape (rounds, P).
 
     A statistic of totals is so resampled without touching the items again (cluster bootstrap: Field and Welsh, *JRSS
-    B* 69, 2007).
+    B* 69, 2007). The same seed gives the same totals.
 
     Parameters
     ----------
     sums
         Sums of any features over the items of each cluster, shape (R, P).
-    rounds
-        Of the bootstrap.
-    seed
-        Of the draws: the same seed gives the same totals.
-
-    Returns
-    -------
-    array
-        Shape (rounds, P).
 
     Examples
     --------
@@ -50,17 +155,33 @@ def resampled_sums(sums: ArrayLike, *, rounds: int, seed: int) -> NDArray[np.flo
     kinds, counts = np.unique(table, axis=0, return_counts=True)
     rng = np.random.default_rng(seed)
     totals = np.empty((rounds, table.shape[1]))
-    step = max(1, _BLOCK // len(kinds))
-    for start in range(0, rounds, step):
-        block = totals[start : start + step]
-        block[:] = rng.multinomial(clusters, counts / clusters, size=len(block)) @ kinds
+    for part in steps(rounds, len(kinds)):
+        totals[part] = rng.multinomial(clusters, counts / clusters, size=part.stop - part.start) @ kinds
     return totals
+
+
+def rescaled_draws(levels: int, rounds: int, rng: np.random.Generator) -> Floats:
+    """Weights of the levels of a factor: n - 1 of n are drawn, and weigh n / (n - 1); shape (rounds, levels).
+
+    So the variance of a mean is right with few levels, where the plain bootstrap is too narrow by the factor
+    (n - 1) / n (Rao and Wu, *JASA* 83, 1988). The only one of its kind is always drawn.
+
+    Examples
+    --------
+    Two are drawn of three, and each draw weighs 1.5.
+
+    >>> rescaled_draws(3, 2, np.random.default_rng(0))
+    array([[1.5, 0. , 1.5],
+           [0. , 0. , 3. ]])
+    """
+    if levels == 1:
+        return np.ones((rounds, 1))
+    drawn = rng.multinomial(levels - 1, np.full(levels, 1 / levels), size=rounds)
+    return np.asarray(drawn * (levels / (levels - 1)), dtype=np.float64)
 
 
 MOST_UNITS = 4096
 """More units than this are put together in so many blocks."""
-_HELD = 2**21
-"""Weights that are held in memory at once, 16 MB as numbers."""
 _FEWEST_DEFINED = 0.95
 """Share of the rounds in which a metric must be defined for an interval."""
 _EQUAL = 1e-12
@@ -141,8 +262,8 @@ def bootstrap(
     ----------
     metric
         What to resample. Units that add nothing at all are left out, but for sparse metrics.
-    rounds, level, seed
-        Of the bootstrap; the same seed gives the same interval.
+    seed
+        The same one gives the same interval.
     share
         Whether the metric is a share, or a mean of values in [0, 1].
     fold
@@ -163,16 +284,14 @@ def bootstrap(
 
     Examples
     --------
-    >>> from biaslens.stats.sums import mean
     >>> found = bootstrap(mean(np.array([0.1, 0.2, 0.2, 0.9]), np.arange(4), 4, of="no score"))
     >>> round(found.value, 2), found.low < 0.2, found.high > 0.5
     (0.35, True, True)
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level: {level} is not between 0 and 1")
+    check_level(level)
     if rounds < 1:
         raise ValueError(f"rounds: {rounds} is not at least 1")
-    if isinstance(metric, Sums) and isinstance(metric.sums, np.ndarray):
+    if isinstance(metric.sums, np.ndarray):
         metric = metric.of_units(metric.adding)
     directed, units = metric.value(), metric.units
     if np.isnan(directed):
@@ -183,7 +302,7 @@ def bootstrap(
     value = float(directed)
     if fold is not None:
         value, (low, high) = fold.of(value), fold.interval(low, high)
-    return Estimate(value, low, high, error, units, reason)
+    return Estimate(value, low, high, error, units, reason=reason, level=level)
 
 
 def blocks_of(units: int, rng: np.random.Generator) -> NDArray[np.intp] | None:
@@ -218,25 +337,121 @@ def _interval(
     return float(low), float(high), error, ""
 
 
-def _drawn(metric: Sums, rounds: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _drawn(metric: Sums, rounds: int, rng: np.random.Generator) -> Floats:
     """The metric in each round."""
     if (blocks := blocks_of(metric.units, rng)) is not None:
         metric = metric.merged(blocks)
     units = metric.units
-    step = max(1, _HELD // units)
     drawn = np.empty(rounds)
-    for start in range(0, rounds, step):
-        size = min(step, rounds - start)
+    for part in steps(rounds, 2 * units):
+        size = part.stop - part.start
         # Draws of all rounds of the step counted at once: many times faster than a multinomial of as many units.
         cells = rng.integers(units, size=(size, units)) + units * np.arange(size)[:, None]
         weights = np.bincount(cells.ravel(), minlength=size * units).reshape(size, units)
-        drawn[start : start + size] = metric.at(weights.astype(np.float64))
+        drawn[part] = metric.at(weights.astype(np.float64))
     return drawn
 
 
 def _worth(metric: Sums) -> float:
     """How many units of one size the units are worth."""
-    if isinstance(metric, Sums) and metric.statistic is ratio:
+    if metric.statistic is ratio:
         sizes = np.asarray(metric.sums[:, 1])
         return float(sizes.sum() ** 2 / np.square(sizes).sum())
     return metric.units
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """Values that depend on crossed factors (prompts, templates, terms) through weights of their levels.
+
+    Parameters
+    ----------
+    factors
+        Levels of each factor, as blocks of them that are drawn by themselves: all templates together, terms within
+        their group.
+    statistic
+        The G values of each round, shape (rounds, G), from the weights of each factor, shape (rounds, levels) each.
+        Weights of a block sum to the number of its levels; NaN where a value is not defined.
+    width
+        Numbers that the statistic holds a round.
+    """
+
+    factors: Sequence[Sequence[NDArray[np.intp]]]
+    statistic: Callable[..., Floats]
+    width: int
+
+    def value(self) -> Floats:
+        """With every level as it is, shape (G,)."""
+        result: Floats = self.statistic(*self._ones(1))[0]
+        return result
+
+    def draws(self, rounds: int, seed: int) -> Floats:
+        """With the levels of every block drawn anew in each round by `rescaled_draws`, shape (rounds, G)."""
+        rng = np.random.default_rng(seed)
+        found = []
+        for part in steps(rounds, self.width):
+            size = part.stop - part.start
+            weights = self._ones(size)
+            for of_factor, blocks in zip(weights, self.factors, strict=True):
+                for block in blocks:
+                    of_factor[:, block] = rescaled_draws(len(block), size, rng)
+            found.append(self.statistic(*weights))
+        return np.concatenate(found)
+
+    def components(self) -> Iterator[tuple[Floats, int]]:
+        """Variance of the values that is due to each block alone, by the jackknife, and its degrees of freedom.
+
+        A block with one level has no variance to show.
+        """
+        for number, blocks in enumerate(self.factors):
+            for block in blocks:
+                n = len(block)
+                if n > 1:
+                    weights = self._ones(n)
+                    weights[number][:, block] = n / (n - 1) * (1 - np.eye(n))
+                    left_out = self.statistic(*weights)
+                    yield (n - 1) / n * np.square(left_out - left_out.mean(axis=0)).sum(axis=0), n - 1
+
+    def _ones(self, rounds: int) -> list[Floats]:
+        return [np.ones((rounds, sum(map(len, blocks)))) for blocks in self.factors]
+
+
+_FEWEST_CROSSED = 0.9
+"""Share of the rounds in which all values must be defined for an interval over crossed factors."""
+
+
+def crossed_bootstrap(
+    metric: Crossed,
+    *,
+    more: Sequence[tuple[Floats, int]] = (),
+    rounds: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+    missing: str = "too few levels for an interval",
+    alike: str = "nothing varies",
+) -> Estimates:
+    """Intervals that cover the draw of the levels of all factors at once, shape (G,).
+
+    The standard error comes from the joint draws. The interval is value +- t x standard error, where the degrees of
+    freedom follow from how much of the variance is due to each factor (Satterthwaite, *Biometrics Bulletin* 2, 1946):
+    three terms of a group are three observations, however many sentences they make.
+
+    Parameters
+    ----------
+    more
+        Variance that draws cannot show, shape (G,), and its degrees of freedom.
+    missing, alike
+        Reasons why there is no interval: where a tenth of the draws or more leave a value undefined, and without error.
+    """
+    value, draws = metric.value(), metric.draws(rounds, seed)
+    defined = np.isfinite(draws[:, np.isfinite(value)]).all(axis=1)
+    if defined.mean() < _FEWEST_CROSSED:
+        return undefined(value, missing, level=level)
+    variance = draws[defined].var(axis=0, ddof=1)
+    for part, _ in more:
+        variance = variance + part
+    variances, freedoms = zip(*metric.components(), *more, strict=True)
+    parts, free = np.nan_to_num(np.stack(variances)), np.array(freedoms)[:, None]
+    with np.errstate(invalid="ignore"):
+        freedom = parts.sum(axis=0) ** 2 / (parts**2 / free).sum(axis=0)
+    return student(value, np.sqrt(variance), freedom, level=level, alike=alike)

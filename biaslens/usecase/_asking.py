@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from biaslens.engine import Request, Store, ask_all
-from biaslens.engine.interrupt import graceful_interrupt, in_thread
-from biaslens.engine.limits import estimate_tokens
-from biaslens.engine.pacing import pace_for, price_of
-from biaslens.engine.record import this_start
+from biaslens import runfile
+from biaslens.engine import Request, Session, estimate_tokens, in_thread
 from biaslens.errors import RunInterruptedError
 from biaslens.models import ChatModel, Message, open_model
 from biaslens.models.catalogue import price
+from biaslens.runfile import ASSESSMENT_TABLES, Store, WantedResponse
 from biaslens.schema import content_hash
 from biaslens.settings import Settings
 from biaslens.usecase._counterfactual import substitute
@@ -25,36 +22,6 @@ from biaslens.usecase._reading import CUT, FILTERED, ROWS, Response, Series
 from biaslens.usecase._spec import MAX_TOKENS, RUN_FILE, AssessmentWatcher, TextOptions
 
 INTERRUPTED = "stopped; every answer is kept, and the same command asks only what is missing"
-
-TABLES = """
-CREATE TABLE IF NOT EXISTS requests (   -- every response that an assessment wants
-    key       TEXT NOT NULL,            -- of the response in answers; prompts worded alike share it
-    prompt_id TEXT NOT NULL,
-    attribute TEXT NOT NULL,            -- '' for the prompt as it is
-    "group"   TEXT NOT NULL,
-    series    TEXT NOT NULL,            -- original, counterfactual or no_effect
-    trial     INTEGER NOT NULL,
-    prompt    TEXT NOT NULL,
-    PRIMARY KEY (prompt_id, attribute, "group", series, trial)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS requests_key ON requests (key);
-CREATE VIEW IF NOT EXISTS responses AS
-    SELECT prompt_id, prompt, attribute, "group", series, trial, text AS response, finish_reason, key
-    FROM requests JOIN answers USING (key);
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A response that is wanted: a row of ``requests``."""
-
-    key: str
-    prompt_id: str
-    attribute: str
-    group: str
-    series: Series
-    trial: int
-    prompt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +78,7 @@ class UseCasePlan:
         dollars = price(self.model, tokens, longest, settings)
         return Asking(self.model, len(self.prompts), len(requests), tokens, longest, dollars)
 
-    def wanted(self) -> Iterator[Wanted]:
+    def wanted(self) -> Iterator[WantedResponse]:
         """Every response that an assessment wants.
 
         Each prompt is asked as it is. One that mentions an attribute is asked for every group compared as well, and
@@ -128,7 +95,7 @@ class UseCasePlan:
             for attribute, group, series, text, start in self._variants(prompt):
                 for trial in range(options.per_prompt):
                     key = content_hash(place, text, start + trial)
-                    yield Wanted(key, prompt_id, attribute, group, series, trial, text)
+                    yield WantedResponse(key, prompt_id, attribute, group, series, trial, text)
 
     def _variants(self, prompt: str) -> Iterator[tuple[str, str, Series, str, int]]:
         yield "", "", Series.ORIGINAL, prompt, 0
@@ -159,70 +126,45 @@ async def generate(
     """Ask for every response that the run file does not hold yet: how many are wanted, and how many still missing.
 
     InputError when the model's name or key cannot be used, RunInterruptedError when it was told to stop, and otherwise
-    what `Store` and `ask_all` raise; every response is kept.
+    what `Session.ask` raises; every response is kept.
     """
-    stop = asyncio.Event()
-    async with AsyncExitStack() as stack:
-        model = open_model(plan.model, settings)
-        stack.push_async_callback(model.close)
-        store = stack.enter_context(Store(plan.run, write=True, tables=TABLES))
-        stack.enter_context(graceful_interrupt(stop, watcher.interrupted))
-        _record(store, plan, model)
-        requests = await in_thread(_write_plan, store, plan)
-        answered = {key for (key,) in store.connection.execute("SELECT key FROM answers")}
-        missing = {key: prompt for key, prompt in requests.items() if key not in answered}
-        watcher.phase(plan.model, total=len(requests), done=len(requests) - len(missing))
-        answers = 0
-        if missing:
-            tally = await ask_all(
-                (_request(plan, key, prompt) for key, prompt in sorted(missing.items())),
-                model=model,
-                store=store,
-                pace=pace_for(plan.model, plan.options.pace, settings),
-                price=price_of(plan.model, settings),
-                progress=watcher,
-                stop=stop,
-            )
-            answers = tally.answered
-    if stop.is_set():
+    options = plan.options
+    async with Session.open(
+        partial(Store, plan.run, write=True, tables=ASSESSMENT_TABLES),
+        models=[plan.model],
+        settings=settings,
+        observer=watcher,
+        open_model=open_model,
+    ) as session:
+        identity = {"params": asdict(options.params), "system": options.system, "seed": options.request_seed}
+        session.require(
+            {"purpose": "assessment"} | identity,
+            model=plan.model,
+            hint="give another --out, or repeat the options of the first session",
+        )
+        session.record()
+        prompts = await in_thread(_write_plan, session.store, plan)
+
+        def requests(_: Store, keys: Sequence[str]) -> Iterator[Request]:
+            return (_request(plan, key, prompts[key]) for key in keys)
+
+        missing = await session.ask(plan.model, prompts, requests, pace=options.pace)
+    if session.stop.is_set():
         raise RunInterruptedError(INTERRUPTED)
-    return len(requests), len(missing) - answers
-
-
-def _record(store: Store, plan: UseCasePlan, model: ChatModel) -> None:
-    with store.transaction() as connection:
-        # A first start with a wrong name or key binds nobody.
-        if not connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone():
-            connection.execute("DELETE FROM requests")
-            connection.execute("DELETE FROM failures")
-            connection.execute("DELETE FROM meta WHERE name NOT IN ('format', 'starts', 'purpose')")
-    store.require_meta(
-        {
-            "purpose": "assessment",
-            "model": plan.model,
-            "weights": model.runtime.get("sha256"),
-            "params": asdict(plan.options.params),
-            "system": plan.options.system,
-            "seed": plan.options.request_seed,
-        },
-        hint="give another --out, or repeat the options of the first session",
-    )
-    store.set_meta({"starts": [*store.meta().get("starts", []), this_start({plan.model: model})]})
+    return len(prompts), missing
 
 
 def _write_plan(store: Store, plan: UseCasePlan) -> dict[str, str]:
-    """Write what is wanted into the run file in place of what earlier starts wanted; prompts by key."""
-    requests: dict[str, str] = {}
+    """Write what is wanted into the run file; prompts by key."""
+    prompts: dict[str, str] = {}
 
-    def rows() -> Iterator[tuple[object, ...]]:
+    def noted() -> Iterator[WantedResponse]:
         for item in plan.wanted():
-            requests[item.key] = item.prompt
-            yield item.key, item.prompt_id, item.attribute, item.group, item.series, item.trial, item.prompt
+            prompts[item.key] = item.prompt
+            yield item
 
-    with store.transaction() as connection:
-        connection.execute("DELETE FROM requests")
-        connection.executemany("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", rows())
-    return requests
+    runfile.save_wanted(store, noted())
+    return prompts
 
 
 def _request(plan: UseCasePlan, key: str, prompt: str) -> Request:
@@ -240,11 +182,7 @@ class StoredResponses:
     def parts(self) -> Iterator[Sequence[Response]]:
         """All responses, in parts."""
         with Store(self._run) as store:
-            rows = store.connection.execute(
-                'SELECT prompt_id, prompt, response, attribute, "group", series, trial, finish_reason FROM responses '
-                'ORDER BY prompt_id, attribute, "group", series, trial'
-            )
-            while part := rows.fetchmany(ROWS):
+            for part in runfile.stored_responses(store, chunk=ROWS):
                 yield [
                     Response(
                         name, prompt, text, attribute, group, Series(series), trial, reason == FILTERED, reason == CUT

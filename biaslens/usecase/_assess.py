@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
 
-from biaslens.engine.record import this_command
+from biaslens.engine import run_to_end, this_command
 from biaslens.errors import InputError
 from biaslens.settings import Settings, load_settings
 from biaslens.usecase._asking import Asking
@@ -62,10 +61,7 @@ def assess_texts(
     """
     settings = settings or load_settings()
     run = TextRun(source, options or TextOptions(), settings=settings, watcher=watcher, recorder=recorder)
-    try:
-        return asyncio.run(run.assess())
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+    return run_to_end(run.assess())
 
 
 def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None) -> Asking:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from biaslens import embedding
 from biaslens.stats import Estimate
-from biaslens.stats.resampling import GAP, Fold
-from biaslens.stats.sums import Sums
+from biaslens.stats.resampling import GAP, Fold, Sums
 from biaslens.usecase._lexicon import Lexicon
 from biaslens.usecase._reading import Response, Series, check_groups
 from biaslens.usecase._result import Measure, Resampling, Standout, Worst

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from biaslens.errors import InputError
 from biaslens.stats import Estimate
-from biaslens.stats.sums import Sums
+from biaslens.stats.resampling import Sums
 from biaslens.usecase._reading import Response, Responses, Series
 from biaslens.usecase._result import Measure, Standout, Worst
 from biaslens.usecase._spec import Recorder, Score, TextSpec

@@ -12,8 +12,7 @@ import numpy as np
 from biaslens.errors import InputError
 from biaslens.stats import Estimate, holm
 from biaslens.stats.exchanging import swap_p
-from biaslens.stats.resampling import Fold, bootstrap
-from biaslens.stats.sums import Sums
+from biaslens.stats.resampling import Fold, Sums, bootstrap
 
 FEW = 30
 """Fewer units (prompts, rows, people) than this are marked: their interval is rough."""

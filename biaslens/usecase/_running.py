@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import embedding
-from biaslens.engine import Store
-from biaslens.engine.interrupt import graceful_interrupt
-from biaslens.engine.record import this_command
+from biaslens.engine import Session, this_command
 from biaslens.errors import InputError, RunInterruptedError
 from biaslens.models import provider_of
 from biaslens.models.endpoints import key_for
+from biaslens.runfile import ASSESSMENT_TABLES, Store
 from biaslens.settings import Settings
-from biaslens.usecase._asking import INTERRUPTED, TABLES, Asking, StoredResponses, UseCasePlan, generate
+from biaslens.usecase._asking import INTERRUPTED, Asking, StoredResponses, UseCasePlan, generate
 from biaslens.usecase._framework import DecisionPath, check_unawareness, generation_path, groups_compared
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._pairs import Cells, counterfactual_measures
@@ -169,7 +167,7 @@ class TextRun:
         with ExitStack() as stack:
             # Scores that were paid for, or took long, are kept in the run file.
             folder = options.out or Path(stack.enter_context(TemporaryDirectory()))
-            store = stack.enter_context(Store(folder / RUN_FILE, write=True, tables=TABLES))
+            store = stack.enter_context(Store(folder / RUN_FILE, write=True, tables=ASSESSMENT_TABLES))
 
             async def score(scorer: AnyScorer, texts: Sequence[str]) -> NDArray[np.float64]:
                 return await self._score(scorer, texts, store)
@@ -226,22 +224,12 @@ class TextRun:
         return path, compared, [] if found is None else found.mentions(list(prompts))
 
     async def _score(self, scorer: AnyScorer, texts: Sequence[str], store: Store) -> NDArray[np.float64]:
-        stop = asyncio.Event()
-        if is_remote(scorer):
-            self.watcher.phase(scorer.name, total=len(set(texts)), done=0)
         # Only here: elsewhere there is nothing to wait for, and Ctrl-C ends it at once.
-        with graceful_interrupt(stop, self.watcher.interrupted):
+        async with Session.open(lambda: nullcontext(store), settings=self.settings, observer=self.watcher) as session:
             scores = await score_texts(
-                texts,
-                scorer,
-                store=store,
-                pace=self.options.scorer_pace,
-                settings=self.settings,
-                progress=self.watcher,
-                stop=stop,
-                done=self.watcher.scored,
+                texts, scorer, session=session, pace=self.options.scorer_pace, done=self.watcher.scored
             )
-        if stop.is_set():
+        if session.stop.is_set():
             raise RunInterruptedError(INTERRUPTED)
         if is_remote(scorer):
             without = [text for text, score in zip(texts, scores, strict=True) if np.isnan(score)]

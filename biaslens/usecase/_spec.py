@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.engine import Pace, Silent
+from biaslens.engine import Observer, Pace
 from biaslens.errors import InputError
 from biaslens.models import Params
 from biaslens.usecase._framework import DecisionPath, UseCase
@@ -27,17 +27,11 @@ RUN_FILE = "assessment.sqlite"
 """Name of the run file, in the folder of an assessment."""
 
 
-class AssessmentWatcher(Silent):
+class AssessmentWatcher(Observer):
     """Watches requests being asked and texts being scored, phase by phase; this one shows nothing."""
-
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        """A phase begins: `done` of its `total` requests were answered by earlier starts."""
 
     def scored(self, done: int, total: int) -> None:
         """A local scorer has scored so many of so many texts."""
-
-    def interrupted(self) -> None:
-        """The run was told to stop and waits for what is in flight."""
 
 
 class Recorder:

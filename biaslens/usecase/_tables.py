@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from biaslens.errors import InputError
 from biaslens.stats.exchanging import clustered_permutation_p
-from biaslens.stats.resampling import RATIO
-from biaslens.stats.sums import mean
+from biaslens.stats.resampling import RATIO, mean
 from biaslens.usecase._framework import DecisionPath
 from biaslens.usecase._pairs import beside_itself
 from biaslens.usecase._reading import NEUTRAL, Predictions, Recommendations, check_groups, class_name

@@ -8,10 +8,15 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from biaslens.probe.intervals import KINDS, World, bootstrap, prompt_interval
+from biaslens.probe.intervals import KINDS, bootstrap, prompt_interval
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "probe"))
+
+from probe_world import World
 
 WORLDS = {
     "groups of 5, 3, 6 terms, 5 prompts": World(),

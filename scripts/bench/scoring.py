@@ -39,9 +39,9 @@ def score(runs: str) -> int:
 
 def score_run(path: Path) -> int:
     from biaslens.analysis import rates
-    from biaslens.engine import Store
     from biaslens.evaluation.decide import decide
     from biaslens.replication.reproduce import count_table, read_published
+    from biaslens.runfile import Store
     from biaslens.schema import Kind
 
     with Store(path) as store:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from biaslens.annotation.annotators import read_all, settle
+from biaslens.annotation.annotators import adjudicate, read_all
 from biaslens.annotation.folder import read_design
 from biaslens.runfile import PUBLISHED_PANEL
 from biaslens.schema import Outcome
@@ -79,7 +79,7 @@ def _sample(labels: Path, names: list[str], position: dict[str, int]) -> Labels:
     found = []
     for name in names:
         inclusion = {placed.key: placed.inclusion for placed in read_design(labels / name)}
-        for key, label in settle(read_all(labels / name)).items():
+        for key, label in adjudicate(read_all(labels / name)).items():
             if label.outcome is not None and key in position:
                 found.append((position[key], label.outcome is Outcome.BIASED, label.sure, inclusion[key]))
     return _labels(found)

@@ -12,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from biaslens.stats import Coefficient, agreement
 
-SURENESS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99)
+THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99)
 FOLDS = 5
 
 
@@ -119,14 +119,14 @@ def calibration(data: Answers, probability: np.ndarray) -> list[dict[str, float 
 
 
 def cascade(data: Answers, probability: np.ndarray) -> list[dict[str, float | int]]:
-    """What is decided, and how well, where the local judge must be so sure; weighted to the population."""
+    """What is decided, and how well, by threshold; weighted to the population."""
     labels, weight, rows = data.sample, 1 / data.sample.inclusion, []
-    for sure in SURENESS:
-        place = np.maximum(probability, 1 - probability) >= sure
+    for threshold in THRESHOLDS:
+        place = np.maximum(probability, 1 - probability) >= threshold
         right = labels.biased[place] == (probability[place] >= 0.5)
         rows.append(
             {
-                "sure": sure,
+                "threshold": threshold,
                 "decided": float(np.average(place, weights=weight)),
                 "agreement": float(np.average(right, weights=weight[place])),
             }

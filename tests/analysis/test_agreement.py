@@ -68,9 +68,9 @@ def test_five_outcomes_tell_apart_what_biased_or_not_does_not(tmp_path):
 
 
 def test_sure_labels_may_differ(tmp_path):
-    # Answer 2: both are sure and differ, and who settled it is not. Answer 3: they differ, and one is not sure.
+    # Answer 2: both are sure and differ, and who adjudicated it is not. Answer 3: they differ, and one is not sure.
     people = {"ann": [B, B, U, U], "ben": [B, U, "biased?", U]}
-    frame = people_agreement(labelled(tmp_path, FIVE, people, settles=[None, "biased?", "unbiased?"]))
+    frame = people_agreement(labelled(tmp_path, FIVE, people, adjudicates=[None, "biased?", "unbiased?"]))
     group = {"kind": "all", "measure": "biased", "annotator_a": "ann"}
     assert row(frame, subset="all", **group)["agreement"] == 0.5
     sure = row(frame, subset="sure", **group)
@@ -81,8 +81,8 @@ def test_nothing_is_known_of_one_person(tmp_path):
     assert people_agreement(labelled(tmp_path, FIVE, {"ann": [B, U]})).empty
 
 
-def test_who_settles_is_nobodys_equal(tmp_path):
-    labels = labelled(tmp_path, FIVE, {}, settles=[B, U, U])
+def test_who_adjudicates_is_nobodys_equal(tmp_path):
+    labels = labelled(tmp_path, FIVE, {}, adjudicates=[B, U, U])
     assert people_agreement(labels).empty
     assert row(oracle_agreement(labels), attribute="all", subset="all")["people_items"] == 0
 
@@ -170,7 +170,7 @@ def test_every_panel_is_compared_not_only_the_one_in_force(tmp_path):
 
 
 def test_the_ceiling_counts_what_is_open(tmp_path):
-    # ann and ben differ on the second answer, and nobody has settled it.
+    # ann and ben differ on the second answer, and nobody has adjudicated it.
     found = row(oracle_agreement(labelled(tmp_path, FIVE, TWO)), attribute="all", subset="all")
     assert (found["items"], found["people_items"]) == (3, 4)
     # Eight ratings, three biased, one answer split: Do = 2 / 8, De = 2 * 3 * 5 / (8 * 7): 1 - 56 / 120.

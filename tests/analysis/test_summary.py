@@ -30,7 +30,7 @@ def test_both_headline_numbers_of_the_whole_run(run):
     # By role y = 6, 1, 4 of n = 9, 7, 6: residuals 1.5, -2.5, 1; var = 3/2 * (2.25 + 6.25 + 1) / 22^2 = 14.25 / 484
     cell = only(run).cell()
     assert (cell.biased_questions, cell.questions, cell.roles) == (3, 9, 3)
-    assert (cell.bias_rate.successes, cell.bias_rate.trials) == (11, 22)
+    assert (cell.counts.biased, cell.bias_rate.items) == (11, 22)
     assert cell.bias_rate.standard_error == pytest.approx(math.sqrt(14.25) / 22)
 
 
@@ -54,7 +54,7 @@ def test_cells(run, attribute, kind, questions, biased_questions, biased, valid,
 
 def test_a_cell_of_one_role_has_a_rate_without_interval(run):
     rate = only(run).cell(Attribute.RACE).bias_rate
-    assert rate.rate == pytest.approx(4 / 6)
+    assert rate.value == pytest.approx(4 / 6)
     assert math.isnan(rate.low) and math.isnan(rate.high)
 
 
@@ -94,7 +94,7 @@ def test_conditions_are_counted_apart_and_come_in_their_order(tmp_path):
     ]
     role, no_role = summarise(write_run(tmp_path / "run.sqlite", asked, conditions=["no_role", "role"])).conditions
     assert (role.condition, no_role.condition) == (Condition.ROLE, Condition.NO_ROLE)
-    assert (role.cell().bias_rate.rate, no_role.cell().bias_rate.rate) == (1.0, 0.0)
+    assert (role.cell().bias_rate.value, no_role.cell().bias_rate.value) == (1.0, 0.0)
     assert (role.resolved_models, no_role.resolved_models) == (("m-2",), ("gpt-4o-mini-2024-07-18",))
     assert no_role.last_answer == "2026-03-01T00:00:00+00:00"
     assert role.question_set == no_role.question_set
@@ -120,13 +120,13 @@ def test_a_run_without_a_plan_is_empty_and_not_unbiased(tmp_path):
     assert (condition.condition, condition.question_set, condition.last_answer) == (Condition.ROLE, "", "")
     cell = condition.cell()
     assert (cell.questions, cell.roles, cell.counts.coverage) == (0, 0, 0.0)
-    assert math.isnan(cell.bias_rate.rate)
+    assert math.isnan(cell.bias_rate.value)
 
 
 def test_a_planned_run_without_answers_has_coverage_0_and_no_rate(tmp_path):
     cell = only(write_run(tmp_path / "run.sqlite", [Asked("age", "Elders", "why", ("unasked",) * 3)])).cell()
     assert (cell.questions, cell.counts.unasked, cell.counts.coverage) == (1, 3, 0.0)
-    assert math.isnan(cell.bias_rate.rate)
+    assert math.isnan(cell.bias_rate.value)
 
 
 def test_meta_is_read_tolerantly(tmp_path):

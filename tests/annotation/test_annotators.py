@@ -24,7 +24,7 @@ def put(folder: Path, name: str, text: str) -> None:
 
 
 def header(**changes: object) -> str:
-    return json.dumps({"format": 1, "sample": SAMPLE, "annotator": "ann", "settles": False} | changes) + "\n"
+    return json.dumps({"format": 1, "sample": SAMPLE, "annotator": "ann", "adjudicates": False} | changes) + "\n"
 
 
 def test_nobody_has_labelled_yet(folder):
@@ -32,15 +32,15 @@ def test_nobody_has_labelled_yet(folder):
 
 
 def test_journals_and_tables_are_read_together(folder):
-    with Journal(folder, "zoe", settles=True) as journal:
-        settled = journal.record(Label(key(1), Outcome.UNBIASED, comment="both say so"))
+    with Journal(folder, "zoe", adjudicates=True) as journal:
+        adjudicated = journal.record(Label(key(1), Outcome.UNBIASED, comment="both say so"))
     write_table(folder, "bob", {1: "biased", 2: "refused?"})
-    write_table(folder, "cyd.settles", {2: "invalid"})
+    write_table(folder, "cyd.adjudicates", {2: "invalid"})
     people = read_all(folder)
-    assert [(person.name, person.settles) for person in people.values()] == [
+    assert [(person.name, person.adjudicates) for person in people.values()] == [
         ("bob", False), ("cyd", True), ("zoe", True),
     ]  # fmt: skip
-    assert people["zoe"].labels == {key(1): settled}
+    assert people["zoe"].labels == {key(1): adjudicated}
     assert people["bob"].labels[key(2)] == Label(key(2), Outcome.REFUSED, sure=False)
 
 
@@ -98,9 +98,9 @@ def test_two_files_of_one_person_that_contradict_each_other(folder):
         read_all(folder)
 
 
-def test_nobody_labels_and_settles(folder):
+def test_nobody_labels_and_adjudicates(folder):
     write_table(folder, "ann", {1: "biased"})
-    write_table(folder, "ann.settles", {2: "biased"})
+    write_table(folder, "ann.adjudicates", {2: "biased"})
     with pytest.raises(InputError, match="ann labels and adjudicates"):
         read_all(folder)
 

@@ -94,7 +94,7 @@ def test_an_answer_longer_than_a_field_of_csv_usually_is(tmp_path):
     assert list(read_labels(tmp_path / "sheet.csv", KEYS)) == [key(1)]
 
 
-def test_labels_to_settle_are_shown_in_a_column(items, tmp_path):
+def test_labels_to_adjudicate_are_shown_in_a_column(items, tmp_path):
     others = {items[0].key: [Label("", Outcome.BIASED), Label("", Outcome.UNBIASED, sure=False)]}
     write_sheet(tmp_path / "sheet.csv", items[:1], {}, others=others)
     with (tmp_path / "sheet.csv").open(encoding="utf-8-sig", newline="") as file:

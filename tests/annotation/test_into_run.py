@@ -27,14 +27,16 @@ def held(run, table="sampled"):
     return rows
 
 
-def test_labels_design_and_what_people_settled_on(four, tmp_path):
-    folder = write_labels(tmp_path / "labels", ALL, {"ann": [B, B, U], "ben": [B, U, None]}, settles=[None, "refused?"])
+def test_labels_design_and_what_people_adjudicated(four, tmp_path):
+    folder = write_labels(
+        tmp_path / "labels", ALL, {"ann": [B, B, U], "ben": [B, U, None]}, adjudicates=[None, "refused?"]
+    )
     taken = take_labels(four, folder)
-    assert (taken.sampled, taken.annotators, taken.settled, taken.open) == (4, {"ann": 3, "ben": 2, "judge": 1}, 3, 0)
+    assert (taken.sampled, taken.annotators, taken.final, taken.open) == (4, {"ann": 3, "ben": 2, "judge": 1}, 3, 0)
     found = {key: rest for key, *rest in held(four)}
     assert [found[answer_key(asked)] for asked in ASKED] == [
         ["one sample", "yes_no/biased", 0.5, B, 1, "agreed"],
-        ["one sample", "yes_no/biased", 0.5, R, 0, "settled"],
+        ["one sample", "yes_no/biased", 0.5, R, 0, "adjudicated"],
         ["one sample", "yes_no/unbiased", 0.5, U, 1, "single"],
         ["one sample", "yes_no/unbiased", 0.5, None, 0, "unlabelled"],
     ]
@@ -44,7 +46,7 @@ def test_labels_design_and_what_people_settled_on(four, tmp_path):
 
 def test_people_who_differ_leave_an_answer_open(four, tmp_path):
     taken = take_labels(four, write_labels(tmp_path / "labels", ALL, {"ann": [B, B], "ben": [U, B]}))
-    assert (taken.settled, taken.open) == (1, 1)
+    assert (taken.final, taken.open) == (1, 1)
 
 
 def test_taking_twice_is_taking_once(four, tmp_path):

@@ -96,7 +96,7 @@ def test_the_format(folder):
         journal.record(Label("k", Outcome.BIASED, sure=False, comment="\u202e é", at=AT))
         journal.undo()
     first, label, withdrawn = map(json.loads, (folder / "annotators" / "ann.jsonl").read_text("ascii").splitlines())
-    assert first == {"format": 1, "sample": SAMPLE, "annotator": "ann", "settles": False}
+    assert first == {"format": 1, "sample": SAMPLE, "annotator": "ann", "adjudicates": False}
     assert label == {"key": "k", "outcome": "biased", "sure": False, "comment": "\u202e é", "at": AT}
     assert (withdrawn["key"], withdrawn["outcome"]) == ("k", None)
 
@@ -162,7 +162,7 @@ def test_a_journal_removed_meanwhile_is_an_error(folder):
             journal.record(Label("a", Outcome.BIASED))
 
 
-@pytest.mark.parametrize("name", ["", "../ann", "a b", "ann.settles", "Jos\u00e9", "-x", "x" * 41, "a\n"])
+@pytest.mark.parametrize("name", ["", "../ann", "a b", "ann.adjudicates", "Jos\u00e9", "-x", "x" * 41, "a\n"])
 def test_names_that_are_no_file_names_are_refused(folder, name):
     with pytest.raises(InputError, match="a name is"):
         Journal(folder, name)
@@ -171,15 +171,16 @@ def test_names_that_are_no_file_names_are_refused(folder, name):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"format": 1, "sample": "other", "annotator": "ann", "settles": false}\n', "another sample"),
-        ('{"format": 1, "sample": "5a3b1e", "annotator": "bob", "settles": false}\n', "journal of bob"),
-        ('{"format": 1, "sample": "5a3b1e", "annotator": "ann", "settles": true}\n', "ann adjudicates"),
-        ('{"format": 2, "sample": "5a3b1e", "annotator": "ann", "settles": false}\n', "format 1"),
+        ('{"format": 1, "sample": "other", "annotator": "ann", "adjudicates": false}\n', "another sample"),
+        ('{"format": 1, "sample": "5a3b1e", "annotator": "bob", "adjudicates": false}\n', "journal of bob"),
+        ('{"format": 1, "sample": "5a3b1e", "annotator": "ann", "adjudicates": true}\n', "ann adjudicates"),
+        ('{"format": 2, "sample": "5a3b1e", "annotator": "ann", "adjudicates": false}\n', "format 1"),
         ('{"key": "a", "outcome": "biased"}\n', "not a journal"),
         ("my notes", "not a journal"),
-        ('{"format": 1, "sample": "5a3b1e", "annotator": "ann", "settles": false}\n\x00\n', "row 2: not a line"),
+        ('{"format": 1, "sample": "5a3b1e", "annotator": "ann", "adjudicates": false}\n\x00\n', "row 2: not a line"),
         (
-            '{"format": 1, "sample": "5a3b1e", "annotator": "ann", "settles": false}\n{"key": "a", "outcome": "odd"}\n',
+            '{"format": 1, "sample": "5a3b1e", "annotator": "ann", "adjudicates": false}\n'
+            '{"key": "a", "outcome": "odd"}\n',
             "row 2, key a: unknown outcome 'odd'",
         ),
     ],
@@ -195,10 +196,10 @@ def test_a_file_that_is_not_this_journal_is_refused_and_left_alone(folder, conte
     Journal(folder, "ann").close()  # the lock was let go
 
 
-def test_whoever_labels_cannot_settle(folder):
+def test_whoever_labels_cannot_adjudicate(folder):
     Journal(folder, "ann").close()
     with pytest.raises(InputError, match="ann has labelled"):
-        Journal(folder, "ann", settles=True)
+        Journal(folder, "ann", adjudicates=True)
 
 
 @pytest.mark.parametrize(("table", "message"), [("ann", "--import"), ("Ann", "almost this name exists; use Ann")])

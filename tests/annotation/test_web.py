@@ -204,7 +204,7 @@ def test_ctrl_c_is_how_it_ends(tmp_path):
     assert "1 of 10 labelled" in out
 
 
-def test_settling_shows_labels_without_names(tmp_path):
+def test_adjudication_shows_labels_without_names(tmp_path):
     folder = write_label_folder(tmp_path / "labels", 3)
     write_table(folder, "bob", {1: "biased", 2: "unbiased", 3: "refused?"})
     write_table(folder, "cyd", {1: "biased", 2: "biased?", 3: "refused"})
@@ -214,7 +214,7 @@ def test_settling_shows_labels_without_names(tmp_path):
         assert page.index("<strong>biased</strong>, unsure") < page.index("<strong>unbiased</strong>, sure")
         assert "bob" not in page and "cyd" not in page
         client.post("/item/1", data={"key": key(2), "outcome": "refused"})
-    assert read_all(folder)["zoe"].settles
+    assert read_all(folder)["zoe"].adjudicates
 
 
 def test_the_browser_is_not_told_the_token_on_its_command_line(monkeypatch, labels):

@@ -11,7 +11,7 @@ from browser import Opened, browser
 from label_folder import item, key, write_label_folder
 from label_server import annotating, origin_of
 
-from biaslens.annotation.annotators import settle
+from biaslens.annotation.annotators import adjudicate
 from biaslens.annotation.journal import read_all
 
 pytestmark = pytest.mark.browser
@@ -56,7 +56,7 @@ def label(opened: Opened, keys: str, *, first: int = 1, last: int = 10) -> None:
         press(opened, name, to="done" if number == last else f"item/{number + 1}")
 
 
-def test_two_people_label_by_keyboard_a_third_settles_and_a_crash_loses_nothing(folder):
+def test_two_people_label_by_keyboard_a_third_adjudicates_and_a_crash_loses_nothing(folder):
     with browser() as opened:
         page = opened.page
         with annotating(folder, "ann") as (process, address):
@@ -93,11 +93,14 @@ def test_two_people_label_by_keyboard_a_third_settles_and_a_crash_loses_nothing(
         press(opened, "u 1", to="done")
     people = read_all(folder)
     assert people["ann"].labels[key(5)].comment == "a1 b"
-    assert [(settled.outcome, settled.sure, settled.how) for _, settled in sorted(settle(people).items())] == [
+    assert [
+        (adjudicated.outcome, adjudicated.sure, adjudicated.how)
+        for _, adjudicated in sorted(adjudicate(people).items())
+    ] == [
         ("biased", True, "agreed"),
         ("unbiased", True, "agreed"),
-        ("refused", True, "settled"),
-        ("biased", False, "settled"),
+        ("refused", True, "adjudicated"),
+        ("biased", False, "adjudicated"),
         ("error", False, "agreed"),
         ("biased", True, "agreed"),
         *[("unbiased", True, "agreed")] * 4,

@@ -290,7 +290,7 @@ def test_a_wrong_key_stops_at_once_and_binds_nobody():
 )  # fmt: skip
 def test_a_folder_of_another_generation_is_refused(change: dict):
     make(writes)
-    with pytest.raises(RunMismatchError, match="this folder was begun with"):
+    with pytest.raises(RunMismatchError, match="this run has"):
         make(writes, with_(**change))
     with pytest.raises(RunMismatchError, match="give another --out"):
         estimate_generation(with_(**change))
@@ -298,7 +298,7 @@ def test_a_folder_of_another_generation_is_refused(change: dict):
 
 def test_another_wording_of_the_prompts_is_refused(monkeypatch: pytest.MonkeyPatch):
     make(writes)
-    monkeypatch.setattr("biaslens.benchmark.llm.asking.TEMPLATE_HASH", "0" * 32)
+    monkeypatch.setattr("biaslens.benchmark.llm.run.TEMPLATE_HASH", "0" * 32)
     with pytest.raises(RunMismatchError, match="template_hash"):
         make(writes)
 

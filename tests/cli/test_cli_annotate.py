@@ -74,7 +74,7 @@ def test_adjudicating_in_a_sheet(folder, tmp_path):
     assert "0 of 1 labelled" in annotate(folder, "zoe", "--adjudicate", "--export", sheet).stdout
     fill_in(sheet, {key(2): "refused"})
     annotate(folder, "zoe", "--adjudicate", "--import", sheet)
-    assert read_all(folder)["zoe"].settles
+    assert read_all(folder)["zoe"].adjudicates
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from biaslens.engine import Pace, Request, RetryPolicy, Store, ask_all
+from biaslens.engine import Observer, Pace, Request, RetryPolicy, Session, Tally
 from biaslens.errors import (
     AuthenticationError,
     ModelError,
@@ -21,6 +22,8 @@ from biaslens.errors import (
     UnavailableError,
 )
 from biaslens.models import Completion, Message, Params
+from biaslens.runfile import Store
+from biaslens.schema import Outcome
 
 FAST = Pace(concurrency=4, retry=RetryPolicy(attempts=4, first_attempts=2, first_wait=0.01, longest_wait=0.02))
 
@@ -53,13 +56,24 @@ class Scripted:
     async def close(self) -> None: ...
 
 
-def requests(n: int) -> Iterator[Request]:
-    return (Request(f"key{i:05}", (Message("user", f"question {i}"),), Params()) for i in range(n))
+def request(key: str) -> Request:
+    return Request(key, (Message("user", f"question {key}"),), Params())
 
 
-def run(path: Path, model: Scripted, n: int, pace: Pace = FAST, **options):
+async def ask(
+    store: Store, model: Scripted, n: int, *, pace: Pace = FAST, stop: asyncio.Event | None = None,
+    observer: Observer | None = None, make: Callable[[str], Request] = request, **options,
+) -> Tally:  # fmt: skip
+    keys = [f"key{number:06}" for number in range(n)]
+    async with Session.open(lambda: nullcontext(store), observer=observer, open_model=lambda *_: model) as session:
+        session.stop = stop or session.stop
+        await session.ask(model.name, keys, lambda reader, part: map(make, part), pace=pace, **options)
+        return session.tally
+
+
+def run(path: Path, model: Scripted, n: int, **options) -> Tally:
     with Store(path, write=True) as store:
-        return asyncio.run(ask_all(requests(n), model=model, store=store, pace=pace, **options))
+        return asyncio.run(ask(store, model, n, **options))
 
 
 def stored(path: Path) -> tuple[int, int]:
@@ -79,16 +93,14 @@ def test_every_request_is_answered_and_stored_once(tmp_path: Path):
 def test_requests_are_taken_only_as_there_is_room(tmp_path: Path):
     taken = 0
 
-    def plan() -> Iterator[Request]:
+    def make(key: str) -> Request:
         nonlocal taken
-        for request in requests(1000):
-            taken += 1
-            assert taken <= model.calls + 4
-            yield request
+        taken += 1
+        assert taken <= model.calls + 4
+        return request(key)
 
     model = Scripted(lambda call: "No.")
-    with Store(tmp_path / "r.sqlite", write=True) as store:
-        asyncio.run(ask_all(plan(), model=model, store=store, pace=FAST))
+    run(tmp_path / "r.sqlite", model, 1000, make=make)
     assert taken == 1000
 
 
@@ -137,14 +149,12 @@ def test_one_attempt_is_one_also_at_an_address_that_never_answered(tmp_path: Pat
 def test_retry_after_is_obeyed(tmp_path: Path):
     waits = []
 
-    class Watch:
-        def saved(self, tally): ...
-
+    class Watch(Observer):
         def waiting(self, error, seconds):
             waits.append(seconds)
 
     model = Scripted(lambda call: RateLimitError("429", status=429, retry_after=0.2) if call == 1 else "No.")
-    run(tmp_path / "r.sqlite", model, 1, progress=Watch())
+    run(tmp_path / "r.sqlite", model, 1, observer=Watch())
     assert 0.2 <= waits[0] <= 0.2 + 0.1 * 0.2 + 0.1
 
 
@@ -176,14 +186,12 @@ def test_a_429_storm_shrinks_the_concurrency(tmp_path: Path):
 def test_progress_says_how_many_wait_on_limits(tmp_path: Path):
     seen = []
 
-    class Watch:
-        def saved(self, tally):
+    class Watch(Observer):
+        def update(self, tally, outcomes):
             seen.append(tally.waiting)
 
-        def waiting(self, error, seconds): ...
-
     pace = Pace(concurrency=4, requests_per_minute=600, retry=FAST.retry)  # 10 at once, then 10 a second
-    run(tmp_path / "r.sqlite", Scripted(lambda call: "No."), 20, pace=pace, progress=Watch())
+    run(tmp_path / "r.sqlite", Scripted(lambda call: "No."), 20, pace=pace, observer=Watch())
     # Four workers; while one request is in flight or just answered, the others wait for the limit.
     assert 3 <= max(seen) <= 4
 
@@ -193,7 +201,7 @@ def test_a_stop_waits_for_what_is_in_flight_and_asks_nothing_new(tmp_path: Path)
         stop = asyncio.Event()
         model = Scripted(lambda call: stop.set() or "No.")  # type: ignore[func-returns-value]
         with Store(tmp_path / "r.sqlite", write=True) as store:
-            tally = await ask_all(requests(100), model=model, store=store, pace=FAST, stop=stop)
+            tally = await ask(store, model, 100, stop=stop)
         return tally.answered, model.calls
 
     answered, calls = asyncio.run(scenario())
@@ -207,7 +215,7 @@ def test_a_stop_ends_waits(tmp_path: Path):
         model = Scripted(lambda call: RateLimitError("429", status=429, retry_after=600))
         with Store(tmp_path / "r.sqlite", write=True) as store:
             async with asyncio.timeout(5):
-                tally = await ask_all(requests(100), model=model, store=store, pace=FAST, stop=stop)
+                tally = await ask(store, model, 100, stop=stop)
         return tally.failed
 
     assert asyncio.run(scenario()) == 0
@@ -218,8 +226,9 @@ def test_cancelling_keeps_what_has_arrived(tmp_path: Path):
     async def scenario() -> int:
         model = Scripted(lambda call: "No.")
         with Store(tmp_path / "r.sqlite", write=True) as store:
-            asking = asyncio.create_task(ask_all(requests(100_000), model=model, store=store, pace=FAST))
-            await asyncio.sleep(0.3)
+            asking = asyncio.create_task(ask(store, model, 100_000))
+            while model.calls < 100:
+                await asyncio.sleep(0.01)
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
@@ -232,13 +241,11 @@ def test_cancelling_keeps_what_has_arrived(tmp_path: Path):
 def test_progress_hears_of_rows_only_when_they_are_on_disk(tmp_path: Path):
     path = tmp_path / "r.sqlite"
 
-    class Watch:
-        def saved(self, tally):
+    class Watch(Observer):
+        def update(self, tally, outcomes):
             assert stored(path)[0] >= tally.answered
 
-        def waiting(self, error, seconds): ...
-
-    run(path, Scripted(lambda call: "No."), 50, progress=Watch())
+    run(path, Scripted(lambda call: "No."), 50, observer=Watch())
 
 
 def test_a_full_disk_stops_with_what_to_do_and_keeps_what_is_stored(tmp_path: Path):
@@ -247,28 +254,35 @@ def test_a_full_disk_stops_with_what_to_do_and_keeps_what_is_stored(tmp_path: Pa
         pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
         store.connection.execute(f"PRAGMA max_page_count = {pages + 40}")
         with pytest.raises(StorageError, match="free some space"):
-            asyncio.run(ask_all(requests(5000), model=Scripted(lambda call: "x" * 200), store=store, pace=FAST))
-    assert stored(path)[0] > 0
+            asyncio.run(ask(store, Scripted(lambda call: "x" * 200), 5000))
+    there = stored(path)[0]
+    assert there > 0
     model = Scripted(lambda call: "No.")
-    assert run(path, model, 1).answered == 1
+    assert run(path, model, 5000).answered == 5000 - there
 
 
 class Failing:
-    """A settler with a fault."""
+    """A hook with a fault."""
 
-    def look_up(self, connection, answers):
+    outcomes: Mapping[Outcome, int] = {}
+
+    def left_over(self, store):
+        return []
+
+    def look_up(self, store, answers):
         return answers
 
     def decide(self, found):
-        raise RuntimeError("a fault in the oracle")
+        if list(found):
+            raise RuntimeError("a fault in the oracle")
 
-    def store(self, connection, decided): ...
+    def store(self, store, decided): ...
 
 
 def test_a_fault_in_deciding_costs_no_answer(tmp_path: Path):
     model = Scripted(lambda call: "No.")
     with pytest.raises(RuntimeError, match="a fault in the oracle"):
-        run(tmp_path / "r.sqlite", model, 1000, settler=Failing())
+        run(tmp_path / "r.sqlite", model, 1000, hook=Failing())
     assert stored(tmp_path / "r.sqlite")[0] == model.calls < 1000
 
 
@@ -279,23 +293,23 @@ def test_an_answer_is_on_disk_before_anything_decides_it_and_the_loop_runs_on(tm
     class Slow(Failing):
         def decide(self, found):
             end = time.monotonic() + 60
-            while stored(path)[0] < 100:  # the other answers arrive while the first one is decided
+            while list(found) and stored(path)[0] < 100:  # the other answers arrive while the first one is decided
                 assert time.monotonic() < end
             return found
 
-    assert run(path, model, 100, settler=Slow()).answered == 100
+    assert run(path, model, 100, hook=Slow()).answered == 100
 
 
 def test_progress_that_cannot_be_shown_ends_nothing(tmp_path: Path):
-    class Gone:
-        def saved(self, tally):
+    class Gone(Observer):
+        def update(self, tally, outcomes):
             raise BrokenPipeError
 
         def waiting(self, error, seconds):
             raise ValueError("I/O operation on closed file")
 
     model = Scripted(lambda call: RateLimitError("429", status=429) if call == 1 else "No.")
-    assert run(tmp_path / "r.sqlite", model, 50, progress=Gone()).answered == 50
+    assert run(tmp_path / "r.sqlite", model, 50, observer=Gone()).answered == 50
 
 
 @pytest.mark.parametrize("how", ["deleted", "moved"])
@@ -323,7 +337,7 @@ def test_a_first_commit_that_fails_is_the_last_question(tmp_path: Path):
         pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
         store.connection.execute(f"PRAGMA max_page_count = {pages + 40}")
         with pytest.raises(StorageError, match=r"\d that arrived could not be stored"):
-            asyncio.run(ask_all(requests(5000), model=model, store=store, pace=FAST))
+            asyncio.run(ask(store, model, 5000))
     assert model.calls - stored(path)[0] <= 4  # what was in flight
 
 
@@ -350,5 +364,5 @@ def test_what_could_not_be_stored_is_tried_again_at_the_end(tmp_path: Path):
         model = Roomy(lambda call: "x" * 200)
         stop = Noticing()
         with pytest.raises(StorageError, match="free some space"):
-            asyncio.run(ask_all(requests(5000), model=model, store=store, pace=FAST, stop=stop))
+            asyncio.run(ask(store, model, 5000, stop=stop))
     assert stored(path)[0] == model.calls

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from biaslens.engine.failures import FailureGate
+from biaslens.engine._pacing import FailureGate
 from biaslens.errors import AuthenticationError, RateLimitError, RejectedError, UnavailableError
 
 DOWN = UnavailableError("server down", status=503)

@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from biaslens.engine.interrupt import graceful_interrupt, in_thread
+from biaslens.engine import in_thread
+from biaslens.engine._session import _graceful_interrupt as graceful_interrupt
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

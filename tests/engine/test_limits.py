@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from biaslens.engine.limits import Gate, RateLimits, estimate_tokens
+from biaslens.engine._pacing import Gate, RateLimits, estimate_tokens
 from biaslens.models import Completion, Message
 
 SHORT = (Message("user", "x" * 38),)

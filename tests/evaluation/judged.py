@@ -11,8 +11,9 @@ import pytest
 from fake_server import FakeServer, Reply, Request, answer
 from small import small_benchmark
 
-from biaslens.engine import Pace, RetryPolicy, Store
+from biaslens.engine import Pace, RetryPolicy
 from biaslens.evaluation import Judged, Panel, Slice, Spec, evaluate, judge
+from biaslens.runfile import Store
 from biaslens.schema import Kind
 
 PACE = Pace(

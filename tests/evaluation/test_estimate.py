@@ -10,9 +10,8 @@ from fake_server import FakeServer
 from small import small_benchmark
 
 from biaslens.engine import Pace
-from biaslens.evaluation import Panel, Spec, evaluate
+from biaslens.evaluation import Panel, Spec, Task, evaluate
 from biaslens.evaluation.estimate import estimate, sample_requests, screening
-from biaslens.evaluation.study import Task
 from biaslens.oracles import screen
 from biaslens.schema import Condition
 

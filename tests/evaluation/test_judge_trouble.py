@@ -18,11 +18,11 @@ from judged import BIASED, FAIR, JUDGE, OPEN, PANEL, UNBIASED, always, answer_in
 from judged import waiting_run as evaluated
 from small import small_benchmark
 
-from biaslens.engine import Store
 from biaslens.errors import InputError, RunLockedError, RunStoppedError, SettingsError, StorageError
 from biaslens.evaluation import Panel, Slice, Spec, evaluate, judge
-from biaslens.evaluation.judging import FIRST_VOTES
+from biaslens.evaluation.judge import FIRST_VOTES
 from biaslens.models import Params
+from biaslens.runfile import Store
 from biaslens.schema import Kind
 
 LOCAL = Panel(judges=("local/screen",))

@@ -11,7 +11,7 @@ import pytest
 
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.evaluation import Panel
-from biaslens.evaluation.panel import enrol
+from biaslens.evaluation.judge import enrol
 from biaslens.models import Params
 from biaslens.runfile import EVALUATION_TABLES, PANEL_IN_FORCE, Store, forget_who_never_judged, panels
 

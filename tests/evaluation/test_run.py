@@ -13,10 +13,11 @@ import pytest
 from fake_server import FakeServer, Reply, Request, answer, by_kind, content_filter, error
 from small import small_benchmark
 
-from biaslens.engine import Pace, RetryPolicy, Store
+from biaslens.engine import Pace, RetryPolicy
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.evaluation import Panel, Slice, Spec, evaluate, evaluate_async
 from biaslens.models import ChatModel, Params, open_model
+from biaslens.runfile import Store
 from biaslens.schema import Condition, Kind
 from biaslens.settings import Settings
 

@@ -13,7 +13,6 @@ from sklearn.metrics import confusion_matrix
 
 from biaslens.errors import InputError
 from biaslens.probe.examples import Sentiment
-from biaslens.probe.families import net_count
 from biaslens.probe.gaps import (
     NEGATIVE_FPR,
     PAPER_GROUPS,
@@ -21,10 +20,11 @@ from biaslens.probe.gaps import (
     confusion,
     counts,
     false_positives,
+    gap_of,
     gaps,
-    gaps_to_mean,
     rates,
 )
+from biaslens.probe.intervals import net_count
 
 LABELS = st.lists(st.tuples(st.sampled_from([0, 1, 2]), st.sampled_from([0, 1, 2])), min_size=1, max_size=40)
 
@@ -179,7 +179,7 @@ def test_false_positives_agree_with_counting(pairs, label):
 
 @given(arrays(float, st.tuples(st.integers(1, 5), st.integers(1, 6)), elements=st.floats(0, 1)))
 def test_gaps_sum_to_zero(rate):
-    assert gaps_to_mean(rate).sum(axis=-1) == pytest.approx(np.zeros(len(rate)), abs=1e-12)
+    assert gap_of(rate, rate.shape[-1]).sum(axis=-1) == pytest.approx(np.zeros(len(rate)), abs=1e-12)
 
 
 @settings(max_examples=15, deadline=None)

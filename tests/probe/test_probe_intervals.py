@@ -12,24 +12,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from probe_predictions import by_hand, drawn
+from probe_world import World
 
 from biaslens.probe.gaps import NEGATIVE_FPR, POSITIVE_FPR, counts, gaps
 from biaslens.probe.intervals import (
     COVERS,
     KINDS,
-    Tensor,
-    World,
+    GapSums,
     bootstrap,
     covers,
     direction,
     exchange_terms,
     intervals,
     prompt_interval,
-    tensor_of,
     term_permutation,
-    weights,
 )
 from biaslens.stats import holm
+from biaslens.stats.resampling import rescaled_draws as weights
 
 
 def _rows(predictions: pd.DataFrame, **options) -> pd.DataFrame:
@@ -151,15 +150,15 @@ def test_templates_are_drawn_together_for_all_groups():
     # Every group is wrong on the same templates: however they are drawn, nothing lies between the groups.
     false = np.zeros((2, 10, 4))
     false[:, :5] = 1
-    tensor = Tensor(false, np.ones((10, 4)), np.eye(2)[[0, 0, 1, 1]], 2)
-    assert np.abs(tensor.draws(500, 0)).max() < 1e-12
+    tensor = GapSums(false, np.ones((10, 4)), np.eye(2)[[0, 0, 1, 1]], 2)
+    assert np.abs(tensor.crossed().draws(500, 0)).max() < 1e-12
 
 
 @given(st.integers(0, 100))
 @settings(max_examples=10, deadline=None)
 def test_gaps_of_every_draw_sum_to_zero(seed):
     tensor = World().draw(np.random.default_rng(seed))
-    assert tensor.draws(50, seed).sum(axis=1) == pytest.approx(np.zeros(50), abs=1e-12)
+    assert tensor.crossed().draws(50, seed).sum(axis=1) == pytest.approx(np.zeros(50), abs=1e-12)
 
 
 def test_draws_are_those_of_resampled_sentences():
@@ -179,12 +178,12 @@ def test_draws_are_those_of_resampled_sentences():
                     false, of = false + weight * tensor.false[p, t, k], of + weight
         rate.append(false / of)
     expected = np.array(rate) - np.mean(rate)
-    assert tensor.draws(1, 7)[0] == pytest.approx(expected)
+    assert tensor.crossed().draws(1, 7)[0] == pytest.approx(expected)
 
 
 def test_jackknife_of_prompts_is_the_variance_of_their_mean():
     tensor = World().draw(np.random.default_rng(0))
-    variance, freedom = next(tensor.components())
+    variance, freedom = next(tensor.crossed().components())
     assert variance == pytest.approx(tensor.by_prompt().var(axis=0, ddof=1) / 5)
     assert freedom == 4
 
@@ -192,7 +191,7 @@ def test_jackknife_of_prompts_is_the_variance_of_their_mean():
 def test_templates_without_an_eligible_sentence_play_no_part():
     (found,) = counts(drawn(prompts=2))
     # A third of the 60 templates is gold negative, and cannot be falsely called so.
-    assert tensor_of(found.without_unmarked(), NEGATIVE_FPR).false.shape == (2, 40, 14)
+    assert GapSums.of_counts(found.against("mean"), NEGATIVE_FPR).false.shape == (2, 40, 14)
 
 
 @pytest.mark.parametrize("terms", [(5, 3, 6), (5, 1, 6)])
@@ -243,7 +242,7 @@ def test_exchange_of_terms_by_hand():
     # Two terms a group, rates 1, 1 and 0, 0. Of the six allotments, two have a gap as large: p is near 2/6.
     false = np.zeros((1, 2, 4))
     false[:, :, :2] = 1
-    tensor = Tensor(false, np.ones((2, 4)), np.eye(2)[[0, 0, 1, 1]], 2)
+    tensor = GapSums(false, np.ones((2, 4)), np.eye(2)[[0, 0, 1, 1]], 2)
     p, together = exchange_terms(tensor, rounds=20_000)
     assert p == pytest.approx([1 / 3, 1 / 3], abs=0.01)
     assert together == pytest.approx(1 / 3, abs=0.01)

@@ -63,7 +63,9 @@ def measure(name: str, value: float, *, p: float = nan, baseline: float | None =
         "metric": name,
         "attribute": "gender",
         "groups": ("female", "male"),
-        "estimate": Estimate(value, value - 0.1, value + 0.1, 0.05, 40, "" if value == value else "not measured"),
+        "estimate": Estimate(
+            value, value - 0.1, value + 0.1, 0.05, 40, reason="" if value == value else "not measured"
+        ),
         "units": 40,
         "direction": "higher is fairer",
         "p": p,

@@ -12,15 +12,13 @@ SQL = re.compile(
     r"\b(?:SELECT\s.*|INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(?:TEMP\s+)?(?:TABLE|VIEW|INDEX)"
     r"|DROP\s+TABLE|ALTER\s+TABLE|PRAGMA)\b|sqlite3|\.connection\.execute"
 )
-# Until it has followed.
-EXCEPT = {"runfile", "usecase"}
 
 
 def test_sql_is_in_the_run_file_package_alone():
     homes = {
         str(path.relative_to(PACKAGE))
         for path in PACKAGE.rglob("*.py")
-        if SQL.search(path.read_text(encoding="utf-8")) and path.relative_to(PACKAGE).parts[0] not in EXCEPT
+        if SQL.search(path.read_text(encoding="utf-8")) and path.relative_to(PACKAGE).parts[0] != "runfile"
     }
     assert homes == set()
 
@@ -28,5 +26,5 @@ def test_sql_is_in_the_run_file_package_alone():
 def test_it_is_found_where_it_is():
     assert all(
         SQL.search((PACKAGE / "runfile" / f"{name}.py").read_text(encoding="utf-8"))
-        for name in ("_schema", "_store", "_plan", "_votes", "_labels", "_reading", "_imports", "_generation")
+        for name in ("_schema", "_store", "_plan", "_votes", "_labels", "_reading", "_requests")
     )

@@ -12,6 +12,7 @@ import pytest
 
 from biaslens.errors import RunLockedError, RunMismatchError, StorageError
 from biaslens.runfile import EVALUATION_TABLES, Answer, Store
+from biaslens.runfile._schema import FORMAT
 
 ANSWER = Answer("k", "m", "Yes.", "stop", "m-1", 1, 1, None, 0.5, 1, "2026-01-01T00:00:00+00:00")
 
@@ -38,7 +39,7 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path: Path):
         with pytest.raises(RunLockedError, match="another process"):
             Store(path, write=True)
         with Store(path) as reader:
-            assert reader.meta()["format"] == 2
+            assert reader.meta()["format"] == FORMAT
     Store(path, write=True).close()
 
 
@@ -85,7 +86,8 @@ def of_format(path: Path, number: int) -> Path:
 )
 def test_a_file_of_another_format_is_refused_in_a_line_that_says_who_reads_it(tmp_path: Path, number: int, reader: str):
     path = of_format(tmp_path / "r.sqlite", number)
-    with pytest.raises(RunMismatchError, match=f"run file format {number}, this version reads format 2; {reader}"):
+    refused = f"run file format {number}, this version reads format {FORMAT}; {reader}"
+    with pytest.raises(RunMismatchError, match=refused):
         Store(path)
 
 

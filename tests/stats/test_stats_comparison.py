@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from biaslens.stats import compare_pairs, holm, mean_of_sums, rank_intervals, rank_shares, tied_groups, tied_with
-from biaslens.stats.means import Pair
+from biaslens.stats.comparison import Pair
 
 NOTHING = mean_of_sums([], [])
 
@@ -24,7 +24,7 @@ def test_hand_worked_pair():
     # Differences by role 2, 1, 0 over 2 questions each: D = 1/2, SE = sqrt(1/12) as in the test of the mean;
     # smallest difference (t(2, 0.975) + t(2, 0.8)) * SE = (4.302653 + 1.060660) * 0.2886751 = 1.548255
     (pair,) = compare_pairs([[2, 2, 1], [0, 1, 1]], [2, 2, 2])
-    assert (pair.first, pair.second, pair.difference.mean) == (0, 1, 0.5)
+    assert (pair.first, pair.second, pair.difference) == (0, 1, 0.5)
     assert pair.p_holm == pair.difference.p == pytest.approx(0.2254033, abs=1e-7)
     assert pair.minimal_difference == pytest.approx(1.548255, abs=1e-6)
 
@@ -45,7 +45,7 @@ def test_models_with_the_same_answers_are_tied():
 def test_the_order_of_the_models_turns_the_sign():
     sums = np.random.default_rng(1).random((2, 8))
     (there,), (back,) = compare_pairs(sums, np.ones(8)), compare_pairs(sums[::-1], np.ones(8))
-    assert there.difference.mean == pytest.approx(-back.difference.mean)
+    assert there.difference == pytest.approx(-back.difference)
     assert there.p_holm == pytest.approx(back.p_holm)
 
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from biaslens.stats import exchanging as swapping
-from biaslens.stats.estimate import Value
+from biaslens.stats import resampling
+from biaslens.stats.estimate import Estimate
 from biaslens.stats.exchanging import clustered_permutation_p, permutation_p, swap_p, swap_test
-from biaslens.stats.sums import Sums, mean
+from biaslens.stats.resampling import Sums, mean
 
 
 def gaps(values):
@@ -92,7 +92,7 @@ def test_steps_are_only_for_memory(monkeypatch):
     exact, random = gaps(np.arange(10.0) - 3), gaps(np.random.default_rng(5).normal(0.1, 1, 64))
     whole = swap_test(*exact), swap_test(*random, rounds=160)
     # 16 masks of 64 units are whole words of the generator, so that the draws are the same.
-    monkeypatch.setattr(swapping, "_HELD", 1024)
+    monkeypatch.setattr(resampling, "HELD", 2048)
     assert (swap_test(*exact), swap_test(*random, rounds=160)) == whole
 
 
@@ -125,7 +125,7 @@ class Distance:
         return len(self.one)
 
     def value(self):
-        return Value(float(self.under(np.zeros((1, self.units), dtype=bool))[0]))
+        return Estimate(float(self.under(np.zeros((1, self.units), dtype=bool))[0]))
 
     def under(self, masks):
         one, two = np.where(masks, self.two, self.one), np.where(masks, self.one, self.two)

@@ -19,11 +19,11 @@ def test_hand_worked_mean():
     # t = 0.5 * sqrt(12) = 1.732; with 2 df p = 1 - t / sqrt(2 + t^2) = 1 - 1.7320508 / 2.2360680 = 0.2254033
     # low = 0.5 - 4.302653 * 0.2886751 = -0.7420689
     mean = clustered_mean([1, 1, 1, 0, 0, 0], [5, 5, 6, 6, 7, 7])
-    assert mean.mean == 0.5
+    assert mean.value == 0.5
     assert mean.standard_error == pytest.approx(math.sqrt(1 / 12), rel=1e-12)
     assert mean.p == pytest.approx(0.2254033, abs=1e-7)
     assert (mean.low, mean.high) == (pytest.approx(-0.7420689, abs=1e-6), 1.0)
-    assert (mean.values, mean.clusters) == (6, 3)
+    assert (mean.items, mean.clusters) == (6, 3)
 
 
 def test_agrees_with_cluster_robust_least_squares():
@@ -33,7 +33,7 @@ def test_agrees_with_cluster_robust_least_squares():
     fit = sm.OLS(values, np.ones(300)).fit(cov_type="cluster", cov_kwds={"groups": roles}, use_t=True)
     mean = clustered_mean(values, roles)
     # statsmodels takes R / (R - 1) * (N - 1) / (N - K) with K = 1: the same factor.
-    assert_allclose([mean.mean, mean.standard_error, mean.p], [fit.params[0], fit.bse[0], fit.pvalues[0]], rtol=1e-10)
+    assert_allclose([mean.value, mean.standard_error, mean.p], [fit.params[0], fit.bse[0], fit.pvalues[0]], rtol=1e-10)
     assert_allclose([mean.low, mean.high], fit.conf_int()[0], rtol=1e-10)
 
 
@@ -47,29 +47,31 @@ def test_roles_that_all_differ_alike_are_tested_by_sign():
     # 1/3 in each of 4 roles: as surprising as 4 heads or 4 tails, 2 / 2^4.
     mean = clustered_mean([1, 0, 0] * 4, np.repeat(range(4), 3))
     assert mean.p == 0.125
-    assert -1 < mean.low < mean.mean < mean.high < 1
+    assert -1 < mean.low < mean.value < mean.high < 1
 
 
 def test_unknown_values_are_left_out():
     known = clustered_mean([1, 0, 1], [1, 2, 3])
-    assert clustered_mean([1, np.nan, 0, 1, np.nan], [1, 1, 2, 3, 4]) == known
+    found = clustered_mean([1, np.nan, 0, 1, np.nan], [1, 1, 2, 3, 4])
+    assert (found, found.interval, found.items) == (known, known.interval, 3)
 
 
 def test_one_role_has_a_mean_and_no_interval():
     mean = clustered_mean([1, 0], [3, 3])
-    assert mean.mean == 0.5
+    assert mean.value == 0.5
     assert np.isnan([mean.low, mean.high, mean.standard_error, mean.p]).all()
 
 
 @pytest.mark.parametrize("values", [[], [np.nan, np.nan]])
 def test_a_mean_of_nothing_is_unknown(values):
     mean = clustered_mean(values, range(len(values)))
-    assert np.isnan([mean.mean, mean.low, mean.p]).all()
-    assert mean.values == mean.clusters == 0
+    assert np.isnan([mean.value, mean.low, mean.p]).all()
+    assert mean.items == mean.clusters == 0
 
 
 def test_roles_without_questions_are_left_out():
-    assert mean_of_sums([1, 0, 0.5], [3, 0, 2]) == mean_of_sums([1, 0.5], [3, 2])
+    with_empty, without = mean_of_sums([1, 0, 0.5], [3, 0, 2]), mean_of_sums([1, 0.5], [3, 2])
+    assert (with_empty, with_empty.interval) == (without, without.interval)
 
 
 @given(VALUES)
@@ -77,7 +79,7 @@ def test_the_other_way_round_is_the_mirror_image(pairs):
     values, roles = zip(*pairs, strict=True)
     there, back = clustered_mean(values, roles), clustered_mean(np.negative(values), roles)
     assert_allclose(
-        [there.mean, there.low, there.high, there.p], [-back.mean, -back.high, -back.low, back.p], atol=1e-12
+        [there.value, there.low, there.high, there.p], [-back.value, -back.high, -back.low, back.p], atol=1e-12
     )
 
 
@@ -91,7 +93,7 @@ def test_names_of_roles_do_not_matter(pairs, names):
 @given(VALUES)
 def test_the_interval_holds_its_mean(pairs):
     mean = clustered_mean(*zip(*pairs, strict=True))
-    assert math.isnan(mean.low) or -1 <= mean.low <= mean.mean + 1e-12 <= mean.high + 2e-12 <= 1 + 3e-12
+    assert math.isnan(mean.low) or -1 <= mean.low <= mean.value + 1e-12 <= mean.high + 2e-12 <= 1 + 3e-12
 
 
 def test_lengths_that_differ_are_refused():

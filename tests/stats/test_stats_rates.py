@@ -25,9 +25,9 @@ def test_hand_worked_interval():
     # var = 3/2 * (1 + 0 + 1) / 12^2 = 3/144; se = sqrt(3)/12 = 0.1443376; t(2, 0.975) = 4.302653
     # interval 0.5 -+ 0.6210 = -0.121 .. 1.121, clipped to 0 .. 1.
     rate = clustered_rate([1, 2, 3], [4, 4, 4])
-    assert (rate.rate, rate.low, rate.high) == (0.5, 0.0, 1.0)
+    assert (rate.value, rate.low, rate.high) == (0.5, 0.0, 1.0)
     assert rate.standard_error == pytest.approx(math.sqrt(3) / 12, abs=1e-15)
-    assert (rate.successes, rate.trials, rate.clusters) == (6, 12, 3)
+    assert (rate.items, rate.clusters) == (12, 3)
 
 
 def test_hand_worked_interval_with_unequal_roles():
@@ -35,7 +35,7 @@ def test_hand_worked_interval_with_unequal_roles():
     # var = 3/2 * (1.5625 + 0.25 + 3.0625) / 1600 = 7.3125 / 1600; se = 0.0676041
     # t(2, 0.975) * se = 4.302653 * 0.0676041 = 0.2908770; interval 0.0341230 .. 0.6158770
     rate = clustered_rate([2, 6, 5], [10, 20, 10])
-    assert rate.rate == pytest.approx(0.325)
+    assert rate.value == pytest.approx(0.325)
     assert_allclose([rate.low, rate.high], [0.0341230, 0.6158770], atol=5e-7)
 
 
@@ -47,7 +47,7 @@ def test_agrees_with_cluster_robust_least_squares():
     answers = np.concatenate([np.arange(size) < biased for size, biased in zip(n, y, strict=True)]).astype(float)
     fit = sm.OLS(answers, np.ones_like(answers)).fit(cov_type="cluster", cov_kwds={"groups": roles}, use_t=True)
     rate = clustered_rate(y, n)
-    assert rate.rate == pytest.approx(fit.params[0], rel=1e-12)
+    assert rate.value == pytest.approx(fit.params[0], rel=1e-12)
     assert rate.standard_error == pytest.approx(fit.bse[0], rel=1e-12)
     assert_allclose([rate.low, rate.high], fit.conf_int()[0], rtol=1e-12)
 
@@ -57,13 +57,13 @@ def test_level_is_that_of_the_t_distribution(level):
     fit_rate = clustered_rate([10, 12, 17, 11], [40, 40, 40, 40], level=level)
     # t(3): 1.637744 at 0.90, 5.840909 at 0.995
     quantile = {0.8: 1.637744, 0.99: 5.840909}[level]
-    assert fit_rate.high - fit_rate.rate == pytest.approx(quantile * fit_rate.standard_error, rel=1e-6)
+    assert fit_rate.high - fit_rate.value == pytest.approx(quantile * fit_rate.standard_error, rel=1e-6)
 
 
 def test_no_biased_answer_at_all_is_evidence_from_roles_only():
     # Wilson at 0 on 5 roles with t(4, 0.975) = 2.776445: t^2 / (5 + t^2) = 7.708647 / 12.708647 = 0.606567
     rate = clustered_rate([0] * 5, [180] * 5)
-    assert (rate.rate, rate.low) == (0.0, 0.0)
+    assert (rate.value, rate.low) == (0.0, 0.0)
     assert rate.high == pytest.approx(0.606567, abs=1e-6)
 
 
@@ -78,7 +78,7 @@ def test_unequal_roles_count_for_less():
 
 def test_all_biased_mirrors_none_biased():
     all_biased, none_biased = clustered_rate([7] * 6, [7] * 6), clustered_rate([0] * 6, [7] * 6)
-    assert (all_biased.rate, all_biased.high) == (1.0, 1.0)
+    assert (all_biased.value, all_biased.high) == (1.0, 1.0)
     assert all_biased.low == pytest.approx(1 - none_biased.high)
 
 
@@ -93,7 +93,7 @@ def test_roles_that_agree_exactly_are_not_certainty():
 
 def test_one_role_has_a_rate_and_no_interval():
     rate = clustered_rate([3], [12])
-    assert rate.rate == 0.25
+    assert rate.value == 0.25
     assert np.isnan([rate.low, rate.high, rate.standard_error]).all()
     assert rate.clusters == 1
 
@@ -101,12 +101,13 @@ def test_one_role_has_a_rate_and_no_interval():
 @pytest.mark.parametrize("trials", [[], [0], [0, 0, 0]])
 def test_nothing_valid_is_nan_and_never_0(trials):
     rate = clustered_rate(np.zeros(len(trials), dtype=int), trials)
-    assert np.isnan([rate.rate, rate.low, rate.high, rate.standard_error]).all()
-    assert (rate.trials, rate.clusters) == (0, 0)
+    assert np.isnan([rate.value, rate.low, rate.high, rate.standard_error]).all()
+    assert (rate.items, rate.clusters) == (0, 0)
 
 
 def test_roles_without_valid_answers_are_left_out():
-    assert clustered_rate([1, 0, 3, 0], [4, 0, 5, 0]) == clustered_rate([1, 3], [4, 5])
+    with_empty, without = clustered_rate([1, 0, 3, 0], [4, 0, 5, 0]), clustered_rate([1, 3], [4, 5])
+    assert (with_empty, with_empty.interval) == (without, without.interval)
 
 
 def test_many_groups_at_once_equal_one_by_one():
@@ -116,26 +117,26 @@ def test_many_groups_at_once_equal_one_by_one():
     y[0, 0] = 0
     n[1, 1], y[1, 1] = 0, 0
     rates = clustered_rates(y, n)
-    assert rates.rate.shape == (4, 3)
+    assert rates.value.shape == (4, 3)
     for i, j in np.ndindex(4, 3):
         one = clustered_rate(y[i, j], n[i, j])
         assert_array_equal(
-            [one.rate, one.low, one.high, one.standard_error, one.trials],
-            [rates.rate[i, j], rates.low[i, j], rates.high[i, j], rates.standard_error[i, j], rates.trials[i, j]],
+            [one.value, one.low, one.high, one.standard_error, one.items],
+            [rates.value[i, j], rates.low[i, j], rates.high[i, j], rates.standard_error[i, j], rates.items[i, j]],
         )
 
 
 @given(ROLES)
 def test_the_interval_holds_its_rate_inside_0_and_1(roles):
     rate = clustered_rate(*columns(roles))
-    assert math.isnan(rate.low) or 0 <= rate.low <= rate.rate <= rate.high <= 1
+    assert math.isnan(rate.low) or 0 <= rate.low <= rate.value <= rate.high <= 1
 
 
 @given(ROLES)
 def test_unbiased_is_the_mirror_of_biased(roles):
     y, n = columns(roles)
     biased, unbiased = clustered_rate(y, n), clustered_rate(n - y, n)
-    assert_allclose([biased.rate, biased.low, biased.high], [1 - unbiased.rate, 1 - unbiased.high, 1 - unbiased.low])
+    assert_allclose([biased.value, biased.low, biased.high], [1 - unbiased.value, 1 - unbiased.high, 1 - unbiased.low])
 
 
 @given(ROLES, st.randoms())
@@ -152,8 +153,8 @@ def test_covers_the_truth_where_a_naive_interval_does_not():
     truth, size, strength = 0.3, 180, 179 / 7 - 1
     y = rng.binomial(size, rng.beta(truth * strength, (1 - truth) * strength, (3000, 50)))
     rates = clustered_rates(y, np.full_like(y, size))
-    naive = 1.96 * np.sqrt(rates.rate * (1 - rates.rate) / rates.trials)
-    assert np.mean(np.abs(rates.rate - truth) <= naive) < 0.6
+    naive = 1.96 * np.sqrt(rates.value * (1 - rates.value) / rates.items)
+    assert np.mean(np.abs(rates.value - truth) <= naive) < 0.6
     # 3,000 runs: the standard error of a coverage of 0.95 is 0.004.
     assert 0.935 < np.mean((rates.low <= truth) & (truth <= rates.high)) < 0.965
 

@@ -22,5 +22,5 @@ def test_mean_and_variance_are_those_of_drawing_with_replacement():
 def test_blocks_are_only_for_memory(monkeypatch):
     sums = np.random.default_rng(2).random((7, 2))
     whole = resampled_sums(sums, rounds=30, seed=4)
-    monkeypatch.setattr(resampling, "_BLOCK", 20)
+    monkeypatch.setattr(resampling, "HELD", 20)
     assert_allclose(resampled_sums(sums, rounds=30, seed=4), whole)

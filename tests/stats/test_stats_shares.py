@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from statsmodels.stats.proportion import proportion_confint
 
 from biaslens.stats import verdict_accuracy, weighted_share
-from biaslens.stats.rates import wilson
+from biaslens.stats.estimate import wilson
 
 
 def test_wilson_agrees_with_statsmodels():

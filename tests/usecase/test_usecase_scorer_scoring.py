@@ -17,8 +17,9 @@ import pytest
 from fake_server import FakeServer, Request, Script, answer, error, google_error, moderation, perspective
 from numpy.typing import NDArray
 
-from biaslens.engine import Pace, RetryPolicy, Store
+from biaslens.engine import Pace, RetryPolicy, Session
 from biaslens.errors import RunError, RunStoppedError
+from biaslens.runfile import ASSESSMENT_TABLES, Store
 from biaslens.settings import Settings, load_settings
 from biaslens.usecase.scorers._scoring import AnyScorer, open_scorer, score_key, score_texts
 
@@ -49,8 +50,13 @@ class Counting:
 def run(
     path: Path, scorer: AnyScorer, texts: Sequence[str] = TEXTS, *, settings: Settings | None = None, **options: Any
 ) -> NDArray[np.float64]:
-    with Store(path, write=True) as store:
-        return asyncio.run(score_texts(texts, scorer, store=store, settings=settings, **options))
+    async def scored() -> NDArray[np.float64]:
+        async with Session.open(
+            lambda: Store(path, write=True, tables=ASSESSMENT_TABLES), settings=settings
+        ) as session:
+            return await score_texts(texts, scorer, session=session, **options)
+
+    return asyncio.run(scored())
 
 
 def test_each_different_text_is_scored_once(tmp_path: Path) -> None:
@@ -110,9 +116,14 @@ def test_a_scorer_with_too_few_scores_is_refused(tmp_path: Path) -> None:
 
 
 def test_once_told_to_stop_nothing_more_is_computed(tmp_path: Path) -> None:
-    stop = asyncio.Event()
     scorer = Counting()
-    found = run(tmp_path / "r.sqlite", scorer, batch=4, stop=stop, done=lambda scored, of: stop.set())
+
+    async def stopped() -> NDArray[np.float64]:
+        async with Session.open(lambda: Store(tmp_path / "r", write=True, tables=ASSESSMENT_TABLES)) as session:
+            done = lambda scored, of: session.stop.set()  # noqa: E731
+            return await score_texts(TEXTS, scorer, session=session, batch=4, done=done)
+
+    found = asyncio.run(stopped())
     assert scorer.calls == [TEXTS[:4]]
     np.testing.assert_array_equal(np.isnan(found), [False] * 4 + [True] * 6)
 

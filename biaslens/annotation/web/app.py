@@ -40,14 +40,8 @@ class Guard:
 
     Parameters
     ----------
-    app
-        What answers the other requests.
-    token
-        The secret.
     cookie
         Name of the cookie. Cookies are shared by all ports of a machine, so it must differ between servers.
-    policy
-        Content security policy.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, cookie: str, policy: str) -> None:
@@ -105,8 +99,6 @@ def create_app(sitting: Sitting, *, token: str, name: str) -> ASGIApp:
 
     Parameters
     ----------
-    sitting
-        Who labels what.
     token
         The secret without which nothing is answered.
     name
@@ -221,8 +213,6 @@ def serve(sitting: Sitting, *, port: int, open_browser: bool, tell: Callable[[st
 
     Parameters
     ----------
-    sitting
-        Who labels what.
     port
         0 for any free one.
     open_browser
@@ -230,12 +220,8 @@ def serve(sitting: Sitting, *, port: int, open_browser: bool, tell: Callable[[st
     tell
         Gets the address, with its token, once it can be opened.
 
-    Raises
-    ------
-    InputError
-        When the port is in use or not allowed.
-    KeyboardInterrupt
-        When the user stops the server, after it has let go of everything.
+    Raises `InputError` when the port is in use or not allowed; `KeyboardInterrupt` when the user stops the server,
+    after it has let go of everything.
     """
     listener = _listen(port)
     port = listener.getsockname()[1]

@@ -65,10 +65,8 @@ class Sitting:
     ----------
     items
         What is to be labelled, in order. Items go by their number, from 1.
-    journal
-        Where labels are kept.
     others
-        Who settles sees these: by key, the labels that differ.
+        Who adjudicates sees these: by key, the labels that differ.
     clock
         Seconds, never going back.
 
@@ -154,7 +152,7 @@ class Pages:
         self._environment = environment(
             "biaslens.annotation.web",
             who=sitting.journal.annotator,
-            settles=sitting.others is not None,
+            adjudicates=sitting.others is not None,
             total=len(sitting.items),
         )
         self._environment.filters["visible"] = visible

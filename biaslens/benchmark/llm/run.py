@@ -1,31 +1,38 @@
-"""Let a model write a benchmark; resumable at any moment."""
+"""Let a model write a benchmark: what it is asked for next, what it costs, and what it comes to; resumable."""
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
+import json
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from biaslens import runfile
 from biaslens._util.files import write_text
 from biaslens.benchmark.bank import load_bank
-from biaslens.benchmark.files import Benchmark, content_hash, write
-from biaslens.benchmark.llm.asking import load, next_requests, record, request_for, save_items
-from biaslens.benchmark.llm.state import GenerationSpec, State, Task
-from biaslens.engine import Pace, Progress, Silent, Tally, ask_all
-from biaslens.engine.interrupt import graceful_interrupt
-from biaslens.engine.pacing import pace_for, price_of
+from biaslens.benchmark.files import Benchmark, write
+from biaslens.benchmark.files import content_hash as content_of
+from biaslens.benchmark.llm.reading import QUESTIONS, ROLES
+from biaslens.benchmark.llm.state import GenerationSpec, Reply, State, Task
+from biaslens.engine import Observer, Pace, Request, Session, estimate_tokens, run_to_end
 from biaslens.errors import RunLockedError
-from biaslens.models import ChatModel, open_model
-from biaslens.runfile import GENERATION_TABLES, Store
-from biaslens.schema import Attribute, Kind
+from biaslens.models import ChatModel, Message, Params, StructuredParams, open_model
+from biaslens.models.catalogue import price
+from biaslens.prompts import render, template_hash
+from biaslens.runfile import GENERATION_TABLES, GeneratedItem, GenerationRequest, Store, reading
+from biaslens.schema import Attribute, Kind, Question, Role, content_hash
 from biaslens.settings import Settings, load_settings
+
+TEMPLATE_HASH = content_hash(
+    template_hash("generate_attributes", "generate_again", "generate_roles", *(f"generate_{kind}" for kind in Kind)),
+    ROLES.schema,
+    [QUESTIONS[kind].schema for kind in Kind],
+)
+"""Hash of all that a generator is told: templates and JSON schemas; part of every request's key."""
 
 PROVENANCE = "provenance.csv"
 """Where each role and question comes from, in the folder of the benchmark."""
@@ -33,63 +40,8 @@ PROVENANCE = "provenance.csv"
 SERIES = "0-A"
 """Version of benchmarks that a model wrote: none of them is comparable with the shipped ones, or with each other."""
 
-
-def benchmark_of(state: State) -> Benchmark:
-    """The benchmark that a generation has come to, its version derived from its content."""
-    spec = state.spec
-    roles = tuple(state.made_roles())
-    questions = tuple(made.item for made in state.made_questions())
-    digest = content_hash(roles, questions)
-    return Benchmark(
-        version=f"{SERIES}+{digest[:8]}",
-        hash=digest,
-        path=None,
-        roles=roles,
-        questions=questions,
-        generator=spec.model,
-        seed=spec.seed,
-        command=spec.command,
-    )
-
-
-def write_benchmark(store: Store, state: State) -> None:
-    """Write the benchmark and `PROVENANCE` into the folder.
-
-    Raises
-    ------
-    StorageError
-        When the folder cannot be written.
-    """
-    spec = state.spec
-    write(benchmark_of(state), spec.out)
-    write_text(spec.out / PROVENANCE, _provenance(store, spec), hint="free some space and start again")
-
-
-def _provenance(store: Store, spec: GenerationSpec) -> str:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerows(runfile.provenance(store, [str(attribute) for attribute in spec.attributes]))
-    return buffer.getvalue()
-
-
-class GenerationObserver(Progress, Protocol):
-    """Watches a generation, and hears the engine's progress of each batch."""
-
-    def batch(self, title: str, *, total: int) -> None:
-        """A batch of `total` requests begins; the title says what for, and how much is missing."""
-
-    def interrupted(self) -> None:
-        """The run was told to stop and waits for what is in flight."""
-
-
-class _Unwatched(Silent):
-    """A generation that nobody watches."""
-
-    def batch(self, title: str, *, total: int) -> None:
-        """Ignore."""
-
-    def interrupted(self) -> None:
-        """Ignore."""
+_MOST_FAULTS = 20
+_HINT = "give another --out, or repeat the options of the first session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +73,7 @@ class Shortfall:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What a start came to.
+    """What a session came to.
 
     Parameters
     ----------
@@ -136,13 +88,13 @@ class Generation:
     dropped
         How many items and replies were not accepted so far, by rule.
     answered, failed
-        Requests of this start.
+        Requests of this session.
     interrupted
         Whether it was told to stop.
     cost
-        US dollars of this start, as far as prices are known.
+        US dollars of this session, as far as prices are known.
     error
-        Message of the last request that failed for good in this start; "" where none did.
+        Message of the last request that failed for good in this session; "" where none did.
     """
 
     out: Path
@@ -168,7 +120,7 @@ async def generate_async(
     *,
     pace: Pace | None = None,
     settings: Settings | None = None,
-    observer: GenerationObserver | None = None,
+    observer: Observer | None = None,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
 ) -> Generation:
     """Let a model write a benchmark, or go on with one: ask only for what its folder does not hold yet.
@@ -187,14 +139,9 @@ async def generate_async(
     settings
         Keys and defaults; from the environment where not given.
     observer
-        Watches.
+        Watches; each batch of requests is a phase.
     open_model
         Opens a model by its name.
-
-    Returns
-    -------
-    Generation
-        What it came to; anything missing is listed.
 
     Raises
     ------
@@ -209,18 +156,30 @@ async def generate_async(
     StorageError
         When the run file cannot be written.
     """
-    settings = settings or load_settings()
-    stop = asyncio.Event()
-    async with AsyncExitStack() as stack:
-        model = open_model(spec.model, settings)
-        stack.push_async_callback(model.close)
-        store = stack.enter_context(_store(spec))
-        observer = observer or _Unwatched()
-        stack.enter_context(graceful_interrupt(stop, observer.interrupted))
-        record(store, spec, model)
-        start = _Start(spec, store=store, model=model, settings=settings, observer=observer, stop=stop)
-        state = await start.ask(pace or Pace())
-        return start.result(state)
+    async with Session.open(
+        lambda: _store(spec), models=[spec.model], settings=settings, observer=observer, open_model=open_model
+    ) as session:
+        session.require(_identity(spec), model=spec.model, hint=_HINT)
+        session.record()
+        state = await _ask(session, spec, pace)
+        short = tuple(_shortfalls(state))
+        written = bool(not short or (spec.partial and state.made_questions()))
+        if written:
+            _write(session.store, state)
+        tally = session.tally
+        return Generation(
+            out=spec.out,
+            written=written,
+            roles=len(state.made_roles()),
+            questions=len(state.made_questions()),
+            short=short,
+            dropped=dict(Counter(fault.rule.value for _, fault in state.faults).most_common()),
+            answered=tally.answered,
+            failed=tally.failed,
+            interrupted=session.stop.is_set(),
+            cost=tally.cost,
+            error=runfile.last_failure(session.store) if tally.failed else "",
+        )
 
 
 def generate(
@@ -228,7 +187,7 @@ def generate(
     *,
     pace: Pace | None = None,
     settings: Settings | None = None,
-    observer: GenerationObserver | None = None,
+    observer: Observer | None = None,
 ) -> Generation:
     """Let a model write a benchmark, from ordinary code; see `generate_async`, which this runs.
 
@@ -237,83 +196,7 @@ def generate(
     KeyboardInterrupt
         At a second Ctrl-C; whatever had arrived is stored.
     """
-    try:
-        return asyncio.run(generate_async(spec, pace=pace, settings=settings, observer=observer))
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-
-
-class _Start:
-    """One start of a generation: everything that is open while it runs."""
-
-    def __init__(
-        self,
-        spec: GenerationSpec,
-        *,
-        store: Store,
-        model: ChatModel,
-        settings: Settings,
-        observer: GenerationObserver,
-        stop: asyncio.Event,
-    ) -> None:
-        self.spec = spec
-        self.store = store
-        self.model = model
-        self.settings = settings
-        self.observer = observer
-        self.stop = stop
-        self.abstain = load_bank().abstain
-        self.tallies: list[Tally] = []
-
-    async def ask(self, pace: Pace) -> State:
-        """Ask batch by batch until all is there or nothing more can be asked; the state it ends in."""
-        pace = pace_for(self.spec.model, pace, self.settings)
-        given_up: set[Task] = set()
-        while True:
-            state = self._read()
-            planned = [] if self.stop.is_set() else next_requests(self.store, state, given_up)
-            if not planned:
-                return state
-            self.observer.batch(_title(state, planned[0].task), total=len(planned))
-            tally = await ask_all(
-                (request_for(request, state) for request in planned),
-                model=self.model,
-                store=self.store,
-                pace=pace,
-                price=price_of(self.spec.model, self.settings),
-                progress=self.observer,
-                stop=self.stop,
-            )
-            self.tallies.append(tally)
-            # What failed for good is asked again at the next start, not in an endless round.
-            given_up.update(request.task for request in planned if not runfile.is_answered(self.store, request.key))
-
-    def result(self, state: State) -> Generation:
-        """Write the benchmark where it may be written, and sum up."""
-        short = tuple(_shortfalls(state))
-        written = bool(not short or (self.spec.partial and state.made_questions()))
-        if written:
-            write_benchmark(self.store, state)
-        failed = sum(tally.failed for tally in self.tallies)
-        return Generation(
-            out=self.spec.out,
-            written=written,
-            roles=len(state.made_roles()),
-            questions=len(state.made_questions()),
-            short=short,
-            dropped=dict(Counter(fault.rule.value for _, fault in state.faults).most_common()),
-            answered=sum(tally.answered for tally in self.tallies),
-            failed=failed,
-            interrupted=self.stop.is_set(),
-            cost=sum(tally.cost for tally in self.tallies),
-            error=runfile.last_failure(self.store) if failed else "",
-        )
-
-    def _read(self) -> State:
-        state = State(self.spec, self.abstain)
-        load(self.store, state)
-        save_items(self.store, state)
-        return state
+    return run_to_end(generate_async(spec, pace=pace, settings=settings, observer=observer))
 
 
 def _store(spec: GenerationSpec) -> Store:
@@ -323,6 +206,166 @@ def _store(spec: GenerationSpec) -> Store:
         raise RunLockedError(
             f"{spec.out}: another process is writing this benchmark; wait for it, or give another --out"
         ) from None
+
+
+def _identity(spec: GenerationSpec) -> dict[str, object]:
+    """What may not change from one session to the next, for every key hangs on it."""
+    return {
+        "purpose": "generation",
+        "model": spec.model,
+        "params": asdict(spec.params),
+        "seed": spec.seed,
+        "roles_per_attribute": spec.roles_per_attribute,
+        "questions_per_kind": spec.questions_per_kind,
+        "json_schema": spec.json_schema,
+        "template_hash": TEMPLATE_HASH,
+    }
+
+
+async def _ask(session: Session, spec: GenerationSpec, pace: Pace | None) -> State:
+    """Ask batch by batch until all is there or nothing more can be asked; the state it ends in."""
+    abstain = load_bank().abstain
+    given_up: set[Task] = set()
+    while True:
+        state = State(spec, abstain)
+        _load(session.store, state)
+        faults = [(key, fault.rule, fault.reason, fault.text) for key, fault in state.faults]
+        runfile.save_items(session.store, _items(state), faults)
+        planned = {} if session.stop.is_set() else _next_batch(session.store, state, given_up)
+        if not planned:
+            return state
+        title = _title(state, next(iter(planned.values())))
+        await session.ask(spec.model, planned, partial(_requests, state, planned), pace=pace, title=title)
+        # What failed for good is asked again in the next session, not in an endless round.
+        answered = runfile.answer_texts(session.store, planned)
+        given_up.update(task for key, task in planned.items() if key not in answered)
+
+
+def _next_batch(store: Store, state: State, given_up: Collection[Task]) -> dict[str, Task]:
+    """Tasks to ask for now by key: what an interrupted batch still lacks, else a new batch with every open task.
+
+    Within a batch replies are read in the order of the tasks, not of their arrival, so it makes no difference where
+    a run was interrupted. A request that was never answered moves on with its task to the next batch.
+    """
+    planned = {_key(state, task): task for task in state.open(given_up)}
+    if not planned:
+        return planned
+    last, unanswered = runfile.last_batch(store)
+    waiting = {key: task for key, task in planned.items() if key in unanswered}
+    if waiting:
+        return waiting
+    runfile.save_batch(store, last + 1, (_row(key, task, state) for key, task in planned.items()))
+    return planned
+
+
+def _key(state: State, task: Task) -> str:
+    role = () if task.role is None else (task.role.name, task.role.persona)
+    number = state.work(task).rounds + 1
+    return content_hash("generate", _identity(state.spec), task.attribute, role, task.kind, number)
+
+
+def _row(key: str, task: Task, state: State) -> GenerationRequest:
+    name, persona = (None, None) if task.role is None else (task.role.name, task.role.persona)
+    return GenerationRequest(key, state.work(task).rounds + 1, task.attribute, name, persona, task.kind)
+
+
+def _requests(state: State, planned: Mapping[str, Task], _: Store, keys: Sequence[str]) -> Iterator[Request]:
+    return (_request(key, planned[key], state) for key in keys)
+
+
+def _request(key: str, task: Task, state: State) -> Request:
+    spec = state.spec
+    form = ROLES if task.kind is None else QUESTIONS[task.kind]
+    given = {name.name: getattr(spec.params, name.name) for name in fields(Params)}
+    # Signed 32 bit: what every provider takes.
+    seed = int(key[:8], 16) & 0x7FFF_FFFF
+    params = StructuredParams(**given | {"seed": seed}, schema=form if spec.json_schema else None)
+    return Request(key, (Message("user", _prompt(state, task)),), params)
+
+
+def _prompt(state: State, task: Task) -> str:
+    """What the generator is told for a task: what to write, what is there already, what was wrong last time."""
+    work = state.work(task)
+    made = [item.item for item in work.made]
+    common = {"count": work.missing, "faults": [str(fault) for fault in work.faults[:_MOST_FAULTS]]}
+    if task.role is None or task.kind is None:
+        names = [f"{role.name} ({role.persona})" for role in made if isinstance(role, Role)]
+        return render("generate_roles", attribute=task.attribute, known=names, **common)
+    questions = [question for question in made if isinstance(question, Question)]
+    return render(
+        f"generate_{task.kind}",
+        persona=task.role.persona,
+        known=[question.text for question in questions],
+        targets=_targets(task, questions, work.missing),
+        **common,
+    )
+
+
+def _targets(task: Task, questions: Sequence[Question], missing: int) -> list[Attribute]:
+    """Attributes to ask about: those with the fewest questions so far, no more of them than questions are missing.
+
+    Which come first among equals differs from role to role, or the first attributes would always be asked about most.
+    """
+    assert task.role is not None
+    place = (task.attribute, task.role.name, task.kind)
+    counts = Counter(question.target for question in questions)
+    rarest = sorted(Attribute, key=lambda attribute: (counts[attribute], content_hash(*place, attribute)))
+    chosen = set(rarest[:missing])
+    return [attribute for attribute in Attribute if attribute in chosen]
+
+
+def _load(store: Store, state: State) -> None:
+    """Read every stored reply into the state."""
+    for key, attribute, name, persona, kind, number, text, finish_reason in runfile.replies(store):
+        role = None if name is None or persona is None else Role(Attribute(attribute), name, persona)
+        task = Task(Attribute(attribute), role, None if kind is None else Kind(kind))
+        state.take(Reply(key, task, number, text, finish_reason))
+
+
+def _items(state: State) -> Iterator[GeneratedItem]:
+    for work in state.roles.values():
+        for role in work.made:
+            columns = _role_columns(role.item)
+            yield GeneratedItem(content_hash("role", *columns), role.key, *columns, None, None, None)
+    for questions in state.questions.values():
+        for made in questions.made:
+            question = made.item
+            options = json.dumps(question.options, ensure_ascii=False)
+            yield GeneratedItem(
+                question.id, made.key, *_role_columns(question.role), question.kind, question.text, options
+            )
+
+
+def _role_columns(role: Role) -> tuple[str, str, str]:
+    return role.attribute, role.name, role.persona
+
+
+def _benchmark(state: State) -> Benchmark:
+    """The benchmark that a generation has come to, its version derived from its content."""
+    spec = state.spec
+    roles = tuple(state.made_roles())
+    questions = tuple(made.item for made in state.made_questions())
+    digest = content_of(roles, questions)
+    return Benchmark(
+        version=f"{SERIES}+{digest[:8]}",
+        hash=digest,
+        path=None,
+        roles=roles,
+        questions=questions,
+        generator=spec.model,
+        seed=spec.seed,
+        command=spec.command,
+    )
+
+
+def _write(store: Store, state: State) -> None:
+    """Write the benchmark and `PROVENANCE` into the folder."""
+    spec = state.spec
+    write(_benchmark(state), spec.out)
+    buffer = io.StringIO()
+    rows = runfile.provenance(store, [str(attribute) for attribute in spec.attributes])
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    write_text(spec.out / PROVENANCE, buffer.getvalue(), hint="free some space and start again")
 
 
 def _title(state: State, task: Task) -> str:
@@ -345,3 +388,76 @@ def _shortfalls(state: State) -> list[Shortfall]:
         for task in state.tasks()
         if (work := state.work(task)).missing
     ]
+
+
+ITEM_TOKENS: dict[Kind | None, int] = {None: 20, Kind.YES_NO: 45, Kind.CHOICE: 65, Kind.WHY: 45}
+"""Expected length of an item in a reply, in tokens: a role (None), or a question with target and groups, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationLoad:
+    """What a generation will at least take: every list asked for once.
+
+    What fails the checks is asked for again, up to the rounds given, and comes on top.
+
+    Parameters
+    ----------
+    model
+        Full name of the generator.
+    calls, prompt_tokens, completion_tokens
+        Expected numbers.
+    dollars
+        Price, or None where the catalogue knows none.
+    """
+
+    model: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    dollars: float | None
+
+
+def estimate_generation(spec: GenerationSpec, *, settings: Settings | None = None) -> GenerationLoad:
+    """Estimate calls, tokens and price of what is still to be asked; asks nothing, and needs no key.
+
+    Prompts are rendered, so their share is as good as four characters a token.
+
+    Raises
+    ------
+    RunMismatchError
+        When the folder belongs to another generation.
+    StorageError
+        When its run file cannot be read.
+    """
+    settings = settings or load_settings()
+    state = State(spec, load_bank().abstain)
+    if spec.run.is_file():
+        with reading(spec.run) as store:
+            if runfile.has_answers(store):
+                store.check_meta(_identity(spec), hint=_HINT)
+            _load(store, state)
+    lists = [(task, _prompt(state, task)) for task in _to_write(state) if task.role is None]
+    roles = sum(state.work(task).missing for task, _ in lists)
+    _stand_in(state)
+    lists += [(task, _prompt(state, task)) for task in _to_write(state) if task.role is not None]
+    prompt_tokens = sum(estimate_tokens([Message("user", text)]) for _, text in lists)
+    completion_tokens = roles * ITEM_TOKENS[None]
+    completion_tokens += sum(state.work(task).missing * ITEM_TOKENS[task.kind] for task, _ in lists if task.role)
+    dollars = price(spec.model, prompt_tokens, completion_tokens, settings)
+    return GenerationLoad(spec.model, len(lists), prompt_tokens, completion_tokens, dollars)
+
+
+def _to_write(state: State) -> list[Task]:
+    """Tasks that may still be asked for."""
+    if not state.open():
+        return []
+    return [
+        task for task in state.tasks() if state.work(task).missing and state.work(task).rounds < state.spec.max_rounds
+    ]
+
+
+def _stand_in(state: State) -> None:
+    """Add roles where they are not known yet: a prompt is much the same for any role."""
+    for attribute in state.spec.attributes:
+        for number in range(state.roles[attribute].missing):
+            state.add_role(Role(attribute, f"Lighthouse keepers {number}", "a lighthouse keeper"), "")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from biaslens.stats.estimate import Value
-from biaslens.stats.sums import Sums
+from biaslens.stats.resampling import Sums
 from biaslens.usecase._tokens import NONE, MarkedTexts, find, marked, numbers_of, tokenise, toml_data, words_of
 from biaslens.usecase.metrics import Variant, check_variant
 

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from biaslens.stats import Estimate, weighted_share
 from biaslens.stats.estimate import Value
 from biaslens.stats.exchanging import permutation_p
-from biaslens.stats.resampling import GAP
-from biaslens.stats.sums import Sums
+from biaslens.stats.resampling import GAP, Sums
 from biaslens.usecase.metrics import Variant, check_variant
 
 Labels = Iterable[Hashable] | NDArray[np.generic]
@@ -497,4 +496,4 @@ def gap_estimate(
     high = difference + np.hypot(one.high - one.value, two.value - two.low)
     low, high = GAP.interval(float(low), float(high))
     error = float(np.hypot(one.standard_error, two.standard_error))
-    return Estimate(abs(difference), low, high, error, items, "; ".join(reasons))
+    return Estimate(abs(difference), low, high, error, items, reason="; ".join(reasons))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaslens.stats.estimate import Value
-from biaslens.stats.sums import Sums, mean, ratio
+from biaslens.stats.resampling import Sums, mean, ratio
 from biaslens.usecase.metrics import Variant, check_variant
 
 Scores = Iterable[Sequence[float | None]] | NDArray[np.floating]

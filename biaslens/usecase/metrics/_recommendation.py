@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens.stats.estimate import Value
-from biaslens.stats.sums import Sums, mean
+from biaslens.stats.resampling import Sums, mean
 from biaslens.usecase.metrics import Variant, check_variant
 
 Ranked = Sequence[Hashable]

@@ -14,7 +14,7 @@ from scipy import sparse
 from vaderSentiment import vaderSentiment
 
 from biaslens.stats.estimate import Value
-from biaslens.stats.sums import Sums
+from biaslens.stats.resampling import Sums
 from biaslens.usecase.metrics import Variant, check_variant
 
 Output = Literal["compound", "pos", "neg"]

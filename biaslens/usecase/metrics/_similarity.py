@@ -16,7 +16,7 @@ from sacrebleu.metrics.bleu import BLEU
 from biaslens import embedding
 from biaslens.errors import InputError
 from biaslens.stats.estimate import Value
-from biaslens.stats.sums import Sums, mean
+from biaslens.stats.resampling import Sums, mean
 from biaslens.usecase._tokens import Tokens, find, masked, taken, tokenise
 
 Embed = Callable[[Sequence[str]], NDArray[np.float64]]

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import nan
 from typing import Literal, Protocol, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.engine import Pace, Progress, Request, Store, ask_all
-from biaslens.engine.interrupt import in_thread
-from biaslens.engine.pacing import pace_for, price_of
-from biaslens.engine.store import storage_errors
+from biaslens import runfile
+from biaslens.engine import Pace, Request, Session, in_thread
 from biaslens.errors import BiasLensError, InputError, RunError
-from biaslens.models import Message, Params, open_model
+from biaslens.models import Message, Params
 from biaslens.models.endpoints import key_for
+from biaslens.runfile import Store
 from biaslens.schema import content_hash
-from biaslens.settings import Settings, load_settings
+from biaslens.settings import Settings
 
 Kind = Literal["toxicity", "stereotype", "sentiment"]
 """What is scored."""
@@ -168,16 +166,7 @@ def open_scorer(kind: Kind, name: str, settings: Settings) -> AnyScorer:
     return found
 
 
-SCORE_TABLES = """
-CREATE TABLE IF NOT EXISTS scores (     -- what slow scorers of this process found; never changed once written
-    key    TEXT PRIMARY KEY,            -- content hash of the scorer's identity and the text
-    scorer TEXT NOT NULL,               -- the scorer's identity
-    score  REAL                         -- NULL: a text that cannot be scored
-) WITHOUT ROWID;
-"""
-
 _QUICK_BATCH = 4096
-_KEYS_AT_ONCE = 500
 
 
 def is_remote(scorer: AnyScorer) -> TypeGuard[RemoteScorer]:
@@ -189,28 +178,25 @@ async def score_texts(
     texts: Sequence[str],
     scorer: AnyScorer,
     *,
-    store: Store,
+    session: Session,
     pace: Pace | None = None,
-    settings: Settings | None = None,
-    progress: Progress | None = None,
-    stop: asyncio.Event | None = None,
     done: Callable[[int, int], None] = lambda scored, of: None,
     batch: int = 64,
 ) -> NDArray[np.float64]:
     """Score texts, each different one once; NaN where a text cannot be scored, or its every request failed.
 
     What a remote scorer is told is stored as an answer of the engine, raw, under `score_key`; what a slow local one
-    finds is committed batch by batch to the table of `SCORE_TABLES`; quick ones are worked out anew each time. So a
-    second call with the same file asks and computes only what is missing.
+    finds is committed batch by batch; quick ones are worked out anew each time. So a second call with the same file
+    asks and computes only what is missing. Once the session is stopped, texts not scored by then are NaN.
 
     Parameters
     ----------
     texts
         What to score; blank texts get `BLANK` and nobody is asked about them.
-    store
-        The run file, open for writing.
-    stop
-        Once set, nothing new is asked or computed; texts not scored by then are NaN.
+    session
+        Of the run file of an assessment.
+    pace
+        How fast to ask a remote scorer.
     done
         Called with the numbers of texts scored and to be scored, after each batch of a local scorer.
     batch
@@ -224,14 +210,10 @@ async def score_texts(
         When a local scorer fails; scores so far are kept if it is slow.
     """
     different = list(dict.fromkeys(text for text in texts if not is_blank(text)))
-    stop = stop or asyncio.Event()
     if is_remote(scorer):
-        settings = settings or load_settings()
-        known = await _ask(
-            different, scorer, store, pace=pace or Pace(), settings=settings, progress=progress, stop=stop
-        )
+        known = await _ask(different, scorer, session, pace)
     else:
-        known = await _compute(different, cast(Scorer, scorer), store, stop=stop, done=done, batch=batch)
+        known = await _compute(different, cast(Scorer, scorer), session, done=done, batch=batch)
     blank = BLANK[scorer.kind]
     return np.fromiter((blank if is_blank(text) else known.get(text, nan) for text in texts), np.float64, len(texts))
 
@@ -244,58 +226,37 @@ def score_key(scorer: AnyScorer, text: str) -> str:
 def unanswered(scorer: RemoteScorer, texts: Iterable[str], store: Store) -> set[str]:
     """Keys of those texts that a remote scorer has not answered for, because asking failed."""
     keys = {score_key(scorer, text) for text in texts if not is_blank(text)}
-    return keys - _stored(store, "SELECT key, text FROM answers", keys).keys()
+    return keys - runfile.answer_texts(store, keys).keys()
 
 
-async def _ask(
-    texts: Sequence[str],
-    scorer: RemoteScorer,
-    store: Store,
-    *,
-    pace: Pace,
-    settings: Settings,
-    progress: Progress | None,
-    stop: asyncio.Event,
-) -> dict[str, float]:
-    keys = {score_key(scorer, text): text for text in texts}
-    stored = _stored(store, "SELECT key, text FROM answers", keys)
-    missing = [Request(key, scorer.messages(text), scorer.params) for key, text in keys.items() if key not in stored]
-    if missing and not stop.is_set():
-        model = open_model(scorer.model, settings)
-        try:
-            pace, price = pace_for(scorer.model, pace, settings), price_of(scorer.model, settings)
-            await ask_all(missing, model=model, store=store, pace=pace, price=price, progress=progress, stop=stop)
-        finally:
-            await model.close()
-        stored = _stored(store, "SELECT key, text FROM answers", keys)
-    return {keys[key]: scorer.read(str(reply)) for key, reply in stored.items()}
+async def _ask(texts: Sequence[str], scorer: RemoteScorer, session: Session, pace: Pace | None) -> dict[str, float]:
+    by_key = {score_key(scorer, text): text for text in texts}
+
+    def requests(_: Store, keys: Sequence[str]) -> Iterator[Request]:
+        return (Request(key, scorer.messages(by_key[key]), scorer.params) for key in keys)
+
+    await session.ask(scorer.model, by_key, requests, pace=pace, title=scorer.name)
+    replies = runfile.answer_texts(session.store, by_key)
+    return {by_key[key]: scorer.read(reply) for key, reply in replies.items()}
 
 
 async def _compute(
-    texts: Sequence[str],
-    scorer: Scorer,
-    store: Store,
-    *,
-    stop: asyncio.Event,
-    done: Callable[[int, int], None],
-    batch: int,
+    texts: Sequence[str], scorer: Scorer, session: Session, *, done: Callable[[int, int], None], batch: int
 ) -> dict[str, float]:
     known: dict[str, float] = {}
     if scorer.slow:
-        with storage_errors(store.path):
-            store.connection.executescript(SCORE_TABLES)
         keys = {score_key(scorer, text): text for text in texts}
-        stored = _stored(store, "SELECT key, score FROM scores", keys)
-        known = {keys[key]: nan if score is None else float(str(score)) for key, score in stored.items()}
+        stored = runfile.stored_scores(session.store, keys)
+        known = {keys[key]: nan if score is None else score for key, score in stored.items()}
     missing = [text for text in texts if text not in known]
-    for part in _parts(missing, batch if scorer.slow else _QUICK_BATCH):
-        if stop.is_set():
+    size = batch if scorer.slow else _QUICK_BATCH
+    for start in range(0, len(missing), size):
+        if session.stop.is_set():
             break
-        scores = await in_thread(_checked, scorer, part, len(known), len(texts))
+        scores = await in_thread(_checked, scorer, missing[start : start + size], len(known), len(texts))
         if scorer.slow:
             rows = [(score_key(scorer, text), scorer.identity, score) for text, score in scores.items()]
-            with store.transaction() as connection:  # SQLite keeps NaN as NULL
-                connection.executemany("INSERT INTO scores VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING", rows)
+            runfile.save_scores(session.store, rows)
         known |= scores
         done(len(known), len(texts))
     return known
@@ -315,15 +276,3 @@ def _checked(scorer: Scorer, texts: Sequence[str], scored: int, of: int) -> dict
         raise RunError(f"{scorer.name} gave scores of shape {scores.shape} for {len(texts)} texts; it cannot be used")
     valid = (scores >= 0) & (scores <= 1)
     return dict(zip(texts, np.where(valid, scores, nan).tolist(), strict=True))
-
-
-def _stored(store: Store, select: str, keys: Iterable[str]) -> Mapping[str, object]:
-    found: dict[str, object] = {}
-    with storage_errors(store.path):
-        for part in _parts(list(keys), _KEYS_AT_ONCE):
-            found.update(store.connection.execute(f"{select} WHERE key IN ({', '.join('?' * len(part))})", part))
-    return found
-
-
-def _parts(items: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,4 +1,4 @@
-"""How far the trials of a question agree, and what more of them would buy."""
+"""Trials of questions: shares and majorities, how far trials agree, and what more of them would buy."""
 
 from __future__ import annotations
 
@@ -8,8 +8,113 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import comb
 
-from biaslens.stats.means import Mean, clustered_mean
-from biaslens.stats.rates import majority_threshold
+from biaslens.stats.estimate import Estimate, clustered_mean, counts_array, counts_within
+
+
+def share(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
+    """Elementwise ``part / whole``; NaN where the whole is 0, because a share of nothing is unknown.
+
+    Parameters
+    ----------
+    part, whole
+        Counts of any shapes that broadcast.
+
+    Examples
+    --------
+    >>> share([1, 0], [4, 0])
+    array([0.25,  nan])
+    """
+    some, all_ = counts_within(part, whole)
+    result: NDArray[np.float64] = np.divide(some, all_, out=np.full(some.shape, np.nan), where=all_ > 0)
+    return result
+
+
+def coverage(valid: ArrayLike, planned: ArrayLike) -> NDArray[np.float64]:
+    """Share of the planned trials that enter the denominator of a rate.
+
+    0, and not NaN, where nothing was planned: an empty run must never look complete.
+
+    Parameters
+    ----------
+    valid
+        Trials with a valid outcome (biased, unbiased or refused).
+    planned
+        All trials the run is to have, asked or not.
+
+    Examples
+    --------
+    >>> coverage([3, 0], [4, 0])
+    array([0.75, 0.  ])
+    """
+    return np.nan_to_num(share(valid, planned), nan=0.0)
+
+
+def majority_threshold(planned: ArrayLike) -> NDArray[np.int64]:
+    """Fewest trials that are more than half of those planned: 2 of 3, 2 of 2, 1 of 1.
+
+    Examples
+    --------
+    >>> majority_threshold([1, 2, 3, 4, 5])
+    array([1, 2, 2, 3, 3])
+    """
+    threshold: NDArray[np.int64] = counts_array(planned, "planned") // 2 + 1
+    return threshold
+
+
+def biased_majority(biased: ArrayLike, planned: ArrayLike) -> NDArray[np.bool_]:
+    """Whether each question is biased: more than half of its planned trials are.
+
+    The denominator is the plan and not the valid answers, so a missing answer never makes a question biased. A
+    question without planned trials is not biased.
+
+    Parameters
+    ----------
+    biased, planned
+        Trials by question, any shapes that broadcast.
+
+    Examples
+    --------
+    >>> biased_majority([2, 1, 1], [3, 3, 1])
+    array([ True, False,  True])
+    """
+    some, all_ = counts_within(biased, planned)
+    verdict: NDArray[np.bool_] = some >= majority_threshold(all_)
+    return verdict
+
+
+def majority_decided(biased: ArrayLike, valid: ArrayLike, planned: ArrayLike) -> NDArray[np.bool_]:
+    """Whether the verdict of `biased_majority` stands, whatever the trials without a valid result would have been.
+
+    False without planned trials.
+
+    Parameters
+    ----------
+    biased, valid, planned
+        Trials by question, any shapes that broadcast.
+
+    Examples
+    --------
+    Of three trials: two unbiased; one biased and one unbiased; one biased.
+
+    >>> majority_decided([0, 1, 1], [2, 2, 1], 3)
+    array([ True, False, False])
+    """
+    some, all_ = counts_within(biased, planned)
+    known, _ = counts_within(valid, planned)
+    need = majority_threshold(all_)
+    decided: NDArray[np.bool_] = (all_ > 0) & ((some >= need) | (some + all_ - known < need))
+    return decided
+
+
+def biased_questions(biased: ArrayLike, planned: ArrayLike) -> int:
+    """Count the questions that `biased_majority` calls biased: the study's headline number.
+
+    Examples
+    --------
+    >>> biased_questions([2, 1, 1], [3, 3, 1])
+    2
+    """
+    return int(np.count_nonzero(biased_majority(biased, planned)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +219,7 @@ def patterns(results: ArrayLike) -> Patterns:
     return Patterns(len(biased), int((~split).sum()), int((split & most).sum()), int((split & ~most).sum()))
 
 
-def flip_rate(results: ArrayLike, clusters: ArrayLike, *, level: float = 0.95) -> Mean:
+def flip_rate(results: ArrayLike, clusters: ArrayLike, *, level: float = 0.95) -> Estimate:
     """Chance that two trials of a question come out differently: mean of 2 y (n - y) / (n (n - 1)) over questions.
 
     Unbiased for questions with two or more valid trials; the others are left out. The interval is that of
@@ -124,7 +229,7 @@ def flip_rate(results: ArrayLike, clusters: ArrayLike, *, level: float = 0.95) -
     --------
     Three trials, one biased: 2 * 1 * 2 / (3 * 2) = 2/3.
 
-    >>> round(flip_rate([[1, 0, 0], [0, 0, 0]], [1, 2]).mean, 3)
+    >>> round(flip_rate([[1, 0, 0], [0, 0, 0]], [1, 2]), 3)
     0.333
     """
     biased, valid, _ = _valid(results)

@@ -1,16 +1,16 @@
-"""The requests, replies and items of a benchmark that a model writes."""
+"""What a generation and an assessment ask for, and what they make of the replies."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from biaslens.runfile._plan import has_answers
 from biaslens.runfile._store import Store
 
 
 class GenerationRequest(NamedTuple):
-    """A row of ``requests`` without its batch and position; the columns say what each field means."""
+    """A row of ``requests`` of a generation, without its batch and position; the columns say what each field means."""
 
     key: str
     round: int
@@ -65,14 +65,6 @@ def save_batch(store: Store, batch: int, requests: Iterable[GenerationRequest]) 
         )
 
 
-def forget_unanswered_requests(store: Store) -> None:
-    """Free the file where nothing was answered: a first start with a wrong name or key binds nobody."""
-    with store.transaction() as connection:
-        if not has_answers(store):
-            connection.execute("DELETE FROM requests")
-            connection.execute("DELETE FROM failures")
-
-
 def replies(store: Store) -> Iterator[GenerationReply]:
     """All replies in the order of their requests."""
     rows = store.connection.execute(
@@ -99,3 +91,57 @@ def provenance(store: Store, attributes: Sequence[str]) -> Iterator[Sequence[obj
     )
     yield [column[0] for column in cursor.description]
     yield from cursor
+
+
+class WantedResponse(NamedTuple):
+    """A row of ``requests`` of an assessment; the columns say what each field means."""
+
+    key: str
+    prompt_id: str
+    attribute: str
+    group: str
+    series: str
+    trial: int
+    prompt: str
+
+
+class StoredResponse(NamedTuple):
+    """A response that is there, and what it was asked for."""
+
+    prompt_id: str
+    prompt: str
+    text: str
+    attribute: str
+    group: str
+    series: str
+    trial: int
+    finish_reason: str
+
+
+def save_wanted(store: Store, wanted: Iterable[WantedResponse]) -> None:
+    """Write what an assessment wants, in place of what earlier sessions wanted."""
+    with store.transaction() as connection:
+        connection.execute("DELETE FROM requests")
+        connection.executemany("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", wanted)
+
+
+def stored_responses(store: Store, *, chunk: int) -> Iterator[list[StoredResponse]]:
+    """The responses of an assessment in the order of their prompts, some at a time."""
+    cursor = store.connection.execute(
+        'SELECT prompt_id, prompt, response, attribute, "group", series, trial, finish_reason FROM responses '
+        'ORDER BY prompt_id, attribute, "group", series, trial'
+    )
+    while part := cursor.fetchmany(chunk):
+        yield [StoredResponse(*row) for row in part]
+
+
+def stored_scores(store: Store, keys: Iterable[str]) -> dict[str, float | None]:
+    """Scores of slow scorers by key, None for texts that cannot be scored; keys without a score are left out."""
+    query = "SELECT key, score FROM scores WHERE key IN (SELECT value FROM json_each(?))"
+    return dict(store.connection.execute(query, (json.dumps(list(keys)),)).fetchall())
+
+
+def save_scores(store: Store, rows: Iterable[tuple[str, str, float]]) -> None:
+    """Commit scores: key, scorer and score, where NaN becomes NULL; those there already stay as they are."""
+    with store.transaction() as connection:
+        connection.executemany("INSERT INTO scores VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING", rows)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from biaslens.annotation.annotators import Settled, disputed, settle
+from biaslens.annotation.annotators import Adjudicated, adjudicate, disputed
 from biaslens.annotation.journal import Annotator, Label
 from biaslens.schema import Outcome
 
 OUTCOMES = {"b": Outcome.BIASED, "u": Outcome.UNBIASED, "r": Outcome.REFUSED}
 
 
-def people(labelled: str, settled: str = "") -> dict[str, Annotator]:
+def people(labelled: str, adjudicated: str = "") -> dict[str, Annotator]:
     """Everybody's label of the answer "k": "b? u" is one who says biased, unsure, and one who says unbiased."""
     return {
         f"{prefix}{number}": Annotator(
             f"{prefix}{number}", bool(prefix), {"k": Label("k", OUTCOMES[text[0]], sure=not text.endswith("?"))}
         )
-        for prefix, texts in (("", labelled), ("s", settled))
+        for prefix, texts in (("", labelled), ("s", adjudicated))
         for number, text in enumerate(texts.split())
     }
 
 
 @pytest.mark.parametrize(
-    ("labelled", "settled", "outcome", "sure", "how"),
+    ("labelled", "adjudicated", "outcome", "sure", "how"),
     [
         ("b", "", "b", True, "single"),
         ("b?", "", "b", False, "single"),
@@ -32,25 +32,25 @@ def people(labelled: str, settled: str = "") -> dict[str, Annotator]:
         ("b b b", "", "b", True, "agreed"),
         ("b u", "", None, False, "open"),
         ("b b u", "", None, False, "open"),  # no majority: all must agree
-        ("b u", "u", "u", True, "settled"),
-        ("b u", "r?", "r", False, "settled"),
-        ("b? u?", "u", "u", True, "settled"),
-        ("b b", "u", "b", True, "agreed"),  # nothing was left to settle
-        ("b", "u", "u", True, "settled"),
-        ("", "u", "u", True, "settled"),
-        ("b u", "u u?", "u", False, "settled"),
+        ("b u", "u", "u", True, "adjudicated"),
+        ("b u", "r?", "r", False, "adjudicated"),
+        ("b? u?", "u", "u", True, "adjudicated"),
+        ("b b", "u", "b", True, "agreed"),  # nothing was left to adjudicate
+        ("b", "u", "u", True, "adjudicated"),
+        ("", "u", "u", True, "adjudicated"),
+        ("b u", "u u?", "u", False, "adjudicated"),
         ("b u", "u b", None, False, "open"),
         ("b", "u b", None, False, "open"),
     ],
 )
-def test_the_table(labelled, settled, outcome, sure, how):
-    expected = Settled("k", None if outcome is None else OUTCOMES[outcome], sure, how)
-    assert settle(people(labelled, settled)) == {"k": expected}
+def test_the_table(labelled, adjudicated, outcome, sure, how):
+    expected = Adjudicated("k", None if outcome is None else OUTCOMES[outcome], sure, how)
+    assert adjudicate(people(labelled, adjudicated)) == {"k": expected}
 
 
 def test_answers_nobody_labelled_are_missing():
-    assert settle({}) == {}
-    assert settle({"ann": Annotator("ann", False, {})}) == {}
+    assert adjudicate({}) == {}
+    assert adjudicate({"ann": Annotator("ann", False, {})}) == {}
 
 
 def test_disputed_answers_come_without_names_and_in_the_order_of_outcomes():

@@ -1,0 +1,410 @@
+"""Ask one model many things: bounded, paced, retried, accounted; every answer committed before it is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from biaslens.engine._pacing import FailureGate, Gate, Pace, Patience, RateLimits, fitting
+from biaslens.errors import ModelError, RateLimitError, RunStoppedError, StorageError
+from biaslens.models.base import ChatModel, Message, Params
+from biaslens.runfile import Answer, Failure, Store
+from biaslens.schema import Outcome
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_CHECKPOINT_SECONDS = 30
+_MOST_UNDECIDED = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One prompt to ask, and the content hash that its answer is stored under: one key is one request."""
+
+    key: str
+    messages: tuple[Message, ...]
+    params: Params
+
+
+@dataclass(slots=True)
+class Tally:
+    """What asking came to.
+
+    Parameters
+    ----------
+    answered, failed
+        Requests whose answer is stored, and requests given up on.
+    cost
+        US dollars, as far as prices are known.
+    waiting
+        Requests that wait now, for a limit per minute or for another attempt.
+    reasons
+        What requests given up on failed with.
+    """
+
+    answered: int = 0
+    failed: int = 0
+    cost: float = 0.0
+    waiting: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def why_failed(self) -> str:
+        """What most of the requests given up on failed with, and how many; "" where none failed.
+
+        Examples
+        --------
+        >>> Tally(reasons=Counter({"HTTP 400": 2, "HTTP 403": 1})).why_failed
+        '2 of 3 failures: HTTP 400'
+        """
+        most = self.reasons.most_common(1)
+        return "".join(f"{number} of {self.reasons.total()} failures: {text}" for text, number in most)
+
+
+class Observer:
+    """Watches a session; this one shows nothing. A subclass whose terminal goes away ends no run."""
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        """A phase begins: `done` of its `total` requests were answered by earlier sessions."""
+
+    def update(self, tally: Tally, outcomes: Mapping[Outcome, int]) -> None:
+        """More of the phase is on disk: what was asked, and the outcomes of what was decided; both go on changing."""
+
+    def waiting(self, error: ModelError, seconds: float) -> None:
+        """A request waits `seconds` before it is tried again."""
+
+    def interrupted(self) -> None:
+        """The session was told to stop and waits for what is in flight."""
+
+
+class Hook(Protocol):
+    """Stores what follows from answers once they are stored: a verdict, a vote.
+
+    A process may be killed between an answer and what follows from it: the next session catches up.
+    """
+
+    @property
+    def outcomes(self) -> Mapping[Outcome, int]:
+        """How many answers of this session came to each outcome."""
+
+    def left_over(self, store: Store) -> Iterable[Any]:
+        """Read, in a thread, what an earlier session has stored and not decided."""
+
+    def look_up(self, store: Store, answers: Sequence[Answer]) -> Iterable[Any]:
+        """Read from the run file what is needed to decide the answers."""
+
+    def decide(self, found: Iterable[Any]) -> Any:  # noqa: ANN401 - between the methods alone
+        """Decide what was read; called in a thread, where it must not touch the run file."""
+
+    def store(self, store: Store, decided: Any) -> None:  # noqa: ANN401
+        """Store what `decide` returned, in a transaction."""
+
+
+Row = Answer | Failure
+
+Price = Callable[[int | None, int | None], float | None]
+"""US dollars of an answer by its prompt and completion tokens; None where they are not known."""
+
+
+async def in_thread(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Call a function in a thread and wait until it has returned, also when cancelled meanwhile.
+
+    A thread cannot be stopped: what it works on must not be closed under it.
+    """
+    work = asyncio.get_running_loop().run_in_executor(None, partial(function, *arguments, **named))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        while not work.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([work])
+        if not work.cancelled():
+            work.exception()  # the cancellation comes first
+        raise
+
+
+class _Writer:
+    """The one writer of a run file.
+
+    A row is committed as it is put, which survives a killed process. The disk is waited for in a thread, for all rows
+    that arrived meanwhile at once, together with their decisions; `saved` is called in the event loop with rows that
+    would survive a power cut, and are decided. Once something cannot be stored or decided, `stop` is set: no more is to
+    be asked, and what still arrives is kept as far as possible.
+    """
+
+    def __init__(
+        self, store: Store, *, hook: Hook | None, saved: Callable[[Sequence[Row]], None], stop: asyncio.Event
+    ) -> None:
+        self._store = store
+        self._hook = hook
+        self._saved = saved
+        self._stop = stop
+        self._kept: list[Row] = []
+        self._lost: list[Row] = []
+        self._some = asyncio.Event()
+        self._space = asyncio.Event()
+        self._space.set()
+        self._closing = False
+        self._error: Exception | None = None
+
+    async def put(self, row: Row) -> None:
+        """Commit a row; waits only when decisions are far behind."""
+        try:
+            self._store.keep(row)
+        except StorageError as error:
+            self._lost.append(row)
+            self._fail(error)
+            return
+        self._kept.append(row)
+        self._some.set()
+        if len(self._kept) >= _MOST_UNDECIDED:
+            self._space.clear()
+            await self._space.wait()
+
+    def close(self) -> None:
+        """Let `run` return once everything put so far is decided."""
+        self._closing = True
+        self._some.set()
+
+    async def run(self) -> None:
+        """Decide what is put, until closed. Faults are kept for `finish`: answers go on arriving."""
+        while self._kept or not self._closing:
+            await self._some.wait()
+            self._some.clear()
+            batch, self._kept = self._kept, []
+            self._space.set()
+            if batch and self._error is None:
+                try:
+                    await self._decide(batch)
+                except Exception as error:
+                    self._fail(error)
+
+    def finish(self) -> None:
+        """Try once more to store what could not be; raises what storing or deciding failed with."""
+        if self._error is None:
+            return
+        lost = [row for row in self._lost if not self._kept_now(row)]
+        answers = sum(isinstance(row, Answer) for row in lost)
+        if answers:
+            raise StorageError(f"{self._error}; {answers} that arrived could not be stored") from self._error
+        raise self._error
+
+    def _kept_now(self, row: Row) -> bool:
+        try:
+            self._store.keep(row)
+        except StorageError:
+            return False
+        return True
+
+    async def _decide(self, batch: Sequence[Row]) -> None:
+        answers = [row for row in batch if isinstance(row, Answer)]
+        hook = self._hook if answers else None
+        found = () if hook is None else hook.look_up(self._store, answers)
+        decided = await in_thread(self._sync_and_decide, hook, found)
+        if hook is not None:
+            with self._store.transaction():
+                hook.store(self._store, decided)
+        self._saved(batch)
+
+    def _sync_and_decide(self, hook: Hook | None, found: Iterable[Any]) -> object:
+        self._store.sync()
+        return None if hook is None else hook.decide(found)
+
+    def _fail(self, error: Exception) -> None:
+        self._error = self._error or error
+        self._stop.set()
+
+
+class _Asker:
+    """The state that the workers of one `ask_all` share."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        requests: Iterator[Request],
+        *,
+        pace: Pace,
+        price: Price,
+        observer: Observer,
+        outcomes: Mapping[Outcome, int],
+        stop: asyncio.Event,
+    ) -> None:
+        self.model = model
+        self.requests = requests
+        self.price = price
+        self.stop = stop
+        self.gate = Gate(fitting(min(pace.concurrency, model.max_concurrency or pace.concurrency)))
+        self.limits = RateLimits(pace.requests_per_minute, pace.tokens_per_minute)
+        self.patience = Patience(pace.retry, stop=stop, waiting=observer.waiting)
+        self.failures = FailureGate(model.name, share=pace.failure_share)
+        self.observer = observer
+        self.outcomes = outcomes
+        self.limited = 0
+        self.tally = Tally()
+        self.verdict: RunStoppedError | None = None
+
+    def saved(self, rows: Sequence[Row]) -> None:
+        """Count rows that are on disk."""
+        for row in rows:
+            if isinstance(row, Answer):
+                self.tally.answered += 1
+                self.tally.cost += row.price or 0.0
+            else:
+                self.tally.failed += 1
+                self.tally.reasons[row.message] += 1
+        self.tally.waiting = self.limited + self.patience.sleeping
+        self.observer.update(self.tally, self.outcomes)
+
+    async def work(self, put: Callable[[Row], Awaitable[None]]) -> None:
+        """Take requests until there are none left, or until told to stop."""
+        while not self.stop.is_set():
+            request = next(self.requests, None)
+            if request is None:
+                return
+            row = await self._ask(request)
+            if row is not None:
+                await put(row)
+
+    async def _ask(self, request: Request) -> Row | None:
+        """The answer or the failure of a request; None where the run was told to stop while it waited."""
+        errors: list[ModelError] = []
+        while True:
+            try:
+                answer = await self._attempt(request, len(errors) + 1)
+            except ModelError as error:
+                errors.append(error)
+            else:
+                self.patience.reached = True
+                self.failures.success()
+                return answer
+            if not self.patience.again(errors):
+                return self._give_up(request, errors)
+            if not await self.patience.wait(errors):
+                return None
+
+    async def _attempt(self, request: Request, attempt: int) -> Answer:
+        self.limited += 1
+        try:
+            await self.limits.acquire(request.messages)
+        finally:
+            self.limited -= 1
+        async with self.gate:
+            ticket = self.gate.ticket
+            begun = time.perf_counter()
+            try:
+                completion = await self.model.complete(request.messages, request.params)
+            except RateLimitError:
+                self.gate.too_fast(ticket)
+                raise
+            latency = time.perf_counter() - begun
+            self.gate.succeeded()
+        self.limits.learn(completion)
+        return Answer(
+            key=request.key,
+            model=self.model.name,
+            text=completion.text,
+            finish_reason=completion.finish_reason,
+            resolved_model=completion.model,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+            price=self.price(completion.prompt_tokens, completion.completion_tokens),
+            latency=latency,
+            attempts=attempt,
+            answered_at=_now(),
+        )
+
+    def _give_up(self, request: Request, errors: Sequence[ModelError]) -> Failure:
+        error = errors[-1]
+        stopped = self.failures.failure(error, too_long=self.patience.too_long(error))
+        if stopped is not None:
+            self.verdict = self.verdict or stopped
+            self.stop.set()
+        return Failure(
+            key=request.key,
+            model=self.model.name,
+            error=type(error).__name__,
+            message=str(error),
+            status=error.status,
+            attempts=len(errors),
+            failed_at=_now(),
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+async def ask_all(
+    requests: Iterable[Request],
+    *,
+    model: ChatModel,
+    store: Store,
+    pace: Pace,
+    price: Price,
+    hook: Hook | None,
+    observer: Observer,
+    stop: asyncio.Event,
+) -> Tally:
+    """Ask every request once and store every answer; what `Session.ask` is made of.
+
+    Requests are taken one by one as there is room to ask them, so a plan of any length costs no memory. An answer is
+    committed before `observer` hears of it. Once `stop` is set nothing new is asked; requests in flight are waited
+    for, since they are paid for. It is also set here when the run must stop.
+
+    Raises
+    ------
+    RunStoppedError
+        When too much fails, the key is wrong, or the model does not exist. Everything answered is stored.
+    StorageError
+        When the run file cannot be written any more, or is not where it was.
+    """
+    outcomes = {} if hook is None else hook.outcomes
+    asker = _Asker(model, iter(requests), pace=pace, price=price, observer=observer, outcomes=outcomes, stop=stop)
+    writer = _Writer(store, hook=hook, saved=asker.saved, stop=stop)
+    try:
+        async with asyncio.TaskGroup() as group:
+            watch = group.create_task(_watch(store, stop))
+            group.create_task(writer.run())
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(asker.gate.most):
+                    workers.create_task(asker.work(writer.put))
+            writer.close()
+            watch.cancel()
+    except BaseExceptionGroup as errors:
+        raise _first(errors) from None
+    finally:
+        if not store.in_place:
+            raise StorageError(
+                f"{store.path}: deleted or moved while it was written; stopped, everything answered is in "
+                f"{store.rescue()}: give it the old name and start again"
+            )
+        writer.finish()
+    if asker.verdict is not None:
+        raise asker.verdict
+    return asker.tally
+
+
+async def _watch(store: Store, stop: asyncio.Event) -> None:
+    """Notice within seconds that the file is gone, and keep it, without its log, no more than half a minute behind."""
+    for second in count():
+        if not store.in_place:
+            stop.set()
+        elif second % _CHECKPOINT_SECONDS == 0:
+            # What keeps the log from moving now, a full disk say, is the writer's to meet and to tell.
+            with suppress(StorageError):
+                store.checkpoint()
+        await asyncio.sleep(1)
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

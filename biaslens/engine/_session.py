@@ -1,0 +1,309 @@
+"""One session at a run file: everything that asks a model does it through here."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar, cast
+
+from biaslens._util.text import printable, without_secrets
+from biaslens.engine._asking import Hook, Observer, Price, Request, Tally, ask_all, in_thread
+from biaslens.engine._pacing import Pace
+from biaslens.models import ChatModel, open_model
+from biaslens.models.catalogue import price
+from biaslens.models.endpoints import rate_limits
+from biaslens.runfile import Store, WantedAnswers, forget_unanswered
+from biaslens.settings import Settings, load_settings
+from biaslens.version import __version__
+
+T = TypeVar("T")
+
+Requests = Callable[[Store, Sequence[str]], Iterable[Request]]
+"""Makes the requests of some keys, given the run file to read."""
+
+
+class Session:
+    """A run file that is open for writing, the models that are asked for it, and whoever watches.
+
+    A client says which answers it wants, how each is asked for, and what follows from it. The session holds the lock,
+    finds what is missing, asks within limits, stores, prices and counts, and stops cleanly: the first Ctrl-C waits for
+    the answers in flight, a second one drops them.
+
+    Attributes
+    ----------
+    store
+        The run file; not to be written to while `ask` is at work.
+    settings
+        Keys and defaults.
+    observer
+        Watches; nothing that it does wrong ends the session.
+    stop
+        Set once the session is to ask nothing more.
+    """
+
+    store: Store
+
+    def __init__(
+        self, settings: Settings | None, observer: Observer | None, open_model: Callable[[str, Settings], ChatModel]
+    ) -> None:
+        self.settings = settings or load_settings()
+        self.observer = cast(Observer, _Unfailing(observer or Observer()))
+        self.stop = asyncio.Event()
+        self._open_model = open_model
+        self._models: dict[str, ChatModel] = {}
+        self._closing = AsyncExitStack()
+        self._tallies: list[Tally] = []
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        open_store: Callable[[], AbstractContextManager[Store]],
+        *,
+        models: Iterable[str] = (),
+        settings: Settings | None = None,
+        observer: Observer | None = None,
+        open_model: Callable[[str, Settings], ChatModel] = open_model,
+    ) -> AsyncIterator[Self]:
+        """Open these models, then the run file: what is wrong with a name or a key leaves no file behind.
+
+        Other models are opened when something is to be asked of them.
+        """
+        session = cls(settings, observer, open_model)
+        async with session._closing as closing:
+            closing.enter_context(_graceful_interrupt(session.stop, session.observer.interrupted))
+            for name in models:
+                session.model(name)
+            session.store = closing.enter_context(open_store())
+            yield session
+
+    def model(self, name: str) -> ChatModel:
+        """Get a model of this session, opening it where it is not open yet."""
+        if name not in self._models:
+            self._models[name] = self._open_model(name, self.settings)
+            self._closing.push_async_callback(self._models[name].close)
+        return self._models[name]
+
+    def require(self, identity: Mapping[str, object], *, model: str, hint: str) -> None:
+        """Refuse a run file of something else: of another model, other weights, or with another `identity`.
+
+        One in which nothing was answered is freed before: a first session with a wrong name or key binds nobody.
+
+        Raises
+        ------
+        RunMismatchError
+            Naming the first thing that differs; `hint` says what to do.
+        """
+        forget_unanswered(self.store)
+        weights = self.model(model).runtime.get("sha256")
+        self.store.require_meta({"model": model, "weights": weights} | dict(identity), hint=hint)
+
+    def record(self, facts: Mapping[str, object] | None = None) -> None:
+        """Write facts about the run into its file, and add this session to those recorded there."""
+        begun = datetime.now(UTC).isoformat(timespec="seconds")
+        known = self.store.meta()
+        start = {
+            "at": begun,
+            "package_version": __version__,
+            "python": platform.python_version(),
+            "command": this_command(),
+            "runtime": {name: dict(model.runtime) for name, model in self._models.items()},
+        }
+        first = {} if "created_at" in known else {"created_at": begun}
+        self.store.set_meta({**(facts or {}), **first, "starts": [*known.get("starts", []), start]})
+
+    async def catch_up(self, hook: Hook) -> None:
+        """Decide what an earlier session has stored and was killed before deciding."""
+
+        def decide() -> None:
+            decided = hook.decide(item for item in hook.left_over(self.store) if not self.stop.is_set())
+            with self.store.transaction():
+                hook.store(self.store, decided)
+
+        await in_thread(decide)
+
+    async def ask(
+        self,
+        model: str,
+        keys: Collection[str],
+        requests: Requests,
+        *,
+        pace: Pace | None = None,
+        title: str | None = None,
+        hook: Hook | None = None,
+        enough: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Ask for the answers that the run file does not hold yet; how many are missing in the end.
+
+        They are asked for in the order of the keys, an order as good as random: what an interrupted session has asked
+        is a random sample.
+
+        Parameters
+        ----------
+        model
+            Whom to ask.
+        keys, requests
+            Keys of all answers that are wanted, and what makes the requests of those that are missing, some at a time.
+        pace
+            How fast and how patiently to ask; limits that it leaves open are those of the model's endpoint.
+        title
+            Title of the phase; the model's name if not given.
+        hook
+            Stores what follows from the answers, those of earlier sessions first.
+        enough
+            Asked before each request whether to leave the rest.
+
+        Raises
+        ------
+        RunStoppedError
+            When too much fails; every answer is kept.
+        StorageError
+            When the run file cannot be written.
+        """
+        if hook is not None:
+            await self.catch_up(hook)
+        with self.store.reader() as reader:
+            wanted = WantedAnswers(reader, keys)
+            missing = wanted.count_missing()
+            self.observer.phase(title or model, total=wanted.size, done=wanted.size - missing)
+            if not missing or self.stop.is_set():
+                return missing
+            asked = (request for part in wanted.missing() for request in requests(reader, part))
+            tally = await ask_all(
+                takewhile(lambda _: not enough(), asked),
+                model=self.model(model),
+                store=self.store,
+                pace=pace_for(model, pace or Pace(), self.settings),
+                price=_price_of(model, self.settings),
+                hook=hook,
+                observer=self.observer,
+                stop=self.stop,
+            )
+            self._tallies.append(tally)
+            return wanted.count_missing()
+
+    @property
+    def tally(self) -> Tally:
+        """What all asking of the session came to."""
+        total = Tally()
+        for tally in self._tallies:
+            total.answered += tally.answered
+            total.failed += tally.failed
+            total.cost += tally.cost
+            total.reasons += tally.reasons
+        return total
+
+
+class _Unfailing:
+    """An observer whose own reader may go away: a closed terminal or pipe ends no session."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        tell = getattr(self._observer, name)
+
+        def told(*arguments: Any, **named: Any) -> None:  # noqa: ANN401
+            with suppress(OSError, ValueError):
+                tell(*arguments, **named)
+
+        return told
+
+
+def pace_for(model: str, pace: Pace, settings: Settings) -> Pace:
+    """Fill the limits that a pace leaves open with those configured for the model's endpoint."""
+    requests, tokens = rate_limits(model, settings)
+    return replace(
+        pace,
+        requests_per_minute=pace.requests_per_minute or requests,
+        tokens_per_minute=pace.tokens_per_minute or tokens,
+    )
+
+
+def _price_of(model: str, settings: Settings) -> Price:
+    def dollars(prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
+        if prompt_tokens is None or completion_tokens is None:
+            return None
+        return price(model, prompt_tokens, completion_tokens, settings)
+
+    return dollars
+
+
+def this_command() -> str:
+    """The command line of this process, as it can be typed again."""
+    return printable(str(without_secrets(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))))
+
+
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine from ordinary code; a second Ctrl-C, which cancels it, is a KeyboardInterrupt."""
+    try:
+        return asyncio.run(work)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+class _Interruptible(NamedTuple):
+    """A task that can be told to stop."""
+
+    stop: asyncio.Event
+    notify: Callable[[], None]
+    task: asyncio.Task[Any]
+
+
+_interruptible: list[_Interruptible] = []
+"""Tasks at work in the main thread's event loop: a signal is for all of them."""
+
+
+@contextmanager
+def _graceful_interrupt(stop: asyncio.Event, notify: Callable[[], None]) -> Iterator[None]:
+    """Set `stop` at the first SIGINT, SIGTERM or SIGHUP and call `notify`; cancel the current task at the second.
+
+    Answers in flight are paid for, so the first signal waits for them. Tasks side by side are stopped by one signal,
+    and one of them is notified. A signal that is ignored (as ``nohup`` lets SIGHUP be) stays so. Outside the main
+    thread, and where the event loop takes no signal handlers (Windows), signals keep their ordinary meaning.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handled = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    try:
+        for number in handled:
+            loop.add_signal_handler(number, _interrupted)
+    except NotImplementedError:
+        yield
+        return
+    this = _Interruptible(stop, notify, task)
+    _interruptible.append(this)
+    try:
+        yield
+    finally:
+        _interruptible.remove(this)
+        if not _interruptible:
+            for number in handled:
+                loop.remove_signal_handler(number)
+
+
+def _interrupted() -> None:
+    working = [one for one in _interruptible if not one.stop.is_set()]
+    if working:
+        for one in working:
+            one.stop.set()
+        working[0].notify()
+    else:
+        for one in _interruptible:
+            one.task.cancel()
