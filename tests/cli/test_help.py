@@ -12,8 +12,7 @@ import pytest
 from command import biaslens
 
 import biaslens as package
-from biaslens.cli import SECTIONS, app
-from biaslens.cli.probe import SECTIONS as PROBE_SECTIONS
+from biaslens.cli import PROBE_SECTIONS, SECTIONS, app
 from biaslens.cli.shell import Lazy
 
 HEAVY = {
