@@ -49,9 +49,7 @@ async def bare(requests: int, base_url: str) -> float:
 
     async def worker() -> None:
         while (number := next(numbers)) < requests:
-            messages = shipped_wording().messages(
-                Kind.YES_NO, f"Is question {number} biased?", (), persona="a teenager"
-            )
+            messages = ask(Kind.YES_NO, f"Is question {number} biased?", (), persona="a teenager")
             reply = await client.chat.completions.create(
                 model="fake",
                 messages=[{"role": m.role, "content": m.content} for m in messages],  # type: ignore[misc]
