@@ -9,7 +9,7 @@ import click
 from biaslens.cli.options import json_option
 from biaslens.models import providers
 from biaslens.models.catalogue import CatalogueEntry, entries
-from biaslens.models.endpoints import BUILTIN, destination, is_trusted, key_variable, own_destinations
+from biaslens.models.endpoints import builtin, destination, is_trusted, key_variable, own_destinations
 from biaslens.models.local import fetch_embedded, find_embedded
 from biaslens.settings import Settings, load_settings
 
@@ -25,7 +25,7 @@ def models_command(*, as_json: bool) -> None:
         click.echo(json.dumps({"providers": list(providers()), "models": records}, indent=2))
         return
     click.echo(f"Providers: {', '.join(providers())}. A model is named PROVIDER/MODEL.")
-    click.echo(f"Endpoints of compatible/ENDPOINT/MODEL: {', '.join(sorted({**BUILTIN, **settings.endpoints}))}.")
+    click.echo(f"Endpoints of compatible/ENDPOINT/MODEL: {', '.join(sorted({**builtin(), **settings.endpoints}))}.")
     click.echo("local/PATH.gguf runs any GGUF file in process.")
     for where in own_destinations(settings):
         click.echo(f"{'Trusted' if is_trusted(where) else 'Only after you confirm it'}: {where}.")

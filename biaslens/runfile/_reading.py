@@ -42,23 +42,7 @@ class JudgeVote(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Replies of one sort.
-
-    Parameters
-    ----------
-    replies
-        How many there are.
-    cut
-        Those that ended at the limit of tokens.
-    counted
-        Those whose tokens the provider told.
-    prompt_tokens, completion_tokens
-        Their tokens.
-    priced
-        Those with a price.
-    dollars
-        What these cost.
-    """
+    """Replies of one sort: all; those cut at the limit of tokens; those with known tokens, and with a known price."""
 
     replies: int = 0
     cut: int = 0
@@ -107,9 +91,8 @@ def questions(store: Store) -> list[QuestionRow]:
 
 def mirrors(store: Store) -> dict[str, tuple[str, str]]:
     """The question that each mirroring question mirrors, and how."""
-    return {
-        question_id: tuple(of) for question_id, *of in store.rows("SELECT question_id, mirror_of, mirror FROM mirrors")
-    }
+    rows = store.rows("SELECT question_id, mirror_of, mirror FROM mirrors")
+    return {question_id: (mirror_of, mirror) for question_id, mirror_of, mirror in rows}
 
 
 def question_texts(store: Store, ids: Iterable[str]) -> list[tuple[str, str, list[str]]]:
