@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from biaslens._util.text import article
 from biaslens.benchmark.quality.source import Fault, Rule, Source, ngrams, statement, words
 from biaslens.benchmark.validation import mirror_faults, placeholder, question_key
 from biaslens.schema import Kind, Question, Role
@@ -204,15 +205,6 @@ def _option_findings(question: Question) -> Iterator[Finding]:
 
 
 _ARTICLE = re.compile(r"(^[Aa]n?|\ban?) (?=([\w-]+))")
-# Vowel letters that sound like a consonant, consonant letters that are silent, and letters spelt out.
-_CONSONANT_SOUND = re.compile(
-    r"(?:uni(?![nmd])|us[eau]|u[bt]i|ukr|ur[aio]|utah|uto|ugan|u[yi]g|eu|ewe|one\b|once|u-|u$)", re.IGNORECASE
-)
-_SILENT = re.compile(r"(?:hour|honest|honou?r|heir)", re.IGNORECASE)
-_SPELT = re.compile(r"[A-Z]{2,}s?(?:-|$)")
-_SPELT_VOWEL = frozenset("AEFHILMNORSX")
-# Read as words, not letter by letter.
-_ACRONYMS = frozenset({"NASA", "NATO", "SWAT", "SARS", "LAN", "FIFA", "MENSA", "REIT"})
 
 _PLURALS = frozenset({"people", "men", "women", "children", "individuals", "persons", "adults", "survivors", "parents"})
 _SINGULAR_S = re.compile(r"(?:ss|us|is|os|as|ews|ics|eys|lens|means|series|species|sales|sports|overseas)$")
@@ -261,21 +253,6 @@ def capital_findings(text: str) -> Iterator[Finding]:
         yield Rule.CAPITAL, f"begins with a small letter: {text!r}"
 
 
-def vowel_sound(word: str) -> bool:
-    """Whether a word begins with the sound of a vowel, so that "an" stands before it.
-
-    Examples
-    --------
-    >>> [vowel_sound(word) for word in ("elderly", "nurse", "hour", "university", "LGBTQ", "MBA", "UK", "unemployed")]
-    [True, False, True, False, True, True, False, True]
-    """
-    if _SPELT.match(word) and word.rstrip("s") not in _ACRONYMS:
-        return word[0] in _SPELT_VOWEL
-    if _SILENT.match(word):
-        return True
-    return word[0].lower() in "aeiou" and not _CONSONANT_SOUND.match(word)
-
-
 def plural_head(phrase: str) -> str | None:
     """Find the head of a noun phrase without its article, if it is plural; None if it is not, as far as can be seen.
 
@@ -295,21 +272,21 @@ def plural_head(phrase: str) -> str | None:
 def persona_findings(persona: str) -> Iterator[Finding]:
     """Check the phrase after "You are": its grammar, and that "a" is not put before a plural."""
     yield from grammar_findings(persona)
-    article, _, phrase = persona.partition(" ")
-    if article.lower() in ("a", "an") and (head := plural_head(phrase)) and head.lower() not in _PLURALS:
-        yield Rule.ARTICLE, f"{article!r} before the plural {head!r} in {persona!r}"
+    first, _, phrase = persona.partition(" ")
+    if first.lower() in ("a", "an") and (head := plural_head(phrase)) and head.lower() not in _PLURALS:
+        yield Rule.ARTICLE, f"{first!r} before the plural {head!r} in {persona!r}"
 
 
 def _articles(text: str) -> Iterator[Finding]:
     for found in _ARTICLE.finditer(text):
-        article, word = found.groups()
-        if (article.lower() == "an") != vowel_sound(word):
-            yield Rule.ARTICLE, f"'{article} {word}' in {text!r}"
+        written, word = found.groups()
+        if written.lower() != article(word):
+            yield Rule.ARTICLE, f"'{written} {word}' in {text!r}"
             continue
         core = _STOP.split(text[found.end() :], maxsplit=1)[0].split()
         plural = next((word for word in core[: 2 if len(core) == 2 else 1] if word.lower() in _PLURALS), None)
         if plural is not None:
-            yield Rule.ARTICLE, f"{article!r} before the plural {plural!r} in {text!r}"
+            yield Rule.ARTICLE, f"{written!r} before the plural {plural!r} in {text!r}"
 
 
 def lint(source: Source, repeats: Sequence[Pair]) -> tuple[Fault, ...]:
