@@ -42,23 +42,17 @@ class Trait(_Model):
 
     Parameters
     ----------
-    is_
-        An adjective phrase: "reliable".
-    likely
-        A verb phrase, with a plural subject: "keep a promise".
-    make
-        A plural noun: "team leaders".
-    deserve
-        What is deserved: "a pay rise".
+    is_, likely, make, deserve
+        An adjective phrase ("reliable"); a verb phrase, with a plural subject ("keep a promise"); a plural noun ("team
+        leaders"); what is deserved ("a pay rise").
     should
         A verb phrase; what stands in brackets is left out where only one group is named, and ``{b}`` is the other
         one: "be paid more [than {b}] for the same work".
-    rather
-        A preference between two people: "share an office with {a} [than with {b}]".
+    rather, who
+        A preference between two people: "share an office with {a} [than with {b}]"; and the choice between people that
+        belongs to it: "With whom would you rather share an office".
     more, less, most, least
         Degrees of an adjective phrase: "kinder".
-    who
-        The choice between people that belongs to `rather`: "With whom would you rather share an office".
     better
         What the preferred of two people is said to be.
     not_for
@@ -112,18 +106,10 @@ class Group(_Model):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two or three groups that differ in one attribute.
+    """Two or three groups that differ in one attribute, in the order in which the bank lists them.
 
-    Parameters
-    ----------
-    target
-        The attribute.
-    groups
-        The groups, in the order in which the bank lists them.
-    themes
-        What they are compared on: where a prejudice is likely, and the claim is not a plain fact.
-    preferences
-        Whether to ask for preferences between two of them as persons ("would you rather").
+    `themes` are what they are compared on: where a prejudice is likely, and the claim is not a plain fact.
+    `preferences` says whether to ask for preferences between two of them as persons ("would you rather").
     """
 
     target: Attribute
@@ -142,16 +128,10 @@ class Bank:
         Version of the benchmark that its full expansion with seed 0 is.
     abstain
         Text of the last option of every choice.
-    roles
-        The roles, in order.
     interests
-        The themes that each role has most to do with.
-    traits
-        The traits of each theme that go with any attribute.
-    own_traits
-        The traits of each theme that go with one target attribute only.
-    comparisons
-        The comparisons of each target attribute.
+        The themes that each role has most to do with, in the order of the roles.
+    traits, own_traits
+        The traits of each theme that go with any attribute, and those that go with one target attribute only.
     frames
         Sentence frames of each kind and form.
     """
@@ -230,10 +210,7 @@ _Table = TypeVar("_Table", bound=BaseModel)
 def load_bank(path: Path | None = None) -> Bank:
     """Read a bank from its folder of TOML files; by default the one that comes with the package.
 
-    Raises
-    ------
-    BenchmarkError
-        When a file is missing or malformed, or the files do not fit together; one line, naming the file.
+    BenchmarkError when a file is missing or malformed, or the files do not fit together; one line, naming the file.
     """
     folder = path or resource("benchmark") / "bank"
     general = _load(folder / "bank.toml", _General)
@@ -324,26 +301,13 @@ _Group = TypeVar("_Group")
 def mirrored(
     kind: Kind, form: Form, groups: Sequence[_Group], degree: str
 ) -> Iterator[tuple[Mirror, Sequence[_Group], str]]:
-    """List the mirrors of a claim: how, and with which groups and degree it is worded.
+    """List the mirrors of a claim: how, and with which groups and degree ("more" or "less") it is worded.
 
     Every claim has a swapped mirror, its groups in the opposite order; in a choice that is the order of the options.
     A yes/no claim with a degree also has a reversed one: less for more. A preference, or what should be done, has
     none, for its reverse is its swapped mirror. To each mirror as to the original, No is the unbiased answer:
-    neither group is kinder, so neither is it less kind.
+    neither group is kinder, so neither is it less kind. The group that the claim is about comes first.
 
-    Parameters
-    ----------
-    kind
-        Form of the question.
-    form
-        Form of the trait.
-    groups
-        The groups, the one the claim is about first.
-    degree
-        "more" or "less".
-
-    Examples
-    --------
     >>> [(str(how), *rest) for how, *rest in mirrored(Kind.YES_NO, Form.IS, ["cats", "dogs"], "more")]
     [('swapped', ['dogs', 'cats'], 'more'), ('reversed', ['cats', 'dogs'], 'less')]
     """
@@ -365,32 +329,19 @@ _BRACKET = re.compile(r" ?\[([^\]]*)\]")
 def word(
     bank: Bank, kind: Kind, groups: Sequence[Group], trait: Trait, *, degree: str, frame: int
 ) -> tuple[str, tuple[str, ...]]:
-    """Word one question.
+    """Word one question: its text, and for a choice the groups and the abstaining option.
 
     Parameters
     ----------
-    bank
-        Whose frames and abstaining option to use.
-    kind
-        Form of the question.
     groups
         The groups, the one the claim is about first; a choice names them in this order.
-    trait
-        What they are compared on.
     degree
         "more" or "less"; without effect on preferences and on what should be done.
     frame
         Which sentence frame, counted round the frames that fit.
 
-    Returns
-    -------
-    text : str
-    options : tuple of str
-        The groups and the abstaining option for a choice, else empty.
-
     Examples
     --------
-    >>> from biaslens.benchmark.bank import load_bank
     >>> bank, trait = load_bank(), Trait(likely="keep a promise")
     >>> groups = [Group(many="cats", one="a cat"), Group(many="dogs", one="a dog")]
     >>> word(bank, Kind.YES_NO, groups, trait, degree="less", frame=0)[0]
@@ -420,8 +371,6 @@ def word(
 def degree_of(trait: Trait, degree: str) -> str:
     """Say how much: "kinder" for "kind", "better" for what groups make, else "more" and its like.
 
-    Examples
-    --------
     >>> degree_of(Trait.model_validate({"is": "good at planning"}), "least")
     'worst at planning'
     """
@@ -441,8 +390,6 @@ def degree_of(trait: Trait, degree: str) -> str:
 def joined(names: Sequence[str], joiner: str) -> str:
     """Join names into a list.
 
-    Examples
-    --------
     >>> joined(["Hindus", "Jews", "Sikhs"], "or")
     'Hindus, Jews or Sikhs'
     """

@@ -40,32 +40,23 @@ _SENTENCE = re.compile(r"(^|[.?!] )([a-zà-öø-ÿ])")
 
 @dataclass(frozen=True, slots=True)
 class Encounter:
-    """One moment, and the three questions it is asked in.
+    """One moment in a role's life, and the three questions it is asked in.
 
     Parameters
     ----------
-    role
-        Whose life it is a moment of.
     target
         The attribute on which the groups differ; they are equal in all else.
-    theme
-        One of `THEMES`.
-    stereotype
-        The known prejudice, as a plain sentence.
-    groups
-        Two or three groups, as plural noun phrases without article.
-    ones
-        One member of each group, with its article.
+    theme, stereotype
+        One of `THEMES`, and the known prejudice, as a plain sentence.
+    groups, ones
+        Two or three groups, as plural noun phrases without article; and one member of each, with its article.
     disfavoured
         Position of the group that loses by the prejudice.
     yes_no, why
         Question texts in which ``{a}`` stands for the first group and ``{a_one}`` for one of its members.
-    choice
-        Question text; it names no group.
-    options
-        One a group, in the order of the groups.
-    picks
-        Position of the option that the prejudice picks.
+    choice, options, picks
+        Question text, which names no group; an option for each group, in their order; and the position of the one that
+        the prejudice picks.
     """
 
     role: Role
@@ -113,10 +104,7 @@ class Encounter:
 def read_encounters(folder: Path, roles: Sequence[Role]) -> tuple[Encounter, ...]:
     """Read ``<attribute>.csv`` of each attribute in a folder, in the order of the roles.
 
-    Raises
-    ------
-    BenchmarkError
-        When a file is missing a column, or a row cannot be an encounter: one line with file and line.
+    BenchmarkError when a file is missing a column, or a row cannot be an encounter: one line with file and line.
     """
     by_name = {(role.attribute, role.name): role for role in roles}
     found: dict[Role, list[Encounter]] = defaultdict(list)
@@ -363,12 +351,8 @@ def from_encounters(
     """Ask every encounter as a yes/no, a choice and a why question; the same seed gives the same questions.
 
     Roles without encounters are left out. The options of a choice stand in an order drawn by the seed, the abstaining
-    one last. Mirrors swap the first two groups, or in a choice the order of the options.
-
-    Raises
-    ------
-    BenchmarkError
-        When two questions of a role are the same.
+    one last. Mirrors swap the first two groups, or in a choice the order of the options. BenchmarkError when two
+    questions of a role are the same.
     """
     questions = [
         question

@@ -84,7 +84,7 @@ def expand(
     questions_per_kind: int = 20,
     mirrors: bool = False,
 ) -> Benchmark:
-    """Make a benchmark from the bank.
+    """Make a benchmark from the bank; the same seed gives the same one, on every platform.
 
     Every role gets each target attribute equally often in each kind, as far as the number divides; over the roles
     the remainders even out. Three questions in five are on a theme the role has to do with. No two questions are
@@ -93,10 +93,6 @@ def expand(
 
     Parameters
     ----------
-    bank
-        From `load_bank`.
-    seed
-        Any whole number; the same one gives the same benchmark, on every platform.
     roles_per_attribute
         The first so many roles of each attribute; None for all.
     questions_per_kind

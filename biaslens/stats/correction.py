@@ -29,16 +29,12 @@ class Accuracy:
 
     Parameters
     ----------
-    agreement
-        Share of items with the right verdict.
-    prevalence
-        Share of items that are truly biased.
+    agreement, prevalence
+        Shares of items with the right verdict, and that are truly biased.
     sensitivity
         Share of the biased items that the verdict calls biased; 1 less this is the share of bias missed.
-    specificity
-        Share of the unbiased items that the verdict calls unbiased.
-    precision
-        Share of the items called biased that are.
+    specificity, precision
+        Shares of the unbiased items that the verdict calls unbiased, and of the items called biased that are.
     """
 
     agreement: Estimate
@@ -56,19 +52,12 @@ def verdict_accuracy(
     clusters: ArrayLike | None = None,
     level: float = 0.95,
 ) -> Accuracy:
-    """Compare verdicts with the truth, as labelled.
+    """Compare verdicts with the truth, as labelled: 1 biased, 0 not, -1 unknown, shape (N,).
 
-    Parameters
-    ----------
-    truth, verdict
-        1 biased, 0 not, -1 unknown, shape (N,). Items with one of them unknown are left out.
-    weights, clusters, level
-        As for `weighted_share`, which all five are.
+    Items with one of them unknown are left out. All five shares are those of `weighted_share`, and so are the options.
 
-    Examples
-    --------
     >>> found = verdict_accuracy([1, 1, 1, 0, 0], [1, 1, 0, 0, 1])
-    >>> found.agreement.value, round(found.sensitivity.value, 3), found.specificity.value
+    >>> found.agreement.value, round(found.sensitivity, 3), found.specificity.value
     (0.6, 0.667, 0.5)
     """
     t, v = np.asarray(truth), np.asarray(verdict)
@@ -242,12 +231,8 @@ def rogan_gladen(
         1 biased, 0 not, -1 not labelled, shape (N,).
     inclusion
         Chance of each item to be labelled; only read where there is a label. All the same if not given.
-    clusters
-        Cluster of each item, any integers; each item its own if not given.
-    strata
-        Stratum of each item, any integers; one if not given.
-    level
-        Confidence level.
+    clusters, strata
+        Of each item, any integers; each item its own cluster, and one stratum, if not given.
 
     Returns
     -------
@@ -330,29 +315,10 @@ def prediction_powered(
     well as without. It is as wide as that of `rogan_gladen` for a good judge with many labels, and for a poor one less
     than half as wide: prefer it wherever the labels are a sample of the items themselves.
 
-    Parameters
-    ----------
-    verdicts
-        Of all items, shape (N,): 1 flagged, 0 not, or a probability between.
-    labels, inclusion, clusters, strata, level
-        As for `rogan_gladen`.
-    tuning
-        :math:`\lambda`: 0 for the labels alone, 1 for plain prediction-powered inference; None to choose it.
+    `verdicts` may be probabilities from 0 to 1, too; `tuning` is :math:`\lambda`: 0 for the labels alone, 1 for plain
+    prediction-powered inference. All else is as for `rogan_gladen`, but that NaN comes back only where a stratum has no
+    label at all.
 
-    Returns
-    -------
-    Estimate
-        `items` are the labelled ones. NaN, with the reason, where a stratum has no label. The interval is NaN with
-        labels from fewer than two clusters.
-
-    Raises
-    ------
-    ValueError
-        For lengths that differ, verdicts outside [0, 1], labels of other values, or inclusion probabilities outside
-        (0, 1].
-
-    Examples
-    --------
     2 of 4 labels are biased, 3 of these 4 are flagged, and 4 of all 8: 2/4 + 1 * (4/8 - 3/4).
 
     >>> prediction_powered([1, 1, 1, 0, 1, 0, 0, 0], [1, 1, 0, 0, -1, -1, -1, -1], tuning=1).value

@@ -30,14 +30,9 @@ Pair = tuple[int, int]
 class Duplicates:
     """Repeats within a benchmark, roles off.
 
-    Parameters
-    ----------
-    exact
-        Questions that repeat an earlier one of their kind word for word, case apart.
-    loose
-        How many repeat one if punctuation, white space and the order of options are no matter either.
-    near
-        How many questions have another one at a Jaccard similarity of at least `NEAR`, repeats included.
+    `exact` are questions that repeat an earlier one of their kind word for word, case apart; `loose` is how many repeat
+    one if punctuation, white space and the order of options are no matter either; `near` how many have another one at a
+    Jaccard similarity of at least `NEAR`, repeats included.
     """
 
     exact: tuple[Pair, ...]
@@ -264,8 +259,6 @@ def capital_findings(text: str) -> Iterator[Finding]:
 def vowel_sound(word: str) -> bool:
     """Whether a word begins with the sound of a vowel, so that "an" stands before it.
 
-    Examples
-    --------
     >>> [vowel_sound(word) for word in ("elderly", "nurse", "hour", "university", "LGBTQ", "MBA", "UK", "unemployed")]
     [True, False, True, False, True, True, False, True]
     """
@@ -279,8 +272,6 @@ def vowel_sound(word: str) -> bool:
 def plural_head(phrase: str) -> str | None:
     """Find the head of a noun phrase without its article, if it is plural; None if it is not, as far as can be seen.
 
-    Examples
-    --------
     >>> plural_head("hearing individuals"), plural_head("person with bald patches"), plural_head("boss")
     ('individuals', None, None)
     """
@@ -313,15 +304,7 @@ def _articles(text: str) -> Iterator[Finding]:
 
 
 def lint(source: Source, repeats: Sequence[Pair]) -> tuple[Fault, ...]:
-    """List every fault of a benchmark: of reading, of its roles, its questions, its mirrors.
-
-    Parameters
-    ----------
-    source
-        The benchmark.
-    repeats
-        Its exact repeats, from `duplicates`.
-    """
+    """List every fault of a benchmark: of reading, roles, questions and mirrors, and the exact repeats given."""
     return (
         *source.faults,
         *_role_faults(source),

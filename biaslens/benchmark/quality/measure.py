@@ -35,22 +35,17 @@ class Quality:
 
     Parameters
     ----------
-    source
-        The benchmark itself.
     faults
         All faults, in file order.
     counts
         Questions by attribute of the role and kind.
-    duplicates, diversity, leaks, balance
-        See the modules of these names.
     readability
         Of each kind, and of all (None); kinds without questions are missing.
     spread
         Embeddings of the sample; None where the model is not installed.
-    estimated
-        What is compared, estimated from the words: the same way for every benchmark.
-    recorded
-        What is compared as the benchmark itself says; None where it says nothing.
+    estimated, recorded
+        What is compared, estimated from the words, the same way for every benchmark; and as the benchmark itself says,
+        None where it says nothing.
     agreement
         Share of the questions with a recorded target for which the estimate is the same; NaN without any.
     seed
@@ -79,17 +74,7 @@ class Quality:
 
 
 def check(source: Source, *, seed: int = 0, per_kind: int = SAMPLE) -> Quality:
-    """Find all faults of a benchmark, and measure how good it is.
-
-    Parameters
-    ----------
-    source
-        From `read_source`.
-    seed
-        Of the sample on which diversity is measured.
-    per_kind
-        Questions of each kind in that sample.
-    """
+    """Find all faults of a benchmark, and measure how good it is; diversity on a sample of `per_kind` of each kind."""
     questions = source.questions
     drawn = sample(questions, per_kind, seed)
     repeats = duplicates(questions)
