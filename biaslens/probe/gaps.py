@@ -84,13 +84,8 @@ class GroupCounts:
     def against(self, reference: Reference) -> GroupCounts:
         """What a comparison with the reference rests on.
 
-        Against the unmarked sentences these are the templates that have one, so that both sides stand on the same ones;
-        against the mean there are no unmarked sentences.
-
-        Raises
-        ------
-        InputError
-            When there are no unmarked sentences to compare with.
+        Against the unmarked sentences these are the templates that have one, so that both sides stand on the same ones
+        (InputError where there are none); against the mean there are no unmarked sentences.
         """
         unmarked = self.group_of_term == len(self.groups)
         if reference == "mean":
@@ -116,20 +111,10 @@ Predictions = pd.DataFrame | Sequence[GroupCounts]
 
 
 def confusion(y_true: ArrayLike, y_pred: ArrayLike, *places: ArrayLike, shape: Sequence[int] = ()) -> Ints:
-    """Count gold (0, 1 or 2) against predicted labels; all three have their place, also one that nobody predicts.
+    """Count gold (0, 1 or 2) against predicted labels, shape (*shape, 3, 3); each label has its place.
 
-    Parameters
-    ----------
-    places, shape
-        Where each is counted: an index array for each axis of `shape`.
+    `places` say where each is counted: an index array for each axis of `shape`.
 
-    Returns
-    -------
-    array
-        Shape (*shape, 3, 3): gold label, predicted label.
-
-    Examples
-    --------
     >>> confusion([0, 0, 2], [0, 2, 2])
     array([[1, 0, 1],
            [0, 0, 0],
@@ -244,13 +229,8 @@ Reference = Literal["mean", "unmarked"]
 class Metric:
     """A false-positive rate of a label.
 
-    Parameters
-    ----------
-    name, title
-        In tables, and for people.
-    harmful
-        Sign of a gap that is to the harm of the group. More sentences falsely called negative harm it: +1. Fewer
-        falsely called positive withhold from it a favourable error that others get: -1.
+    `harmful` is the sign of a gap that is to the harm of the group. More sentences falsely called negative harm it: +1.
+    Fewer falsely called positive withhold from it a favourable error that others get: -1.
     """
 
     name: str
@@ -279,15 +259,8 @@ def rates(false: ArrayLike, of: ArrayLike) -> Floats:
 def gap_of(rate: ArrayLike, groups: int) -> Floats:
     """Subtract the reference from the rates of the groups: their unweighted mean, or the rate of one more group.
 
-    Parameters
-    ----------
-    rate
-        Shape (..., G), or (..., G + 1) where the last one is the reference. A group without a rate (NaN) has no gap and
-        no part in the mean.
-
-    Examples
-    --------
-    The mean of 0.2, 0.3 and 0.7 is 0.4.
+    The rates have the shape (..., G), or (..., G + 1) where the last one is the reference. A group without a rate (NaN)
+    has no gap and no part in the mean. The mean of 0.2, 0.3 and 0.7 is 0.4:
 
     >>> gap_of([[0.2, 0.3, 0.7]], 3).round(3)
     array([[-0.2, -0.1,  0.3]])
@@ -369,7 +342,7 @@ class Score:
     name, label
         What is scored, and for which label (empty where for all).
     value, background
-        Of the groups and of what each is compared with; shape (P, G).
+        Of the groups and of all others together, with which each is compared; shape (P, G).
     of, background_of
         Sentences they are taken from; shape (G,).
     to_background, to_each_other

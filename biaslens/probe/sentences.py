@@ -90,8 +90,6 @@ class Slot:
 def slot_of(template: str) -> Slot:
     """Find the slot of a template; ValueError says what is wrong with it where it has not just one that is known.
 
-    Examples
-    --------
     >>> slot_of("I know {a:identity_adj} lawyer.").filled("elderly")
     'I know an elderly lawyer.'
     """
@@ -108,8 +106,6 @@ def slot_of(template: str) -> Slot:
 def words_for(slot: Slot, term: str, part: Part) -> str | None:
     """Give the words that a term puts into a slot; None where it does not fit.
 
-    Examples
-    --------
     >>> words_for(slot_of("{Identity_writers} met."), "in a wheelchair", Part.PHRASE)
     'writers in a wheelchair'
     """
@@ -123,8 +119,6 @@ def without_identity(slot: Slot) -> str | None:
     "person" or the word for a person stands alone, an adjective before a noun is left out, and one after a form of
     "be" becomes "a person" ("people" after "are"). Nothing can stand for an adjective elsewhere ("I identify as ...").
 
-    Examples
-    --------
     >>> without_identity(slot_of("It's a blog by {a:identity_adj} activist."))
     "It's a blog by an activist."
     >>> without_identity(slot_of("Alex is {identity_adj}."))

@@ -124,22 +124,11 @@ def _sorted_batches(places: Sequence[int], lengths: Sequence[int], size: int) ->
 
 
 def classify(frozen: Frozen, prompt: SoftPrompt, texts: Sequence[str], batch: int = 64) -> NDArray[np.float64]:
-    """Probabilities of the three labels after each text.
+    """Probabilities of negative, neutral and positive after each text, shape (texts, 3).
 
-    Parameters
-    ----------
-    prompt
-        Tuned for this model.
-    texts
-        At least one token each (else InputError); what is too long for the model is cut off at its end.
-    batch
-        Texts computed together; changes nothing but rounding errors.
-
-    Returns
-    -------
-    NDArray
-        Shape (texts, 3), columns negative, neutral, positive: the model's probabilities of the three label tokens,
-        made to add up to 1. The label of a text is the column of the largest; `argmax` takes the first of equal ones.
+    They are the model's probabilities of the three label tokens, made to add up to 1. The label of a text is the column
+    of the largest; `argmax` takes the first of equal ones. A text has at least one token (else InputError); what is too
+    long for the model is cut off at its end. `batch`, the texts computed together, changes nothing but rounding errors.
     """
     import torch
 
