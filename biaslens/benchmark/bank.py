@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Self, TypeVar
 
@@ -105,7 +104,7 @@ class Group(_Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Contrast:
     """Two or three groups that differ in one attribute, in the order in which the bank lists them.
 
     `themes` are what they are compared on: where a prejudice is likely, and the claim is not a plain fact.
@@ -142,7 +141,7 @@ class Bank:
     interests: Mapping[Role, frozenset[str]]
     traits: Mapping[str, tuple[Trait, ...]]
     own_traits: Mapping[Attribute, Mapping[str, tuple[Trait, ...]]]
-    comparisons: Mapping[Attribute, tuple[Comparison, ...]]
+    comparisons: Mapping[Attribute, tuple[Contrast, ...]]
     frames: Mapping[Kind, Mapping[Form, tuple[str, ...]]]
 
 
@@ -216,23 +215,35 @@ def load_bank(path: Path | None = None) -> Bank:
     general = _load(folder / "bank.toml", _General)
     traits = _load(folder / "traits.toml", _Traits).traits
     frames = _load(folder / "frames.toml", _Frames)
-    interests = _interests(folder, general.everyone)
-    targets = {attribute: _load(folder / f"{attribute}.toml", _Target) for attribute in Attribute}
-    for file, names in _theme_names(interests, targets):
-        if unknown := sorted(names - traits.keys()):
-            raise BenchmarkError(f"{folder / file}: unknown theme {unknown[0]!r}; traits.toml has {', '.join(traits)}")
-    comparisons = {name: _comparisons(folder, name, table) for name, table in targets.items()}
-    _refuse_repeats(folder, comparisons)
-    return Bank(
-        version=general.version,
-        abstain=general.abstain,
-        roles=tuple(interests),
-        interests=interests,
-        traits=traits,
-        own_traits={attribute: table.traits for attribute, table in targets.items()},
-        comparisons=comparisons,
-        frames={Kind.YES_NO: frames.yes_no, Kind.CHOICE: frames.choice, Kind.WHY: frames.why},
-    )
+
+    def themes(names: Iterable[str], file: Path) -> frozenset[str]:
+        found = frozenset(names)
+        if unknown := sorted(found - traits.keys()):
+            raise BenchmarkError(f"{file}: unknown theme {unknown[0]!r}; traits.toml has {', '.join(traits)}")
+        return found
+
+    interests: dict[Role, frozenset[str]] = {}
+    comparisons: dict[Attribute, tuple[Contrast, ...]] = {}
+    own_traits = {}
+    compared: dict[frozenset[str], Attribute] = {}
+    for attribute in Attribute:
+        file = folder / "roles" / f"{attribute}.toml"
+        for entry in _load(file, _Roles).roles:
+            role = Role(attribute, entry.name, entry.persona)
+            if role in interests:
+                raise BenchmarkError(f"{file}: role {entry.name!r} occurs twice; remove one")
+            interests[role] = themes(general.everyone.union(entry.on.split()), file)
+        file = folder / f"{attribute}.toml"
+        table = _load(file, _Target)
+        themes(table.traits, file)
+        own_traits[attribute] = table.traits
+        comparisons[attribute] = tuple(
+            Contrast(attribute, groups, themes(each.on.split(), file), each.preferences)
+            for each, groups in zip(table.comparisons, _groups(file, attribute, table, compared), strict=True)
+        )
+    by_kind = {Kind.YES_NO: frames.yes_no, Kind.CHOICE: frames.choice, Kind.WHY: frames.why}
+    version, abstain = general.version, general.abstain
+    return Bank(version, abstain, tuple(interests), interests, traits, own_traits, comparisons, by_kind)
 
 
 def _load(path: Path, model: type[_Table]) -> _Table:
@@ -244,52 +255,22 @@ def _load(path: Path, model: type[_Table]) -> _Table:
         raise BenchmarkError(f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
-def _interests(folder: Path, everyone: frozenset[str]) -> dict[Role, frozenset[str]]:
-    """Read the roles, each with its themes and those of everyone."""
-    interests: dict[Role, frozenset[str]] = {}
-    for attribute in Attribute:
-        path = folder / "roles" / f"{attribute}.toml"
-        for entry in _load(path, _Roles).roles:
-            role = Role(attribute, entry.name, entry.persona)
-            if role in interests:
-                raise BenchmarkError(f"{path}: role {entry.name!r} occurs twice; remove one")
-            interests[role] = everyone.union(entry.on.split())
-    return interests
-
-
-def _theme_names(
-    interests: Mapping[Role, frozenset[str]], targets: Mapping[Attribute, _Target]
-) -> list[tuple[str, frozenset[str] | set[str]]]:
-    """List every mention of themes outside traits.toml, with its file."""
-    names: list[tuple[str, frozenset[str] | set[str]]] = [
-        (f"roles/{role.attribute}.toml", themes) for role, themes in interests.items()
-    ]
-    for attribute, table in targets.items():
-        on = (comparison.on.split() for comparison in table.comparisons)
-        names.append((f"{attribute}.toml", set(table.traits).union(*on)))
-    return names
-
-
-def _comparisons(folder: Path, target: Attribute, table: _Target) -> tuple[Comparison, ...]:
-    made = []
+def _groups(
+    file: Path, target: Attribute, table: _Target, compared: dict[frozenset[str], Attribute]
+) -> Iterator[tuple[Group, ...]]:
+    """Groups of each comparison, which is none of those `compared` before."""
     for comparison in table.comparisons:
         if unknown := [name for name in comparison.groups if name not in table.groups]:
-            raise BenchmarkError(f"{folder / f'{target}.toml'}: comparison of unknown group {unknown[0]!r}")
+            raise BenchmarkError(f"{file}: comparison of unknown group {unknown[0]!r}")
         groups = tuple(table.groups[name] for name in comparison.groups)
-        made.append(Comparison(target, groups, frozenset(comparison.on.split()), comparison.preferences))
-    return tuple(made)
-
-
-def _refuse_repeats(folder: Path, comparisons: Mapping[Attribute, tuple[Comparison, ...]]) -> None:
-    first: dict[frozenset[str], Attribute] = {}
-    for comparison in chain.from_iterable(comparisons.values()):
-        names = frozenset(group.many for group in comparison.groups)
-        if names in first or len(names) < len(comparison.groups):
+        names = frozenset(group.many for group in groups)
+        if names in compared or len(names) < len(groups):
             raise BenchmarkError(
-                f"{folder / f'{comparison.target}.toml'}: {' / '.join(sorted(names))} is compared twice "
-                f"(also in {first.get(names, comparison.target)}.toml); remove one"
+                f"{file}: {' / '.join(sorted(names))} is compared twice "
+                f"(also in {compared.get(names, target)}.toml); remove one"
             )
-        first[names] = comparison.target
+        compared[names] = target
+        yield groups
 
 
 _OTHER = {"more": "less", "less": "more"}

@@ -476,10 +476,9 @@ def _families(score: Score, names: Sequence[str]) -> Iterator[_Cell]:
     yield "pairwise", MEAN, "pairs", _mean(np.array([distance[pair] for pair in pairs])), np.nan, 0, 0
     if score.scalar:
         known = score.value[:, np.isfinite(score.value).all(axis=0)]
-        some = known.shape[1] > 0
-        spreads = {"range": lambda: np.ptp(known, axis=1).mean(), "deviation": lambda: known.std(axis=1).mean()}
-        for name, spread in spreads.items():
-            yield "multigroup", name, "all groups", float(spread()) if some else np.nan, np.nan, 0, 0
+        spreads = {"range": np.ptp(known, axis=1), "deviation": known.std(axis=1)} if known.size else {}
+        for name in ("range", "deviation"):
+            yield "multigroup", name, "all groups", float(np.mean(spreads.get(name, np.nan))), np.nan, 0, 0
 
 
 def _mean(values: Floats) -> float:

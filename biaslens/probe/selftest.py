@@ -354,33 +354,17 @@ def judge(planted: Measured, null: Measured, alarms: FalseAlarms) -> tuple[Check
     """Say what holds of what was measured."""
     gap, none = planted.gap, null.gap
     worst = min(min(part.accuracy) - part.majority for part in (planted, null))
+    learned = f"validation accuracy {worst:+.2f} from the most frequent label's at worst; at least {LEARNED:+.2f}"
+    shown = f"Negative FPR gap of group {BIASED}: {100 * gap['gap']:+.1f} points; above 0"
+    share = f"{alarms.bootstrap:.1%} of {alarms.intervals} bootstrap intervals off zero where no groups differ; "
+    silent = f"the same interval without a bias: {_shown(none)}; not above 0"
+    found = f"its bootstrap interval: {_shown(gap)}; above 0"
     return (
-        Check(
-            "the prompts learned the task",
-            worst >= LEARNED,
-            f"validation accuracy {worst:+.2f} from the most frequent label's at worst; at least {LEARNED:+.2f}",
-        ),
-        Check(
-            "the planted bias has the right sign",
-            bool(gap["gap"] > 0),
-            f"Negative FPR gap of group {BIASED}: {100 * gap['gap']:+.1f} points; above 0",
-        ),
-        Check(
-            "the planted bias is told from chance",
-            bool(gap["low"] > 0),
-            f"its bootstrap interval: {_shown(gap)}; above 0",
-        ),
-        Check(
-            "nothing is found where nothing is",
-            not none["low"] > 0,
-            f"the same interval without a bias: {_shown(none)}; not above 0",
-        ),
-        Check(
-            "false alarms are rare",
-            alarms.bootstrap <= MOST,
-            f"{alarms.bootstrap:.1%} of {alarms.intervals} bootstrap intervals off zero where no groups differ; "
-            f"nominal {NOMINAL:.0%}, at most {MOST:.0%}",
-        ),
+        Check("the prompts learned the task", worst >= LEARNED, learned),
+        Check("the planted bias has the right sign", bool(gap["gap"] > 0), shown),
+        Check("the planted bias is told from chance", bool(gap["low"] > 0), found),
+        Check("nothing is found where nothing is", not none["low"] > 0, silent),
+        Check("false alarms are rare", alarms.bootstrap <= MOST, f"{share}nominal {NOMINAL:.0%}, at most {MOST:.0%}"),
     )
 
 
