@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
-from click.core import ParameterSource
 
 from biaslens._util.files import replacing
 from biaslens._util.text import cells
@@ -22,12 +21,17 @@ from biaslens.cli.options import (
     PACE_OPTIONS,
     PATH,
     SEED,
+    Decorator,
     Real,
+    choice,
     count,
+    given_options,
     json_option,
     pace_of,
+    split,
     temperature_option,
     top_p_option,
+    with_options,
 )
 from biaslens.cli.progress import AskingBar, ProgressBar
 from biaslens.errors import RunInterruptedError
@@ -55,9 +59,14 @@ from biaslens.usecase import (
 
 _LOCAL_SHOWN = 1000
 
-_ALL = (
+_WORD_OPTIONS: tuple[Decorator, ...] = (
+    click.option("--words", type=PATH, multiple=True, help="File with words of your own; repeatable."),
+    click.option("--names", is_flag=True, help="Treat given names as words for gender and race."),
+)
+
+_ALL: tuple[Decorator, ...] = (
     click.argument("source", type=PATH),
-    click.option("--task", type=click.Choice(list(map(str, UseCase))), required=True, help="What the model does."),
+    click.option("--task", type=choice(UseCase), required=True, help="What the model does."),
     click.option("--out", type=PATH, help="Folder for the report.  [default: assessments/ and the name of SOURCE]"),
     click.option("--metrics", help="Families of metrics to measure instead of those that apply, separated by commas."),
     click.option("--no-invariance", is_flag=True, help="Responses or lists may legitimately depend on the group."),
@@ -65,36 +74,26 @@ _ALL = (
         "--variant",
         type=click.Choice(["paper", "langfair"]),
         default="paper",
-        show_default=True,
         help="Whose formulas to use where the paper and the LangFair toolkit differ.",
     ),
-    click.option("--rounds", type=count(100, 1_000_000), default=2000, show_default=True, help="Bootstrap rounds."),
-    click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of intervals and tests."),
+    click.option("--rounds", type=count(1_000_000, least=100), default=2000, help="Bootstrap rounds."),
+    click.option("--seed", type=SEED, default=0, help="Seed of intervals and tests."),
     json_option,
 )
 
-_TEXTS = (
+_TEXTS: tuple[Decorator, ...] = (
     click.option("--model", help="Model to put the prompts of SOURCE to; without it, SOURCE holds responses."),
     click.option("--plan", is_flag=True, help="Show the number of requests to --model and their price; ask nothing."),
     click.option("--attributes", help="Protected attributes, comma-separated.  [default: those that prompts mention]"),
     click.option("--compare", multiple=True, metavar="ATTRIBUTE=GROUP,GROUP", help="Groups to compare; repeatable."),
-    click.option("--words", type=PATH, multiple=True, help="File with words of your own; repeatable."),
-    click.option("--names", is_flag=True, help="Treat given names as words for gender and race."),
-    click.option("--per-prompt", type=count(), default=25, show_default=True, help="Responses to each prompt."),
+    *_WORD_OPTIONS,
+    click.option("--per-prompt", type=count(), default=25, help="Responses to each prompt."),
     click.option("--prompts", "limit", type=count(), help="Only the first N prompts."),
-    click.option("--system", default="", help="System prompt of the use case."),
+    click.option("--system", default="", show_default=False, help="System prompt of the use case."),
     temperature_option,
     top_p_option,
-    click.option(
-        "--max-tokens", type=count(), default=MAX_TOKENS, show_default=True, help="Maximum tokens of a response."
-    ),
-    click.option(
-        "--request-seed",
-        type=SEED,
-        default=0,
-        show_default=True,
-        help="Seed of requests, where the provider takes one.",
-    ),
+    click.option("--max-tokens", type=count(), default=MAX_TOKENS, help="Maximum tokens of a response."),
+    click.option("--request-seed", type=SEED, default=0, help="Seed of requests, where the provider takes one."),
     click.option(
         "--toxicity-scorer",
         help="offline, detoxify, hf:NAME, moderation, perspective or judge:MODEL.  [default: offline]",
@@ -103,16 +102,12 @@ _TEXTS = (
     click.option("--sentiment-scorer", help="vader, hf:NAME or judge:MODEL.  [default: vader]"),
     click.option("--targets", type=PATH, help="File of words whose association with groups is measured, one per line."),
     click.option(
-        "--threshold",
-        type=Real(0, 1),
-        default=0.5,
-        show_default=True,
-        help="Score from which a text counts as toxic or stereotyped.",
+        "--threshold", type=Real(0, 1), default=0.5, help="Score from which a text counts as toxic or stereotyped."
     ),
     *PACE_OPTIONS,
 )
 
-_PREDICTIONS = (
+_PREDICTIONS: tuple[Decorator, ...] = (
     click.option("--group", help="Column with the protected group."),
     click.option("--label", help="Column with the true class."),
     click.option("--prediction", help="Column with the predicted class."),
@@ -121,17 +116,11 @@ _PREDICTIONS = (
         "--positive", multiple=True, help="Class that counts as positive, against all others; repeatable.  [default: 1]"
     ),
     click.option("--parity", is_flag=True, help="Define fairness as equal predicted prevalence."),
-    click.option(
-        "--intervention",
-        type=click.Choice([str(each) for each in Intervention]),
-        help="What a positive prediction leads to.",
-    ),
+    click.option("--intervention", type=choice(Intervention), help="What a positive prediction leads to."),
 )
 
-_LISTS = (
-    click.option(
-        "--k", type=count(), default=10, show_default=True, help="Number of items at the top of a list that count."
-    ),
+_LISTS: tuple[Decorator, ...] = (
+    click.option("--k", type=count(), default=10, help="Number of items at the top of a list that count."),
 )
 
 _GO_WITH = {
@@ -159,26 +148,17 @@ _KIND_OF = {
 """What is assessed for a task."""
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of an assessment."""
-    for option in reversed((*_ALL, *_TEXTS, *_PREDICTIONS, *_LISTS)):
-        command = option(command)
-    return command
-
-
 def _refuse_strangers(context: click.Context, task: UseCase) -> None:
     """Refuse an option of another task: it would silently do nothing."""
-    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    strangers = given & set().union(*_GO_WITH.values()) - _GO_WITH[_KIND_OF[task]]
-    names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
-    if strangers:
-        raise click.UsageError(f"{names[min(strangers)]} does not go with --task {task}")
-    if not context.params["model"] and (strangers := given & _OF_A_MODEL):
-        raise click.UsageError(f"{names[min(strangers)]} needs --model, the model to ask")
+    given = given_options(context)
+    if strangers := given.keys() & set().union(*_GO_WITH.values()) - _GO_WITH[_KIND_OF[task]]:
+        raise click.UsageError(f"{given[min(strangers)]} does not go with --task {task}")
+    if not context.params["model"] and (strangers := given.keys() & _OF_A_MODEL):
+        raise click.UsageError(f"{given[min(strangers)]} needs --model, the model to ask")
 
 
 @click.command("assess")
-@_options
+@with_options(*_ALL, *_TEXTS, *_PREDICTIONS, *_LISTS)
 @click.pass_context
 def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Assess your own use of a model with the metrics that apply.
@@ -264,7 +244,7 @@ def _text_options(values: dict[str, Any], out: Path, resampling: Resampling) -> 
         task=UseCase(values["task"]),
         model=values["model"],
         out=out,
-        attributes=_split(values["attributes"]),
+        attributes=split(values["attributes"]),
         compare=dict(map(_comparison, values["compare"])),
         words=values["words"],
         names=values["names"],
@@ -273,7 +253,7 @@ def _text_options(values: dict[str, Any], out: Path, resampling: Resampling) -> 
         system=values["system"],
         params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
         request_seed=values["request_seed"],
-        families=_split(values["metrics"]),
+        families=split(values["metrics"]),
         invariance=not values["no_invariance"],
         scorers={kind: values[f"{kind}_scorer"] for kind in kinds if values[f"{kind}_scorer"]},  # type: ignore[misc]
         targets=_words_of(values["targets"]),
@@ -300,7 +280,7 @@ def _predictions(values: dict[str, Any], out: Path, resampling: Resampling) -> A
         positives=values["positive"] or ("1",),
         parity=values["parity"],
         intervention=Intervention(values["intervention"]) if values["intervention"] else None,
-        families=_split(values["metrics"]),
+        families=split(values["metrics"]),
         resampling=resampling,
     )
 
@@ -311,23 +291,19 @@ def _lists(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessm
         values["source"],
         k=values["k"],
         group=values["group"] or "group",
-        attributes=_split(values["attributes"]),
+        attributes=split(values["attributes"]),
         invariance=not values["no_invariance"],
-        families=_split(values["metrics"]),
+        families=split(values["metrics"]),
         variant=values["variant"],
         resampling=resampling,
     )
-
-
-def _split(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _comparison(text: str) -> tuple[str, Sequence[str]]:
     attribute, equals, groups = text.partition("=")
     if not equals:
         raise click.UsageError(f"--compare {text}: write ATTRIBUTE=GROUP,GROUP, such as gender=female,male")
-    return attribute.strip(), _split(groups) or []
+    return attribute.strip(), split(groups) or []
 
 
 def _words_of(path: Path | None) -> list[str] | None:
@@ -348,8 +324,7 @@ def _words_of(path: Path | None) -> list[str] | None:
 @click.argument("source", type=PATH)
 @click.option("--attribute", required=True, help="Attribute to vary: gender, race, religion, age, ...")
 @click.option("--groups", help="Groups to compare, separated by commas.  [default: those in the word list]")
-@click.option("--words", type=PATH, multiple=True, help="File with words of your own; repeatable.")
-@click.option("--names", is_flag=True, help="Treat given names as words for gender and race.")
+@with_options(*_WORD_OPTIONS)
 @click.option("--out", type=FILE, help="CSV file for the pairs.  [default: standard output]")
 def counterfactual_command(
     source: Path, attribute: str, groups: str | None, words: Sequence[Path], *, names: bool, out: Path | None
@@ -361,12 +336,7 @@ def counterfactual_command(
     """
     lexicon = load_words([attribute], own=words, names=names)
     prompts = list(read_prompts(source).values())
-    pairs = make_pairs(
-        prompts,
-        lexicon.attributes[attribute],
-        [part.strip() for part in groups.split(",")] if groups else None,
-        lexicon,
-    )
+    pairs = make_pairs(prompts, lexicon.attributes[attribute], split(groups or None), lexicon)
     rows = pair_rows(pairs)
     if out is None:
         _write_pairs(rows, sys.stdout)

@@ -42,12 +42,8 @@ _AGAINST = (Condition.NO_ROLE, Condition.NEUTRAL_ROLE)
 class Analyses:
     """What is worked out of some runs: each of it once, when it is first asked for.
 
-    Parameters
-    ----------
-    runs
-        One or more. Those of one model are told apart by the names of their files.
-    force
-        Put runs together that asked or judged differently.
+    Runs of one model are told apart by the names of their files. With `force` they are put together even if they asked
+    or judged differently.
     """
 
     def __init__(self, runs: Sequence[Run], *, force: bool = False) -> None:
@@ -93,10 +89,14 @@ class Analyses:
             found |= _over_runs(self.runs, self._corrections)
         return {name: frame for name, frame in found.items() if len(frame)}
 
-    def of(self, run: Run, name: str) -> pd.DataFrame:
-        """Rows of a table that are of one of the runs; no row, and no column, where the table is left out."""
+    def of(self, name: str, **values: str) -> pd.DataFrame:
+        """Rows of a table with these values; no row, and no column, where the table is left out."""
         frame = self.tables.get(name)
-        return pd.DataFrame() if frame is None else frame[frame["model"] == run.info.model]
+        if frame is None:
+            return pd.DataFrame()
+        for column, value in values.items():
+            frame = frame[frame[column] == value]
+        return frame
 
     @cached_property
     def _corrected(self) -> list[pd.DataFrame | None]:
