@@ -322,14 +322,7 @@ class _Tuning:
     """A prompt being tuned; `step` counts the steps made."""
 
     def __init__(
-        self,
-        frozen: Frozen,
-        splits: Splits,
-        options: TuneOptions,
-        place: TrialFolder | None,
-        *,
-        seed: int,
-        rate: float,
+        self, frozen: Frozen, splits: Splits, options: TuneOptions, place: TrialFolder | None, *, seed: int, rate: float
     ) -> None:
         import torch
 

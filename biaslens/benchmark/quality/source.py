@@ -8,16 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from biaslens.benchmark.files import (
-    ABOUT,
-    QUESTIONS,
-    ROLES,
-    Reader,
-    check_folder,
-    content_hash,
-    read_about,
-    read_bytes,
-)
+from biaslens.benchmark.files import ABOUT, QUESTIONS, ROLES, Reader, check_folder, content_hash, read_about, read_bytes
 from biaslens.benchmark.validation import normalised
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
