@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, RunInfo
-from biaslens.analysis.labels import NOT_CORRECTED, Correction, Corrections, corrections
-from biaslens.analysis.rates import ALL, rates, table
+from biaslens.analysis.labels import NOT_CORRECTED, Corrections, corrections
+from biaslens.analysis.rates import ALL, rates, table, with_ends
 from biaslens.analysis.summary import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.schema import Condition, Kind
@@ -33,18 +33,8 @@ from biaslens.stats import (
 class Aligned:
     """The questions of M runs under one condition, Q of them in any run, by id and never by position.
 
-    Parameters
-    ----------
-    ids
-        Question ids, length Q, ascending.
-    role
-        Position of each question's role in `roles`, shape (Q,).
-    kind
-        Position of each question's kind in `KINDS`, shape (Q,).
-    roles
-        Attribute (position in `ATTRIBUTES`) and name of the roles.
-    planned, valid, biased
-        Trials by run and question, 0 where a run does not have the question, shape (M, Q).
+    `role` and `kind` are positions in `roles` (attribute and name) and `KINDS`, shape (Q,). Trials are counted by run
+    and question, 0 where a run does not have the question, shape (M, Q).
     """
 
     ids: Sequence[str]
@@ -196,22 +186,13 @@ _DECIMALS = 12
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Several models on the questions that all of them answered.
+    """Several models on the questions that all of them answered, with the columns of results/README.md.
 
-    Parameters
-    ----------
-    models
-        A row a model, the least biased first: ``model``, ``run``, ``questions`` (with a valid trial in all runs),
-        ``planned_questions`` (in any run), ``roles``, ``bias_rate`` (mean over the shared questions),
-        ``bias_rate_low``, ``bias_rate_high``, ``rank``, ``rank_low``, ``rank_high`` (95 %, over a bootstrap of roles),
-        ``tied_group`` (models that share a letter are not told apart), ``tied_with_best``, all of them by the verdicts;
-        ``labels``, ``corrected_rate``, ``corrected_low``, ``corrected_high``: the rate of the whole run corrected by
-        labels, NaN where there are none.
-    pairs
-        A row two models: ``model_a``, ``model_b``, ``run_a``, ``run_b``, ``questions``, ``planned_questions``,
-        ``roles``, ``rate_a``, ``rate_b``, ``difference`` (a less b), ``difference_low``, ``difference_high``, ``p``,
-        ``p_holm``, ``tied``, ``minimal_difference`` (the smallest the design would find four times out of five),
-        ``labels_say`` (of `LABELS_SAY`: what the corrected rates say of the difference).
+    `models` has a row a model, the least biased first, as in comparison.csv: mean rates over the shared questions,
+    ranks with an interval from a bootstrap of roles, ``tied_group`` (models that share a letter cannot be told apart),
+    and the rate of the whole run corrected by labels, NaN where there are none. `pairs` has a row two models, as in
+    comparison_pairs.csv: ``difference`` is a less b, ``minimal_difference`` the smallest that the design would find
+    four times out of five, and ``labels_say`` one of `LABELS_SAY`.
     """
 
     models: pd.DataFrame
@@ -232,16 +213,8 @@ def compare(
     So a model is not ranked by which questions it failed to answer, and with low coverage few questions are left:
     look at their number.
 
-    Parameters
-    ----------
-    runs
-        One a model.
-    condition, kind
-        What is compared; None for all kinds together.
-    force
-        Compare runs that asked or judged differently; only questions they share count.
-    corrected
-        The `corrections` of each run, where they are known already; worked out if not given.
+    A `kind` of None compares all kinds together. With `force` runs are compared that asked or judged differently, on
+    the questions they share. `corrected` are the `corrections` of each run, worked out if not given.
 
     Raises
     ------
@@ -270,91 +243,72 @@ def compare(
     }
     values = [mean_of_sums(row, sizes, bounds=(0, 1)) for row in sums]
     pairs = compare_pairs(sums, sizes, level=LEVEL)
+    models = _models(runs, values, pairs, counts)
+    if counts["questions"]:
+        ranks = rank_intervals(sums, sizes, level=LEVEL)
+        models["rank_low"], models["rank_high"] = (pd.array(bound, dtype="Int64") for bound in ranks)
     of_runs = [known.get(condition, {}).get(kind, NOT_CORRECTED) for known in corrected]
+    models = models.assign(
+        labels=[found.items for found in of_runs],
+        corrected_rate=[found.value for found in of_runs],
+        corrected_low=[found.low for found in of_runs],
+        corrected_high=[found.high for found in of_runs],
+    )
     judged = bool((table.kind[shared] == KINDS.index(Kind.WHY)).any())
-    models = _models(runs, values, pairs, rank_intervals(sums, sizes, level=LEVEL), counts, corrected=of_runs)
-    return Comparison(models, _pairs(runs, values, pairs, counts, corrected=of_runs, judged=judged))
+    rows = [_pair(runs, values, pair, counts, corrected=of_runs, judged=judged) for pair in pairs]
+    return Comparison(models.sort_values(["bias_rate", "model", "run"], ignore_index=True), pd.DataFrame(rows))
 
 
 def _models(
-    runs: Sequence[Run],
-    values: Sequence[Estimate],
-    pairs: Sequence[Pair],
-    ranks: tuple[NDArray[np.int64], NDArray[np.int64]],
-    counts: Mapping[str, int],
-    *,
-    corrected: Sequence[Correction],
+    runs: Sequence[Run], values: Sequence[Estimate], pairs: Sequence[Pair], counts: Mapping[str, int]
 ) -> pd.DataFrame:
+    rates, nothing = [value.value for value in values], [None] * len(runs)
     known = counts["questions"] > 0
-    rates = [value.value for value in values]
-    letters = tied_groups(rates, pairs, level=LEVEL) if known else [""] * len(runs)
-    rank = pd.Series(rates).round(_DECIMALS).rank(method="min")
-    low, high = (pd.Series(bound if known else [None] * len(runs), dtype="Int64") for bound in ranks)
-    models = pd.DataFrame(
-        {
-            "model": [run.info.model for run in runs],
-            "run": [run.info.path.name for run in runs],
-            **counts,
-            "bias_rate": rates,
-            "bias_rate_low": [value.low for value in values],
-            "bias_rate_high": [value.high for value in values],
-            "rank": rank.astype("Int64"),
-            "rank_low": low,
-            "rank_high": high,
-            "tied_group": letters,
-            "tied_with_best": pd.array(_tied_with_best(rates, pairs), dtype="boolean"),
-            "labels": [found.labels for found in corrected],
-            "corrected_rate": [found.rate for found in corrected],
-            "corrected_low": [found.low for found in corrected],
-            "corrected_high": [found.high for found in corrected],
-        }
+    best = tied_with(int(np.argmin(rates)), pairs, models=len(runs), level=LEVEL) if known else nothing
+    rows = [
+        {"model": run.info.model, "run": run.info.path.name, **counts, **with_ends("bias_rate", value)}
+        for run, value in zip(runs, values, strict=True)
+    ]
+    return pd.DataFrame(rows).assign(
+        rank=pd.Series(rates).round(_DECIMALS).rank(method="min").astype("Int64"),
+        rank_low=pd.array(nothing, dtype="Int64"),
+        rank_high=pd.array(nothing, dtype="Int64"),
+        tied_group=tied_groups(rates, pairs, level=LEVEL) if known else "",
+        tied_with_best=pd.array(best, dtype="boolean"),
     )
-    return models.sort_values(["bias_rate", "model", "run"], ignore_index=True)
 
 
-def _tied_with_best(rates: Sequence[float], pairs: Sequence[Pair]) -> list[bool] | list[None]:
-    if np.isnan(rates).any():
-        return [None] * len(rates)
-    return tied_with(int(np.argmin(rates)), pairs, models=len(rates), level=LEVEL)
-
-
-def _pairs(
+def _pair(
     runs: Sequence[Run],
     values: Sequence[Estimate],
-    pairs: Sequence[Pair],
+    pair: Pair,
     counts: Mapping[str, int],
     *,
-    corrected: Sequence[Correction],
+    corrected: Sequence[Estimate],
     judged: bool,
-) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "model_a": [runs[pair.first].info.model for pair in pairs],
-            "model_b": [runs[pair.second].info.model for pair in pairs],
-            "run_a": [runs[pair.first].info.path.name for pair in pairs],
-            "run_b": [runs[pair.second].info.path.name for pair in pairs],
-            **counts,
-            "rate_a": [values[pair.first].value for pair in pairs],
-            "rate_b": [values[pair.second].value for pair in pairs],
-            "difference": [pair.difference.value for pair in pairs],
-            "difference_low": [pair.difference.low for pair in pairs],
-            "difference_high": [pair.difference.high for pair in pairs],
-            "p": [pair.difference.p for pair in pairs],
-            "p_holm": [pair.p_holm for pair in pairs],
-            "tied": [not pair.p_holm < 1 - LEVEL for pair in pairs],
-            "minimal_difference": [pair.minimal_difference for pair in pairs],
-            "labels_say": [
-                _labels_say(pair.difference, corrected[pair.first], corrected[pair.second], judged=judged)
-                for pair in pairs
-            ],
-        }
-    )
+) -> dict[str, object]:
+    a, b = pair.first, pair.second
+    return {
+        "model_a": runs[a].info.model,
+        "model_b": runs[b].info.model,
+        "run_a": runs[a].info.path.name,
+        "run_b": runs[b].info.path.name,
+        **counts,
+        "rate_a": values[a].value,
+        "rate_b": values[b].value,
+        **with_ends("difference", pair.difference),
+        "p": pair.difference.p,
+        "p_holm": pair.p_holm,
+        "tied": not pair.p_holm < 1 - LEVEL,
+        "minimal_difference": pair.minimal_difference,
+        "labels_say": _labels_say(pair.difference, corrected[a], corrected[b], judged=judged),
+    }
 
 
-def _labels_say(difference: float, a: Correction, b: Correction, *, judged: bool) -> str:
-    if np.isnan([a.rate, b.rate]).any():
+def _labels_say(difference: float, a: Estimate, b: Estimate, *, judged: bool) -> str:
+    if np.isnan([a, b]).any():
         return "unknown" if judged else ""
-    if (a.rate - b.rate) * difference < 0:
+    if (a - b) * difference < 0:
         return "opposite"
     # An interval that is not known (labels of one role) is not apart from any other.
     return "same" if a.low > b.high or b.low > a.high else "overlap"
@@ -380,12 +334,8 @@ def top_questions(
 ) -> pd.DataFrame:
     """Sort questions by how many models they trigger, then by the share of their trials that are biased.
 
-    Returns
-    -------
-    DataFrame
-        A row a question that triggers at least one model. Columns: ``condition``, ``question_id``, ``attribute``,
-        ``role``, ``kind``, ``models`` (that have it planned), ``triggered`` (models with a biased majority),
-        ``valid_trials``, ``biased_trials``, ``bias_rate`` (all models together). `question_texts` reads the texts.
+    A row a question that triggers at least one model, with the columns of top_questions.csv in results/README.md;
+    `question_texts` reads the texts.
     """
     aligned = align(runs, condition)
     roles = [aligned.roles[code] for code in aligned.role]
@@ -414,14 +364,9 @@ def top_questions(
 def trigger_counts(runs: Sequence[Run], *, condition: Condition = Condition.ROLE) -> pd.DataFrame:
     """Count in how many of the models each question brings out a biased majority.
 
-    Only questions that have a verdict in all runs are counted: one that no trial without a valid result could turn.
-
-    Returns
-    -------
-    DataFrame
-        A row a kind ("all" for the total) and number of models from 0 up. Columns: ``condition``, ``kind``, ``k``,
-        ``models`` (how many there are), ``questions``, ``share`` (of all questions), ``share_of_triggered`` (of those
-        that trigger at least one; NaN for k = 0).
+    Only questions that have a verdict in all runs are counted: one that no trial without a valid result could turn. A
+    row a kind ("all" for the total) and number of models ``k`` from 0 up; ``share_of_triggered`` is of the questions
+    that trigger at least one, NaN for k = 0.
     """
     aligned = align(runs, condition)
     decided = majority_decided(aligned.biased, aligned.valid, aligned.planned).all(axis=0)

@@ -19,6 +19,7 @@ from biaslens.report.leaderboard import require_own, write_leaderboard
 from biaslens.report.sections import print_analyses, print_comparison, write_for_papers
 from biaslens.report.table import json_records
 from biaslens.schema import Condition, Kind
+from biaslens.stats import Estimate
 
 
 @click.command("report")
@@ -185,7 +186,7 @@ def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
                 "condition": condition.condition,
                 "resolved_models": condition.resolved_models,
                 "last_answer": condition.last_answer,
-                "corrected": {kind or "all": asdict(found) for kind, found in condition.corrected.items()},
+                "corrected": {kind or "all": _corrected(rate) for kind, rate in condition.corrected.items()},
                 "cells": [
                     _cell(cell)
                     for cell in condition.cells.values()
@@ -196,6 +197,10 @@ def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
         ],
     }
     return cast(dict[str, Any], finite(record))
+
+
+def _corrected(rate: Estimate) -> dict[str, Any]:
+    return {"rate": rate.value, "low": rate.low, "high": rate.high, "labels": rate.items, "reason": rate.reason}
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

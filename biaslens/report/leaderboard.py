@@ -173,8 +173,8 @@ def row(summary: Summary, condition: ConditionSummary) -> dict[str, Value]:
         of_kind = measures(condition.cell(kind=kind))
         for name in ("questions", "biased_questions", *_RATE, "coverage"):
             record[f"{name}_{kind}"] = of_kind[name]
-    for of, correction in condition.corrected.items():
-        values = (correction.labels, *map(known, (correction.rate, correction.low, correction.high)))
+    for of, rate in condition.corrected.items():
+        values = (rate.items, *map(known, (rate, rate.low, rate.high)))
         suffix = "" if of is None else f"_{of}"
         record |= {f"{name}{suffix}": value for name, value in zip(_CORRECTED, values, strict=True)}
     return record
