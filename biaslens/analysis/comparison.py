@@ -9,24 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from biaslens import stats
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, RunInfo
 from biaslens.analysis.labels import NOT_CORRECTED, Corrections, corrections
 from biaslens.analysis.rates import ALL, rates, table, with_ends
 from biaslens.analysis.summary import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.schema import Condition, Kind
-from biaslens.stats import (
-    Estimate,
-    Pair,
-    biased_majority,
-    compare_pairs,
-    majority_decided,
-    mean_of_sums,
-    rank_intervals,
-    share,
-    tied_groups,
-    tied_with,
-)
+from biaslens.stats import Estimate, Pair, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +231,11 @@ def compare(
         "planned_questions": int(asked.sum()),
         "roles": len(codes),
     }
-    values = [mean_of_sums(row, sizes, bounds=(0, 1)) for row in sums]
-    pairs = compare_pairs(sums, sizes, level=LEVEL)
+    values = [stats.mean_of_sums(row, sizes, bounds=(0, 1)) for row in sums]
+    pairs = stats.compare_pairs(sums, sizes, level=LEVEL)
     models = _models(runs, values, pairs, counts)
     if counts["questions"]:
-        ranks = rank_intervals(sums, sizes, level=LEVEL)
+        ranks = stats.rank_intervals(sums, sizes, level=LEVEL)
         models["rank_low"], models["rank_high"] = (pd.array(bound, dtype="Int64") for bound in ranks)
     of_runs = [known.get(condition, {}).get(kind, NOT_CORRECTED) for known in corrected]
     models = models.assign(
@@ -264,7 +254,7 @@ def _models(
 ) -> pd.DataFrame:
     rates, nothing = [value.value for value in values], [None] * len(runs)
     known = counts["questions"] > 0
-    best = tied_with(int(np.argmin(rates)), pairs, models=len(runs), level=LEVEL) if known else nothing
+    best = stats.tied_with(int(np.argmin(rates)), pairs, models=len(runs), level=LEVEL) if known else nothing
     rows = [
         {"model": run.info.model, "run": run.info.path.name, **counts, **with_ends("bias_rate", value)}
         for run, value in zip(runs, values, strict=True)
@@ -273,7 +263,7 @@ def _models(
         rank=pd.Series(rates).round(_DECIMALS).rank(method="min").astype("Int64"),
         rank_low=pd.array(nothing, dtype="Int64"),
         rank_high=pd.array(nothing, dtype="Int64"),
-        tied_group=tied_groups(rates, pairs, level=LEVEL) if known else "",
+        tied_group=stats.tied_groups(rates, pairs, level=LEVEL) if known else "",
         tied_with_best=pd.array(best, dtype="boolean"),
     )
 
@@ -347,7 +337,7 @@ def top_questions(
             "role": [name for _, name in roles],
             "kind": [KINDS[code].value for code in aligned.kind],
             "models": (aligned.planned > 0).sum(axis=0),
-            "triggered": biased_majority(aligned.biased, aligned.planned).sum(axis=0),
+            "triggered": stats.biased_majority(aligned.biased, aligned.planned).sum(axis=0),
             "valid_trials": aligned.valid.sum(axis=0),
             "biased_trials": aligned.biased.sum(axis=0),
         }
@@ -369,8 +359,8 @@ def trigger_counts(runs: Sequence[Run], *, condition: Condition = Condition.ROLE
     that trigger at least one, NaN for k = 0.
     """
     aligned = align(runs, condition)
-    decided = majority_decided(aligned.biased, aligned.valid, aligned.planned).all(axis=0)
-    triggered = biased_majority(aligned.biased, aligned.planned).sum(axis=0)
+    decided = stats.majority_decided(aligned.biased, aligned.valid, aligned.planned).all(axis=0)
+    triggered = stats.biased_majority(aligned.biased, aligned.planned).sum(axis=0)
     rows = []
     for kind in (None, *KINDS):
         chosen = decided & ((aligned.kind == KINDS.index(kind)) if kind is not None else True)

@@ -9,22 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from biaslens import stats
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, NOTHING, STATES, VALID, Questions, Run
 from biaslens.schema import Condition, Kind
-from biaslens.stats import (
-    Estimate,
-    Estimates,
-    biased_majority,
-    clustered_rates,
-    components,
-    coverage,
-    fleiss_kappa,
-    flip_rate,
-    krippendorff_alpha,
-    patterns,
-    share,
-    verdicts_changed,
-)
+from biaslens.stats import Estimate, Estimates, share
 
 _WORDS = frozenset(("model", "condition", "against", "attribute", "kind", "role", "mirror", "position"))
 
@@ -96,7 +84,7 @@ def _of_condition(run: Run, condition: Condition, by: tuple[By, ...], totals: fr
     chosen = np.flatnonzero(trials.planned)
     codes = {name: _codes(run.questions, name)[chosen] for name in by}
     last = (trials.taken == run.questions.options[:, None] - 1) & (trials.taken != NOTHING)
-    majority = biased_majority(trials.biased, trials.planned)
+    majority = stats.biased_majority(trials.biased, trials.planned)
     measures = np.column_stack([trials.counts, majority, last.sum(axis=1)])[chosen]
     role = run.questions.role[chosen]
     parts = [_groups(role, codes, measures, whole) for whole in _subsets(by, totals)]
@@ -154,7 +142,7 @@ def _groups(
     padded = np.zeros((2, groups, int(column.max(initial=-1)) + 1), dtype=np.int64)
     padded[0, of, column] = by_cluster[:, BIASED]
     padded[1, of, column] = by_cluster[:, : len(STATES)][:, VALID].sum(axis=1)
-    rate = clustered_rates(padded[0], padded[1])
+    rate = stats.clustered_rates(padded[0], padded[1])
     planned = sums[:, : len(STATES)].sum(axis=1)
     numbers = {
         "roles": np.ones(groups, dtype=np.int64) if one_role else np.bincount(of, minlength=groups),
@@ -163,7 +151,7 @@ def _groups(
         "planned_trials": planned,
         "valid_trials": rate.items,
         **{f"{state}_trials": sums[:, code] for code, state in enumerate(STATES)},
-        "coverage": coverage(rate.items, planned),
+        "coverage": stats.coverage(rate.items, planned),
         **with_ends("bias_rate", rate),
         "standard_error": rate.standard_error,
         ABSTAINED: sums[:, len(STATES) + 1],
@@ -231,8 +219,8 @@ def consistency(run: Run) -> pd.DataFrame:
             planned = int(trials.planned[chosen].max())
             # A run may have more trials under another condition.
             results, role = trials.results[chosen, :planned], run.questions.role[chosen]
-            found = patterns(results)
-            flips, parts = flip_rate(results, role), components(results, role)
+            found = stats.patterns(results)
+            flips, parts = stats.flip_rate(results, role), stats.components(results, role)
             whole = found.questions if found.questions and planned > 1 else float("nan")
             rows.append(
                 {
@@ -244,13 +232,13 @@ def consistency(run: Run) -> pd.DataFrame:
                     "trials": planned,
                     **{name: getattr(found, name) / whole for name, _ in PARTS},
                     **with_ends("flip_rate", flips),
-                    "fleiss_kappa": fleiss_kappa(results),
-                    "krippendorff_alpha": krippendorff_alpha(results),
+                    "fleiss_kappa": stats.fleiss_kappa(results),
+                    "krippendorff_alpha": stats.krippendorff_alpha(results),
                     **dict(zip(("share_role", "share_question", "share_trial"), parts.shares, strict=True)),
                     "standard_error": parts.standard_error(),
                     "standard_error_one_more_trial": parts.standard_error(extra_trials=1),
                     "standard_error_twice_roles": parts.standard_error(roles=2),
-                    "verdicts_changed": verdicts_changed(results),
+                    "verdicts_changed": stats.verdicts_changed(results),
                 }
             )
     return table(rows, _COLUMNS)
