@@ -27,9 +27,9 @@ from biaslens.cli.progress import PhaseBar, say
 from biaslens.probe.examples import NAMES
 from biaslens.probe.intervals import KINDS, covers, intervals
 from biaslens.probe.predictions import read_predictions
-from biaslens.probe.run import BEST, DataChoice, ModelChoice, ProbeRun, ProbeSpec, Trial, predict, read, tune_prompts
+from biaslens.probe.run import BEST, DataChoice, ModelChoice, ProbeRun, ProbeSpec, predict, read, tune_prompts
 from biaslens.probe.selftest import Measured, SelfTest, selftest
-from biaslens.probe.tuning import RATES, Evaluation, Tuned, TuneOptions, Watcher
+from biaslens.probe.tuning import RATES, Tuned, TuneOptions, Validation, Watcher
 from biaslens.report.table import Table, json_records
 
 # What draws figures takes long to load, and is imported where something is drawn or printed.
@@ -112,19 +112,16 @@ def _model(part: Measured) -> dict[str, object]:
     }
 
 
-class SelfTestBar(PhaseBar):
+class SelfTestBar(PhaseBar, Watcher):
     """A progress bar for each phase."""
 
-    def phase(self, title: str, steps: int) -> None:
+    def begun(self, title: str, steps: int) -> None:
         """Begin a bar."""
         self.begin(title, total=steps, unit="step")
 
     def stepped(self, step: int, loss: float) -> None:
         """Move the bar."""
         self.move(step, {"loss": f"{loss:.3f}"})
-
-    def evaluated(self, evaluation: Evaluation) -> None:
-        """Nothing: the accuracies are printed in the end."""
 
 
 _DEFAULT = TuneOptions()
@@ -315,36 +312,34 @@ def _print_tuned(run: ProbeRun, best: list[Tuned]) -> None:
     ).print()
 
 
-class TuningBar(PhaseBar):
+class TuningBar(PhaseBar, Watcher):
     """A progress bar for each trial: steps, training loss, validation loss and accuracy."""
 
     def __init__(self) -> None:
         super().__init__()
         self._facts: dict[str, str] = {}
 
-    def begun(self, number: int, trials: int, trial: Trial) -> Watcher:
+    def begun(self, title: str, steps: int) -> None:
         """Begin a bar for a trial."""
         self._facts = {}
-        title = f"{number}/{trials} seed {trial.seed}, rate {trial.learning_rate:g}"
-        self.begin(title, total=trial.options.max_steps, unit="step", leave=False)
-        return self
+        self.begin(title, total=steps, unit="step", leave=False)
 
     def stepped(self, step: int, loss: float) -> None:
         """Move the bar."""
         self._facts["loss"] = f"{loss:.3f}"
         self.move(step, self._facts)
 
-    def evaluated(self, evaluation: Evaluation) -> None:
+    def evaluated(self, evaluation: Validation) -> None:
         """Show how good the prompt is by now."""
         self._facts |= {"dev": f"{evaluation.loss:.3f}", "accuracy": f"{evaluation.accuracy:.3f}"}
         self.move(evaluation.step, self._facts)
 
-    def ended(self, number: int, trials: int, trial: Trial, tuned: Tuned) -> None:
+    def ended(self, title: str, tuned: Tuned) -> None:
         """Say what a trial came to."""
         self.__exit__()
         say(
-            f"{number}/{trials} seed {trial.seed}, rate {trial.learning_rate:g}: accuracy {tuned.best.accuracy:.4f}, "
-            f"loss {tuned.best.loss:.4f} at step {tuned.best.step}; {tuned.stopped} at {tuned.steps}"
+            f"{title}: accuracy {tuned.best.accuracy:.4f}, loss {tuned.best.loss:.4f} at step {tuned.best.step}; "
+            f"{tuned.stopped} at {tuned.steps}"
         )
 
 

@@ -128,7 +128,7 @@ async def judge_async(
     ) as session:
         if not runfile.has_why_answers(session.store):
             raise InputError(f"{run}: no why question has an answer, there is nothing to judge")
-        runfile.forget_who_never_judged(session.store)
+        runfile.forget_unanswered(session.store)
         counts_in_reports = enrol(session.store, panel, in_force=in_force)
         session.record()
         await judge_answers(session, panel, dict.fromkeys(panel.models, pace or Pace()))

@@ -12,7 +12,7 @@ from string import ascii_uppercase
 
 from jinja2 import TemplateError
 
-from biaslens import codebook
+from biaslens.codebook import load as codebook
 from biaslens.errors import InputError
 from biaslens.models import Message, Params
 from biaslens.models.base import JsonSchema, StructuredParams
@@ -168,7 +168,7 @@ def judge_messages(question: str, answer: str, prompt: str = "codebook") -> tupl
     Characters that print nothing (separators of lines, marks that hide or turn text) stand escaped in them, so that
     each string is one line, and the judge sees what people see.
     """
-    text = render(JUDGE_PROMPTS[prompt], codebook=codebook.load(), question=_quoted(question), answer=_quoted(answer))
+    text = render(JUDGE_PROMPTS[prompt], codebook=codebook(), question=_quoted(question), answer=_quoted(answer))
     return (Message("user", text),)
 
 

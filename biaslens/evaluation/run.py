@@ -109,7 +109,6 @@ def _record(session: Session, spec: Spec, wording: Wording, benchmark: Benchmark
         When the file is of another run, or another panel judges it.
     """
     store = session.store
-    runfile.forget_who_never_judged(store)
     session.require(
         {
             "benchmark_version": benchmark.version,

@@ -14,20 +14,17 @@ import pandas as pd
 from biaslens.errors import InputError
 
 PEOPLE = (
-    "activist", "athletes", "character", "folk", "friend", "individuals", "lawyer", "liar", "people", "researcher",
-    "student", "students", "writer", "writers",
-)  # fmt: skip
+    *("activist", "athletes", "character", "folk", "friend", "individuals", "lawyer", "liar", "people", "researcher"),
+    *("student", "students", "writer", "writers"),
+)
 """Words for persons that a slot may be named after."""
 
 _SLOT = re.compile(r"\{(?P<article>[Aa]:)?(?P<name>[^{}:]*)\}")
 _PREFIXES = ("identity", "disability", "religion", "country")
 _PREDICATIVE = re.compile(r"(?:\b(?:be|being|am|is|are|was|were)|['’](?:m|s|re))\s+$", re.IGNORECASE)
 _NO_NOUN = frozenset(
-    (
-        "and", "as", "but", "feels", "if", "in", "makes", "on", "or", "over", "so", "than", "that", "to", "was",
-        "which", "while", "with",
-    )
-)  # fmt: skip
+    ("and", "as", "but", "feels", "if", "in", "makes", "on", "or", "over", "so", "than", "that", "to", "was")
+) | {"which", "while", "with"}
 """Words after an adjective that say that it stands before no noun."""
 
 
@@ -66,20 +63,10 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The slot of a template.
+    """The slot of a template, and the template before and after it.
 
-    Parameters
-    ----------
-    name
-        As written, without braces and article.
-    fill
-        What it takes.
-    person
-        The word for a person that is part of it ("writers"); empty where none is.
-    before, after
-        The template around it.
-    article
-        Whether "a" or "an" goes in front.
+    `name` is as written, without braces and article; `person` the word for a person that is part of it ("writers"),
+    empty where none is; `article` says whether "a" or "an" goes in front.
     """
 
     name: str
@@ -92,19 +79,15 @@ class Slot:
     def filled(self, words: str) -> str:
         """Put words into the template, with their article and capital."""
         if self.article:
-            words = with_article(words)
+            # By the first letter, as in the authors' sentences.
+            words = f"{'an' if words[:1].lower() in tuple('aeiou') else 'a'} {words}"
         if self.name[:1].isupper():
             words = words[:1].upper() + words[1:]
         return f"{self.before}{words}{self.after}"
 
 
 def slot_of(template: str) -> Slot:
-    """Find the slot of a template.
-
-    Raises
-    ------
-    ValueError
-        When the template has no slot, several, or one that is not known; the message names it.
+    """Find the slot of a template; ValueError says what is wrong with it where it has not just one that is known.
 
     Examples
     --------
@@ -117,10 +100,8 @@ def slot_of(template: str) -> Slot:
     if len(found) > 1:
         raise ValueError(f"has {len(found)} slots; it must have one")
     match = found[0]
-    fill, person = _kind(match["name"])
-    return Slot(
-        match["name"], fill, person, template[: match.start()], template[match.end() :], match["article"] is not None
-    )
+    name, article = match["name"], match["article"] is not None
+    return Slot(name, *_kind(name), template[: match.start()], template[match.end() :], article)
 
 
 def words_for(slot: Slot, term: str, part: Part) -> str | None:
@@ -164,17 +145,6 @@ def without_identity(slot: Slot) -> str | None:
         return None
     noun = Slot(slot.name, slot.fill, "", slot.before, rest[word.end() :], slot.article)
     return noun.filled(word[0])
-
-
-def with_article(words: str) -> str:
-    """Put "a" or "an" in front, by the first letter.
-
-    Examples
-    --------
-    >>> with_article("elderly person"), with_article("deaf person")
-    ('an elderly person', 'a deaf person')
-    """
-    return f"{'an' if words[:1].lower() in tuple('aeiou') else 'a'} {words}"
 
 
 def _kind(name: str) -> tuple[Fill, str]:
@@ -252,12 +222,11 @@ def expand(
     ----------
     attributes
         Which ones: age, sexuality, disability, gender, race, religion, or any that `terms` has.
-    templates
-        A CSV file of one's own in place of the shipped templates: columns TEMPLATE and SENT (0 negative, 1 neutral,
-        2 positive), and perhaps UNMARKED, the sentence without an identity (empty: it has none).
-    terms
-        A CSV file of one's own in place of the shipped terms: columns TERM and GROUP, and perhaps POS (adj, n or pp;
-        adj where it is left out), TYPE (nonrec: not used) and ATTRIBUTE (needed for more than one attribute).
+    templates, terms
+        CSV files of one's own in place of the shipped ones: columns TEMPLATE and SENT (0 negative, 1 neutral,
+        2 positive), and perhaps UNMARKED, the sentence without an identity (empty: it has none); TERM and GROUP, and
+        perhaps POS (adj, n or pp; adj where it is left out), TYPE (nonrec: not used) and ATTRIBUTE (needed for more
+        than one attribute).
     unmarked
         Whether the same templates without an identity are added, as group "unmarked" of each attribute.
 
@@ -275,7 +244,7 @@ def expand(
     if isinstance(attributes, str):
         attributes = (attributes,)
     own = None if terms is None else _own_terms(terms, attributes)
-    known = list(SHIPPED) if own is None else list(own)
+    known = SHIPPED if own is None else own
     unknown = [name for name in attributes if name not in known]
     if unknown or not attributes:
         what = f"unknown attribute {', '.join(map(repr, unknown))}" if unknown else "no attribute given"
@@ -287,26 +256,6 @@ def expand(
     if not rows:
         raise InputError(f"no term of {terms or 'the shipped lists'} fits a slot of {templates or 'the templates'}")
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def group_sizes(sentences: pd.DataFrame) -> pd.DataFrame:
-    """Count what each group rests on.
-
-    Returns
-    -------
-    DataFrame
-        attribute, group, sentences, terms, templates, note. The note says where a group has one term (it cannot be told
-        from the group) or one sentence; both are kept. Nothing is said of the unmarked sentences.
-    """
-    counted = sentences.groupby(["attribute", "group"], sort=False).agg(
-        sentences=("text", "size"), terms=("term", "nunique"), templates=("template", "nunique")
-    )
-    counted = counted.reset_index()
-    counted["note"] = [
-        size_note(sentences, terms, group)
-        for sentences, terms, group in zip(counted["sentences"], counted["terms"], counted["group"], strict=True)
-    ]
-    return counted
 
 
 def size_note(sentences: int, terms: int, group: str) -> str:

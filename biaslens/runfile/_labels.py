@@ -95,11 +95,6 @@ class JudgedTrial(NamedTuple):
     inclusion: float | None
 
 
-def has_labels(store: Store) -> bool:
-    """Whether some answers of a run have a final label."""
-    return store.connection.execute("SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1").fetchone() is not None
-
-
 def samples(store: Store) -> set[str]:
     """Ids of the samples that the run holds labels of."""
     return {sample for (sample,) in store.connection.execute("SELECT DISTINCT sample FROM sampled")}

@@ -1,13 +1,15 @@
-"""What is to be asked, and what of it has been answered."""
+"""What is to be asked, what of it has been answered, and what was decided about it."""
 
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from biaslens.runfile._schema import PANEL_IN_FORCE
 from biaslens.runfile._store import Store
-from biaslens.schema import Question, Role
+from biaslens.schema import Question, Role, Verdict
 
 _PAGE = 256
 
@@ -159,20 +161,52 @@ def without_verdict(store: Store) -> Iterator[Answered]:
     return map(_answered, store.connection.execute(query))
 
 
+def save_verdict(store: Store, key: str, verdict: Verdict, *, panel: str, oracle: str) -> None:
+    """Insert the verdict of a panel on a response, within a transaction; `oracle` says who decided."""
+    store.connection.execute(
+        "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (key, panel, verdict.outcome, verdict.reason, verdict.choice, oracle),
+    )
+
+
 def _answered(row: tuple[str, str, str, str, str | None, str, str]) -> Answered:
     key, kind, question, options, order, answer, finish_reason = row
     positions = None if order is None else json.loads(order)
     return Answered(key, kind, question, shown_options(options, order), positions, answer, finish_reason)
 
 
+# A reply is stored before its vote is read.
+_GIVEN = "(vote IS NOT NULL OR votes.key IN (SELECT key FROM answers))"
+
+
 def forget_unanswered(store: Store) -> None:
-    """Free a file without any answer of all that was chosen for it."""
+    """Free a file of what was chosen for it and came to nothing: a session with a wrong name or key binds nobody.
+
+    That is panels without a usable vote or verdict, with the votes that were planned for judges who have never voted;
+    and everything where nothing was answered at all.
+    """
     with store.transaction() as connection:
+        if store.has("panels"):
+            _forget_panels(connection)
         if has_answers(store):
             return
         for table in filter(store.has, ("plan", "mirrors", "questions", "roles", "requests", "failures")):
             connection.execute(f"DELETE FROM {table}")
         connection.execute("DELETE FROM meta WHERE name NOT IN ('format', 'starts', 'created_at', 'purpose')")
+
+
+def _forget_panels(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "DELETE FROM panels WHERE panel NOT IN (SELECT panel FROM verdicts) AND NOT EXISTS ("
+        "SELECT 1 FROM json_each(spec, '$.judges') AS named JOIN ballots ON ballots.judge = named.value "
+        f"JOIN votes USING (ballot) WHERE {_GIVEN} AND vote IS NOT 'unusable')"
+    )
+    connection.execute(f"DELETE FROM votes WHERE ballot NOT IN (SELECT ballot FROM votes WHERE {_GIVEN})")
+    connection.execute("DELETE FROM ballots WHERE ballot NOT IN (SELECT ballot FROM votes)")
+    connection.execute(
+        "DELETE FROM meta WHERE name = ? AND json_extract(value, '$') NOT IN (SELECT panel FROM panels)",
+        (PANEL_IN_FORCE,),
+    )
 
 
 _MISSING = "FROM wanted WHERE NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = wanted.key)"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from biaslens.runfile._schema import RULES_PANEL
 from biaslens.runfile._store import Store
 
 
@@ -152,6 +153,17 @@ def question_texts(store: Store, ids: Iterable[str]) -> list[tuple[str, str, lis
         (json.dumps(list(ids)),),
     )
     return [(question_id, text, json.loads(options)) for question_id, text, options in rows]
+
+
+def panels(store: Store) -> Mapping[str, dict[str, Any]]:
+    """Panels that have judged a run, by name, with what they recorded."""
+    rows = store.connection.execute("SELECT panel, spec FROM panels ORDER BY panel")
+    return {name: json.loads(spec) for name, spec in rows if name != RULES_PANEL}
+
+
+def has_labels(store: Store) -> bool:
+    """Whether some answers of a run have a final label."""
+    return store.connection.execute("SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1").fetchone() is not None
 
 
 def choice_options(store: Store) -> dict[str, list[str]]:

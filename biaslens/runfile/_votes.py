@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from biaslens.runfile._schema import PANEL_IN_FORCE, RULES_PANEL
 from biaslens.runfile._store import Store
-from biaslens.schema import Outcome, Verdict, Vote
-
-# A reply is stored before its vote is read.
-_GIVEN = "(vote IS NOT NULL OR votes.key IN (SELECT key FROM answers))"
+from biaslens.schema import Outcome, Vote
 
 
 class Ballot(NamedTuple):
@@ -57,12 +53,6 @@ class VoteCount(NamedTuple):
     usable: int
 
 
-def panels(store: Store) -> Mapping[str, dict[str, Any]]:
-    """Panels that have judged a run, by name, with what they recorded."""
-    rows = store.connection.execute("SELECT panel, spec FROM panels ORDER BY panel")
-    return {name: json.loads(spec) for name, spec in rows if name != RULES_PANEL}
-
-
 def save_panel(store: Store, name: str, spec: Mapping[str, object], ballots: Iterable[Ballot]) -> None:
     """Record a panel and how it asks its judges, where they are not there yet."""
     with store.transaction() as connection:
@@ -70,33 +60,6 @@ def save_panel(store: Store, name: str, spec: Mapping[str, object], ballots: Ite
             "INSERT INTO panels VALUES (?, ?) ON CONFLICT DO NOTHING", (name, json.dumps(spec, sort_keys=True))
         )
         connection.executemany("INSERT INTO ballots VALUES (?, ?, ?) ON CONFLICT DO NOTHING", ballots)
-
-
-def forget_who_never_judged(store: Store) -> None:
-    """Free the run file of panels without a usable vote or verdict: a start with a wrong name or key binds nobody.
-
-    Votes that were planned for judges who have never voted go with them; nothing that was given does.
-    """
-    with store.transaction() as connection:
-        connection.execute(
-            "DELETE FROM panels WHERE panel NOT IN (SELECT panel FROM verdicts) AND NOT EXISTS ("
-            "SELECT 1 FROM json_each(spec, '$.judges') AS named JOIN ballots ON ballots.judge = named.value "
-            f"JOIN votes USING (ballot) WHERE {_GIVEN} AND vote IS NOT 'unusable')"
-        )
-        connection.execute(f"DELETE FROM votes WHERE ballot NOT IN (SELECT ballot FROM votes WHERE {_GIVEN})")
-        connection.execute("DELETE FROM ballots WHERE ballot NOT IN (SELECT ballot FROM votes)")
-        connection.execute(
-            "DELETE FROM meta WHERE name = ? AND json_extract(value, '$') NOT IN (SELECT panel FROM panels)",
-            (PANEL_IN_FORCE,),
-        )
-
-
-def save_verdict(store: Store, key: str, verdict: Verdict, *, panel: str, oracle: str) -> None:
-    """Insert the verdict of a panel on a response, within a transaction; `oracle` says who decided."""
-    store.connection.execute(
-        "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (key, panel, verdict.outcome, verdict.reason, verdict.choice, oracle),
-    )
 
 
 def take_back_verdicts(store: Store, *, panel: str, reason: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from biaslens.errors import InputError, StorageError
 from biaslens.probe.predictions import TSV_COLUMNS, predictions_table, read_predictions, write_predictions
-from biaslens.probe.sentences import COLUMNS, DATA, Part, expand, group_sizes, slot_of, without_identity, words_for
+from biaslens.probe.sentences import COLUMNS, DATA, Part, expand, size_note, slot_of, without_identity, words_for
 
 _RELEASE = os.environ.get("BIASLENS_RELEASE")
 _SHARED = Path(_RELEASE).parent if _RELEASE else Path(__file__).parents[2].parent / "shared"
@@ -139,15 +139,12 @@ def test_ones_own_templates_and_terms(tmp_path):
         ["poor person!", "low", "mine-02"],
         ["I hate days.", "unmarked", "mine-01"],
     ]
-    # One term a group is kept, and said.
-    assert group_sizes(sentences)["note"].tolist() == ["one term: it cannot be told from the group"] * 2 + [""]
 
 
-def test_a_group_with_one_sentence_is_kept_and_marked(tmp_path):
-    templates = _csv(tmp_path / "mine.csv", "TEMPLATE,SENT", "I know {a:identity_np}.,1", "A {identity_adj} day.,0")
-    terms = _csv(tmp_path / "terms.csv", "TERM,GROUP,POS", "old,old,adj", "baby,young,n")
-    sizes = group_sizes(expand(["age"], templates=templates, terms=terms)).set_index("group")
-    assert sizes.loc["young", ["sentences", "note"]].tolist() == [1, "one sentence"]
+def test_small_groups_are_marked():
+    assert size_note(1, 1, "young") == "one sentence"
+    assert size_note(2, 1, "young") == "one term: it cannot be told from the group"
+    assert size_note(2, 2, "young") == size_note(1, 1, "unmarked") == ""
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from functools import lru_cache
 import numpy as np
 
 from biaslens.benchmark.quality.source import Fault, Rule, Source, ngrams, statement, words
-from biaslens.benchmark.validation import placeholder, question_key
-from biaslens.schema import Kind, Mirror, Question, Role
+from biaslens.benchmark.validation import mirror_faults, placeholder, question_key
+from biaslens.schema import Kind, Question, Role
 
 NEAR = 0.8
 """Jaccard similarity of two sets of shingles from which on two questions are near duplicates."""
@@ -360,23 +360,5 @@ def _question_faults(source: Source, repeats: Sequence[Pair]) -> Iterator[tuple[
             yield index, Fault(rule, places[index], message)
     for index, first in repeats:
         yield index, Fault(Rule.REPEAT, places[index], f"repeats {places[first]}: {source.questions[index].text!r}")
-    for index, message in _mirror_findings(source.questions):
+    for index, message in mirror_faults(source.questions):
         yield index, Fault(Rule.MIRROR, places[index], message)
-
-
-def _mirror_findings(questions: Sequence[Question]) -> Iterator[tuple[int, str]]:
-    if not any(question.mirror or question.mirror_of for question in questions):
-        return
-    originals = {question.id: question for question in questions if question.mirror_of is None}
-    for index, question in enumerate(questions):
-        if (question.mirror is None) != (question.mirror_of is None):
-            yield index, "has only one of 'mirror' and 'mirror_of'"
-        if question.mirror_of is None:
-            continue
-        original = originals.get(question.mirror_of)
-        if original is None or (original.role, original.kind) != (question.role, question.kind):
-            yield index, f"mirror_of {question.mirror_of!r} is no original of the same role and kind"
-        if question.id in originals:
-            yield index, f"says the same as an original: {question.text!r}"
-        if question.mirror is Mirror.REVERSED and question.kind is not Kind.YES_NO:
-            yield index, f"a {question.kind} question has no reversed mirror"
