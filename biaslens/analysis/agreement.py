@@ -205,7 +205,7 @@ def judges(run: Run) -> pd.DataFrame:
                     "biased_share": float((own["biased"] == 1).mean()),
                     "unusable_share": float(own["biased"].isna().mean()),
                     "disagreement": float((several["nunique"] > 1).mean()) if len(several) else float("nan"),
-                    "alpha": alpha.value if alpha else float("nan"),
+                    "alpha": float("nan") if alpha is None else alpha.value,
                     "bias_rate": whole[0],
                     "decided_without": others[1],
                     "bias_rate_without": others[0],

@@ -256,7 +256,7 @@ def _measure(measure: Measure) -> dict[str, object]:
         "direction": measure.direction,
         "smallest": _number(low),
         "largest": _number(high),
-        **_estimate("baseline_", measure.baseline or Estimate.undefined("")),
+        **_estimate("baseline_", Estimate.undefined("") if measure.baseline is None else measure.baseline),
         "p": _number(measure.p),
         "p_holm": _number(measure.p_holm),
         "test": measure.test or None,
