@@ -172,3 +172,14 @@ def safe_name(name: str, *, fallback: str = "model") -> str:
     ('openai-gpt-4o-mini', 'model')
     """
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or fallback
+
+
+def plural(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    Examples
+    --------
+    >>> plural(1, "role"), plural(1200, "role")
+    ('1 role', '1,200 roles')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -39,7 +39,7 @@ def ablation(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.DataFram
     """
     paired = _Paired(run, against)
     keys = [(attribute, kind) for attribute in (None, *ATTRIBUTES) for kind in (None, *KINDS)]
-    rows = [row for key in keys if (row := paired.row(*key))]
+    rows = [row for key in keys if (row := paired.cell(*key))]
     frame = table(rows, _COLUMNS)
     families = frame.groupby([frame["attribute"] == ALL, frame["kind"] == ALL])
     for test in _TESTS:
@@ -58,20 +58,8 @@ def ablation_by_role(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.
     for code, name in enumerate(run.questions.role_names):
         chosen = paired.known & (run.questions.role == code)
         if chosen.any():
-            mean = clustered_mean(paired.difference[chosen], np.flatnonzero(chosen))
-            rows.append(
-                {
-                    "model": run.info.model,
-                    "against": against.value,
-                    "attribute": ATTRIBUTES[run.questions.role_attribute[code]].value,
-                    "role": name,
-                    "questions": int(chosen.sum()),
-                    "rate_role": float(paired.rate[chosen].mean()),
-                    "rate_against": float(paired.other[chosen].mean()),
-                    **with_ends("difference", mean),
-                    "p": mean.p,
-                }
-            )
+            attribute = ATTRIBUTES[run.questions.role_attribute[code]].value
+            rows.append(paired.row(chosen, np.flatnonzero(chosen)) | {"attribute": attribute, "role": name})
     frame = table(rows, _ROLE_COLUMNS)
     frame["p_holm"] = holm(frame["p"])
     moved = frame["difference"].to_numpy()
@@ -86,36 +74,34 @@ class _Paired:
         self._run, self._against = run, against
         self.known: NDArray[np.bool_] = (first.valid > 0) & (second.valid > 0)
         with np.errstate(invalid="ignore"):
-            self.rate: NDArray[np.float64] = first.biased / first.valid
-            self.other: NDArray[np.float64] = second.biased / second.valid
-        self.difference: NDArray[np.float64] = self.rate - self.other
+            self._rate, self._other = first.biased / first.valid, second.biased / second.valid
         self._verdict, self._other_verdict = (biased_majority(arm.biased, arm.planned) for arm in (first, second))
         self._decided = _decided(first) & _decided(second)
 
-    def keys(self, attribute: Attribute | None, kind: Kind | None) -> dict[str, str]:
+    def row(self, chosen: NDArray[np.bool_], clusters: NDArray[np.int64]) -> dict[str, object]:
+        """The rates of some questions and their difference."""
+        mean = clustered_mean((self._rate - self._other)[chosen], clusters)
         return {
             "model": self._run.info.model,
             "against": self._against.value,
-            "attribute": attribute.value if attribute else ALL,
-            "kind": kind.value if kind else ALL,
+            "roles": mean.clusters,
+            "questions": mean.items,
+            "rate_role": float(self._rate[chosen].mean()),
+            "rate_against": float(self._other[chosen].mean()),
+            **with_ends("difference", mean),
+            "p": mean.p,
         }
 
-    def row(self, attribute: Attribute | None, kind: Kind | None) -> dict[str, object] | None:
+    def cell(self, attribute: Attribute | None, kind: Kind | None) -> dict[str, object] | None:
+        """The same of an attribute and kind, and their verdicts; None where no question can be compared."""
         chosen = self.known & self._run.questions.select(attribute, kind)
         if not chosen.any():
             return None
-        role = self._run.questions.role[chosen]
-        mean = clustered_mean(self.difference[chosen], role)
-        both = chosen & self._decided
-        verdicts = mcnemar(self._verdict[both], self._other_verdict[both], self._run.questions.role[both])
-        return {
-            **self.keys(attribute, kind),
-            "roles": mean.clusters,
-            "questions": mean.items,
-            "rate_role": float(self.rate[chosen].mean()),
-            "rate_against": float(self.other[chosen].mean()),
-            **with_ends("difference", mean),
-            "p": mean.p,
+        role, both = self._run.questions.role, chosen & self._decided
+        verdicts = mcnemar(self._verdict[both], self._other_verdict[both], role[both])
+        return self.row(chosen, role[chosen]) | {
+            "attribute": attribute.value if attribute else ALL,
+            "kind": kind.value if kind else ALL,
             "verdicts": int(both.sum()),
             "biased_only_role": verdicts.only_first,
             "biased_only_against": verdicts.only_second,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from biaslens import stats
+from biaslens._util.text import plural
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, RunInfo
 from biaslens.analysis.labels import NOT_CORRECTED, Corrections, corrections
 from biaslens.analysis.rates import ALL, rates, table, with_ends
@@ -108,24 +109,20 @@ def require_comparable(summaries: Sequence[Summary]) -> None:
     RunMismatchError
         Names the first difference and two runs that show it.
     """
+    infos = [summary.run for summary in summaries]
     for name, value in SAME:
-        _require_same(name, ((summary, value(summary.run)) for summary in summaries))
+        other = next((info for info in infos if value(info) != value(infos[0])), None)
+        if other is not None:
+            raise _mismatch(name, infos[0], _show(value(infos[0])), other, _show(value(other)))
     for condition in Condition:
-        asked = [
-            (summary, part)
-            for summary in summaries
-            for part in summary.conditions
-            if part.condition is condition and part.question_set
-        ]
-        if len({part.question_set for _, part in asked}) > 1:
-            (first, part), (other, others) = (
-                asked[0],
-                next(pair for pair in asked if pair[1].question_set != asked[0][1].question_set),
-            )
-            raise _mismatch(
-                f"under condition {condition} the questions differ",
-                *((first, _questions(part)), (other, _questions(others, than=_questions(part)))),
-            )
+        parts = [(summary.run, part) for summary in summaries for part in summary.conditions]
+        asked = [(run, part) for run, part in parts if part.condition is condition and part.question_set]
+        others = [(run, part) for run, part in asked if part.question_set != asked[0][1].question_set]
+        if others:
+            (first, part), (second, others_part) = asked[0], others[0]
+            words = _questions(part)
+            what = f"under condition {condition} the questions differ"
+            raise _mismatch(what, first, words, second, _questions(others_part, than=words))
 
 
 def _questions(condition: ConditionSummary, *, than: str = "") -> str:
@@ -133,27 +130,18 @@ def _questions(condition: ConditionSummary, *, than: str = "") -> str:
     roles = condition.cell().roles
     counts = {kind: condition.cell(kind=kind).questions for kind in Kind}
     each = {count / roles for count in counts.values()}
-    of_roles = f"{roles:,} {'role' if roles == 1 else 'roles'}"
     if len(each) == 1 and (count := each.pop()).is_integer():
-        words = f"{count:.0f} {'question' if count == 1 else 'questions'} a kind for {of_roles}"
+        words = f"{plural(int(count), 'question')} a kind for {plural(roles, 'role')}"
     else:
-        words = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count) + f" questions for {of_roles}"
+        listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
+        words = f"{listed} questions for {plural(roles, 'role')}"
     return "as many, but others" if words == than else words
 
 
-def _require_same(name: str, values: Iterable[tuple[Summary, object]]) -> None:
-    first: tuple[Summary, object] | None = None
-    for summary, value in values:
-        if first is None:
-            first = (summary, value)
-        elif value != first[1]:
-            raise _mismatch(name, (first[0], _show(first[1])), (summary, _show(value)))
-
-
-def _mismatch(what: str, first: tuple[Summary, str], other: tuple[Summary, str]) -> RunMismatchError:
+def _mismatch(what: str, first: RunInfo, has: str, other: RunInfo, others: str) -> RunMismatchError:
     return RunMismatchError(
-        f"these runs cannot share a table, {what}: {first[0].run.path} has {first[1]}, {other[0].run.path} has "
-        f"{other[1]}; make one table for each, or combine them with --force"
+        f"these runs cannot share a table, {what}: {first.path} has {has}, {other.path} has {others}; make one table "
+        "for each, or combine them with --force"
     )
 
 

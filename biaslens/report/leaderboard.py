@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from biaslens._util.text import plural
 from biaslens.analysis import Cell, ConditionSummary, Summary, summarise
 from biaslens.analysis.comparison import require_comparable
 from biaslens.errors import InputError
-from biaslens.report.table import Column, Table, known, plural
+from biaslens.report.table import Column, Table, known
 from biaslens.schema import Condition, Kind
 
 Value = str | int | float | None

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from biaslens._util.files import write_text
-from biaslens._util.text import printable
+from biaslens._util.text import plural, printable
 from biaslens.probe.gaps import Groups, Reference, compare_groups, counts, gaps, metric
 from biaslens.probe.intervals import (
     COVERS,
@@ -30,7 +30,7 @@ from biaslens.probe.intervals import (
     term_permutation,
 )
 from biaslens.report.figures import FAINT, INK, MARKERS, panels, save, short, styled
-from biaslens.report.table import NOTHING, Column, Table, escaped, p_value, percent, plural, write_csv
+from biaslens.report.table import NOTHING, Column, Table, escaped, p_value, percent, write_csv
 
 INTERVALS = {
     "bootstrap": "bootstrap intervals",

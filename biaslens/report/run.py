@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from biaslens._util.text import printable
+from biaslens._util.text import plural, printable
 from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
 from biaslens.analysis.frame import Took
-from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, percent, plural
+from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, percent
 from biaslens.schema import Attribute, Condition, Kind
 
 LOW_COVERAGE = 0.9

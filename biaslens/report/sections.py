@@ -13,11 +13,11 @@ import click
 import pandas as pd
 
 from biaslens._util.files import write_text
-from biaslens._util.text import printable
+from biaslens._util.text import plural, printable
 from biaslens.analysis import Comparison, Run, question_texts
 from biaslens.report.analyses import Analyses
 from biaslens.report.run import warnings
-from biaslens.report.table import NOTHING, Table, plural, shown
+from biaslens.report.table import NOTHING, Table, shown
 
 _ROLES = 10
 _QUESTIONS = 5

@@ -238,17 +238,6 @@ def p_value(p: float) -> str:
     return NOTHING if pd.isna(p) else "< 0.0001" if p < 1e-4 else f"{p:.3f}" if p >= 0.01 else f"{p:.4f}"
 
 
-def plural(number: int, noun: str) -> str:
-    """A number and its noun.
-
-    Examples
-    --------
-    >>> plural(1, "role"), plural(1200, "role")
-    ('1 role', '1,200 roles')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def intervals(rows: pd.DataFrame, name: str, *, points: bool = False) -> list[str]:
     """Rates of a table with their intervals, for people: "12.3 % (10.1 to 14.5)".
 
