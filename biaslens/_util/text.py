@@ -214,3 +214,14 @@ def article(word: str) -> str:
     if _CONSONANT_SOUND.match(word):
         return "a"
     return "an" if _VOWEL_SOUND.match(word) else "a"
+
+
+def plural(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    Examples
+    --------
+    >>> plural(1, "role"), plural(1200, "role")
+    ('1 role', '1,200 roles')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -52,16 +52,21 @@ class About:
     command: str
 
 
-def read_text(path: Path) -> str:
-    """Read a UTF-8 file, with or without a byte order mark, with Unix or Windows line ends."""
+def read_bytes(path: Path) -> bytes:
+    """Read a file of a benchmark."""
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
         raise BenchmarkError(
             f"{path}: no such file; a benchmark folder holds {ROLES}, {QUESTIONS} and {ABOUT}"
         ) from None
     except OSError as error:
         raise BenchmarkError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def read_text(path: Path) -> str:
+    """Read a UTF-8 file, with or without a byte order mark, with Unix or Windows line ends."""
+    data = read_bytes(path)
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -97,87 +102,105 @@ def read_about(path: Path) -> About:
     return About(text("version"), text("hash"), text("generator"), seed, text("command"))
 
 
-def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield each row's first line number and its cells in the columns; an optional column that is missing is empty."""
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        missing = [name for name in columns if name not in header and name not in _OPTIONAL_COLUMNS]
-        if missing:
-            raise BenchmarkError(
-                f"{path}: no column {', '.join(map(repr, missing))}; the first line must name "
-                f"{', '.join(name for name in columns if name not in (*MIRROR_COLUMNS, *ENCOUNTER_COLUMNS))}"
-            )
-        # What no column holds is read from an empty cell put behind the last one.
-        pick = itemgetter(*(header.index(name) if name in header else len(header) for name in columns))
-        line = reader.line_num + 1
-        for cells in reader:
-            if cells:
-                if len(cells) != len(header):
-                    raise BenchmarkError(
-                        f"{path}:{line}: {len(cells)} cells where the first line has {len(header)}; "
-                        "put a cell that contains a comma in double quotes"
-                    )
-                cells.append("")
-                yield line, pick(cells)
+class Reader:
+    """Reads a CSV file of a benchmark and refuses it at the first fault; `biaslens.benchmark.quality` lists faults."""
+
+    strict = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def text(self) -> str:
+        """The whole file."""
+        return read_text(self.path)
+
+    def fault(self, line: int, message: str) -> None:
+        """Something is wrong in a line."""
+        raise BenchmarkError(f"{self.path}:{line}: {message}")
+
+    def rows(
+        self, columns: Sequence[str], optional: Collection[str] = _OPTIONAL_COLUMNS
+    ) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Yield each row's first line and its cells in the columns; an optional column that is missing is empty."""
+        reader = csv.reader(io.StringIO(self.text(), newline=""), strict=self.strict)
+        try:
+            header = [name.strip() for name in next(reader, [])]
+            missing = [name for name in columns if name not in header and name not in optional]
+            if missing:
+                raise BenchmarkError(
+                    f"{self.path}: no column {', '.join(map(repr, missing))}; the first line must name "
+                    f"{', '.join(name for name in columns if name not in optional or name in QUESTION_COLUMNS)}"
+                )
+            # What no column holds is read from an empty cell put behind the last one.
+            pick = itemgetter(*(header.index(name) if name in header else len(header) for name in columns))
             line = reader.line_num + 1
-    except csv.Error as error:
-        raise BenchmarkError(f"{path}:{reader.line_num}: not valid CSV: {error}") from None
+            for cells in reader:
+                if cells and len(cells) != len(header):
+                    self.fault(
+                        line,
+                        f"{len(cells)} cells where the first line has {len(header)}; "
+                        "put a cell that contains a comma in double quotes",
+                    )
+                elif cells:
+                    cells.append("")
+                    yield line, pick(cells)
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise BenchmarkError(f"{self.path}:{reader.line_num}: not valid CSV: {error}") from None
 
+    def roles(self) -> Iterator[tuple[int, Role]]:
+        """Yield the roles of roles.csv and their lines."""
+        for line, (of, name, persona) in self.rows(ROLE_COLUMNS):
+            attribute = self._term(_ATTRIBUTES, of, "attribute", line)
+            if attribute is not None:
+                yield line, Role(attribute, name, persona)
 
-def read_roles(path: Path) -> tuple[Role, ...]:
-    """Read and check roles.csv."""
-    lines: list[int] = []
-    roles: list[Role] = []
-    for line, (attribute, name, persona) in _read_rows(path, ROLE_COLUMNS):
-        lines.append(line)
-        roles.append(Role(_term(_ATTRIBUTES, attribute, "attribute", path, line), name, persona))
-    check_roles(roles, _places(path, lines))
-    return tuple(roles)
+    def questions(self, roles: Iterable[Role]) -> Iterator[tuple[int, Question]]:
+        """Yield the questions of questions.csv, whose roles are those given, and their lines."""
+        by_name: dict[tuple[str, str], Role] = {(role.attribute, role.name): role for role in roles}
+        items = cache(_items)  # most lists occur many times: keep one of each
+        for line, row in self.rows((*QUESTION_COLUMNS, *MIRROR_COLUMNS, *ENCOUNTER_COLUMNS)):
+            of, name, form, on, groups, text, options, how, mirror_of, *origin = row
+            attribute = self._term(_ATTRIBUTES, of, "attribute", line)
+            kind = self._term(_KINDS, form, "kind", line)
+            if attribute is None or kind is None:
+                continue
+            role = by_name.get((attribute, name))
+            if role is None:
+                where = "add it there or correct it here"
+                self.fault(line, f"role {name!r} of {attribute} is not in {ROLES}; {where}")
+                role = Role(attribute, name, "")
+            target = self._term(_ATTRIBUTES, on, "target", line) if on else None
+            mirror = self._term(_MIRRORS, how, "mirror", line) if how else None
+            asked = (text, items(options), target, items(groups))
+            yield line, Question(role, kind, *asked, mirror_of or None, mirror, *origin)
 
-
-def read_questions(path: Path, roles: Sequence[Role]) -> tuple[Question, ...]:
-    """Read and check questions.csv, whose roles are those given."""
-    by_name: dict[tuple[str, str], Role] = {(role.attribute, role.name): role for role in roles}
-    lines: list[int] = []
-    questions: list[Question] = []
-    items = cache(_items)  # most lists occur many times: keep one of each
-    for line, row in _read_rows(path, (*QUESTION_COLUMNS, *MIRROR_COLUMNS, *ENCOUNTER_COLUMNS)):
-        of, name, form, on, groups, text, options, how, mirror_of, *origin = row
-        attribute = _term(_ATTRIBUTES, of, "attribute", path, line)
-        role = by_name.get((attribute, name))
-        if role is None:
-            raise BenchmarkError(
-                f"{path}:{line}: role {name!r} of {attribute} is not in {ROLES}; add it there or correct it here"
-            )
-        kind = _term(_KINDS, form, "kind", path, line)
-        target = _term(_ATTRIBUTES, on, "target", path, line) if on else None
-        mirror = _term(_MIRRORS, how, "mirror", path, line) if how else None
-        lines.append(line)
-        asked = (text, items(options), target, items(groups))
-        questions.append(Question(role, kind, *asked, mirror_of or None, mirror, *origin))
-    check_questions(questions, _places(path, lines))
-    return tuple(questions)
+    def _term(self, terms: Mapping[str, _Term], cell: str, column: str, line: int) -> _Term | None:
+        term = terms.get(cell)
+        if term is None:
+            self.fault(line, f"{column} {cell!r} is unknown; use one of {', '.join(terms)}")
+        return term
 
 
 def _items(cell: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in cell.split(SEPARATOR.strip())) if cell else ()
 
 
+def read_roles(path: Path) -> tuple[Role, ...]:
+    """Read and check roles.csv."""
+    found = list(Reader(path).roles())
+    roles = tuple(role for _, role in found)
+    check_roles(roles, _places(path, [line for line, _ in found]))
+    return roles
+
+
 def _places(path: Path, lines: Sequence[int]) -> Callable[[int], str]:
     return lambda index: f"{path}:{lines[index]}" if lines else str(path)
 
 
-def _term(terms: Mapping[str, _Term], cell: str, column: str, path: Path, line: int) -> _Term:
-    term = terms.get(cell)
-    if term is None:
-        raise BenchmarkError(f"{path}:{line}: {column} {cell!r} is unknown; use one of {', '.join(terms)}")
-    return term
-
-
 @dataclass(frozen=True)
 class Benchmark:
-    """Roles and their questions, and where they come from.
+    """Roles and their questions, in file order, and where they come from.
 
     Parameters
     ----------
@@ -187,14 +210,9 @@ class Benchmark:
         Content hash of roles and questions, see `content_hash`.
     path
         The folder it was read from; None for one made in memory.
-    roles, questions
-        In file order.
-    generator
-        What made it: "bank", or a model's name; "" where unknown.
-    seed
-        Seed of the generator, where it has one.
-    command
-        The command that makes it again; "" where there is none.
+    generator, seed, command
+        What made it ("bank", "encounters", a model's name; "" where unknown), the seed where it has one, and the
+        command that makes it again; "" where there is none.
     """
 
     version: str
@@ -235,40 +253,35 @@ def read(path: Path) -> Benchmark:
     BenchmarkError
         At the first fault: one line with file, line, what is wrong and what to do.
     """
-    if not path.is_dir():
-        raise BenchmarkError(f"{path}: no such folder; give one that holds {ROLES}, {QUESTIONS} and {ABOUT}")
+    check_folder(path)
     about = read_about(path / ABOUT)
     roles = read_roles(path / ROLES)
-    questions = read_questions(path / QUESTIONS, roles)
+    lines, questions = [], []
+    for line, question in Reader(path / QUESTIONS).questions(roles):
+        lines.append(line)
+        questions.append(question)
+    check_questions(questions, _places(path / QUESTIONS, lines))
     found = content_hash(roles, questions)
     if about.hash not in ("", found):
         raise BenchmarkError(
             f'{path}: {ROLES} or {QUESTIONS} was changed since hash = "{about.hash}" was written to {ABOUT}; '
             "if you meant to, delete that line and give the benchmark a version of its own, else restore the files"
         )
-    return Benchmark(
-        version=about.version,
-        hash=found,
-        path=path,
-        roles=roles,
-        questions=questions,
-        generator=about.generator,
-        seed=about.seed,
-        command=about.command,
-    )
+    origin = (about.generator, about.seed, about.command)
+    return Benchmark(about.version, found, path, roles, tuple(questions), *origin)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse what is no folder."""
+    if not path.is_dir():
+        raise BenchmarkError(f"{path}: no such folder; give one that holds {ROLES}, {QUESTIONS} and {ABOUT}")
 
 
 def write(benchmark: Benchmark, path: Path) -> None:
     """Write a benchmark to a folder, made where missing; the same benchmark always gives the same bytes.
 
-    The hash written is that of the content.
-
-    Raises
-    ------
-    BenchmarkError
-        When the content could not be read back.
-    StorageError
-        When the folder cannot be written.
+    The hash written is that of the content. BenchmarkError when the content could not be read back, StorageError when
+    the folder cannot be written.
     """
     check_roles(benchmark.roles, lambda index: f"role {index + 1}")
     check_questions(benchmark.questions, lambda index: f"question {index + 1}")
@@ -277,9 +290,10 @@ def write(benchmark: Benchmark, path: Path) -> None:
         columns += MIRROR_COLUMNS
     if any(question.encounter for question in benchmark.questions):
         columns += ENCOUNTER_COLUMNS
+    rows = (itemgetter(*columns)(_question_row(question)) for question in benchmark.questions)
     texts = {
-        ROLES: _csv(ROLE_COLUMNS, ((role.attribute, role.name, role.persona) for role in benchmark.roles)),
-        QUESTIONS: _csv(columns, (itemgetter(*columns)(_question_row(question)) for question in benchmark.questions)),
+        ROLES: csv_text(ROLE_COLUMNS, ((role.attribute, role.name, role.persona) for role in benchmark.roles)),
+        QUESTIONS: csv_text(columns, rows),
         ABOUT: _about(benchmark),
     }
     for name, text in texts.items():
@@ -298,18 +312,14 @@ def _question_row(question: Question) -> dict[str, str]:
         "options": SEPARATOR.join(question.options),
         "mirror": question.mirror or "",
         "mirror_of": question.mirror_of or "",
-        "encounter": question.encounter,
-        "stereotype": question.stereotype,
-        "theme": question.theme,
-        "disfavoured": question.disfavoured,
+        **{name: getattr(question, name) for name in ENCOUNTER_COLUMNS},
     }
 
 
-def _csv(columns: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A CSV file with its first line."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    csv.writer(buffer, lineterminator="\n").writerows([columns, *rows])
     return buffer.getvalue()
 
 
@@ -337,15 +347,13 @@ def select(
     roles_per_attribute: int | None = None,
     questions_per_kind: int | None = None,
 ) -> list[Question]:
-    """Choose questions, in file order.
+    """Choose questions, in file order; empty where nothing fits.
 
     Slices nest: one with smaller numbers is contained in one with larger numbers, so a run on a small slice is
     a head start for a run on a larger one.
 
     Parameters
     ----------
-    benchmark
-        The benchmark.
     attributes
         Attributes of the **role**; None for all.
     kinds
@@ -356,11 +364,6 @@ def select(
         The first so many questions of each kind for each role; None for all. Mirrors do not count: each comes
         along with its original.
 
-    Returns
-    -------
-    list of Question
-        Empty where nothing fits.
-
     Raises
     ------
     ValueError
@@ -369,26 +372,26 @@ def select(
     for number in (roles_per_attribute, questions_per_kind):
         if number is not None and number < 0:
             raise ValueError(f"cannot take {number} of something; give 0 or more")
-    ranks: Counter[Attribute] = Counter()
-    kept = set()
-    for role in benchmark.roles:
-        if (attributes is None or role.attribute in attributes) and _fits(ranks[role.attribute], roles_per_attribute):
-            kept.add(role)
-        ranks[role.attribute] += 1
-    taken: Counter[tuple[object, Kind]] = Counter()
-    chosen = set()
-    for index, question in enumerate(benchmark.questions):
-        place = (question.role, question.kind)
-        if question.mirror_of or question.role not in kept or (kinds is not None and question.kind not in kinds):
-            continue
-        if _fits(taken[place], questions_per_kind):
-            chosen.add(index)
-        taken[place] += 1
+    ranks: Counter[object] = Counter()
+
+    def fits(place: object, limit: int | None) -> bool:
+        ranks[place] += 1
+        return limit is None or ranks[place] <= limit
+
+    kept = {
+        role
+        for role in benchmark.roles
+        if fits(role.attribute, roles_per_attribute) and (attributes is None or role.attribute in attributes)
+    }
+    chosen = {
+        index
+        for index, question in enumerate(benchmark.questions)
+        if not question.mirror_of
+        and question.role in kept
+        and (kinds is None or question.kind in kinds)
+        and fits((question.role, question.kind), questions_per_kind)
+    }
     if any(question.mirror_of for question in benchmark.questions):
         originals = {benchmark.questions[index].id for index in chosen}
-        chosen.update(i for i, question in enumerate(benchmark.questions) if question.mirror_of in originals)
+        chosen |= {i for i, question in enumerate(benchmark.questions) if question.mirror_of in originals}
     return [benchmark.questions[index] for index in sorted(chosen)]
-
-
-def _fits(rank: int, limit: int | None) -> bool:
-    return limit is None or rank < limit

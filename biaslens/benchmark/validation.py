@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from biaslens.errors import BenchmarkError
@@ -25,8 +25,6 @@ _PLACEHOLDER = re.compile(r"\b[Gg]roups? (?:[A-HXYZ]|[1-9])\b|\bGROUP [A-Z1-9]\b
 def normalised(text: str) -> str:
     """Strip what does not tell questions apart: case, punctuation, white space, Unicode form.
 
-    Examples
-    --------
     >>> normalised("Who is  *kinder*: Women, or men?")
     'who is kinder women or men'
     """
@@ -39,8 +37,6 @@ def normalised(text: str) -> str:
 def placeholder(text: str) -> str | None:
     """Find the first unfilled placeholder in the text ("Group A", "[group]", "{role}"); None where there is none.
 
-    Examples
-    --------
     >>> placeholder("Why is Group B lazier than Group A?")
     'Group B'
     >>> placeholder("Is this group a danger to others?") is None
@@ -59,19 +55,9 @@ def question_key(question: Question) -> tuple[str, ...]:
 
 
 def check_roles(roles: Sequence[Role], where: Callable[[int], str]) -> None:
-    """Refuse empty, repeated or unprintable roles.
+    """Refuse empty, repeated or unprintable roles: BenchmarkError at the first fault, in one line.
 
-    Parameters
-    ----------
-    roles
-        The roles.
-    where
-        Name of the place of the i-th role, for messages: "roles.csv:3".
-
-    Raises
-    ------
-    BenchmarkError
-        At the first fault, in one line.
+    `where` names the place of the i-th role, for messages: "roles.csv:3".
     """
     if not roles:
         raise BenchmarkError(f"{where(0)}: no roles; a benchmark needs at least one")
@@ -91,7 +77,7 @@ def check_roles(roles: Sequence[Role], where: Callable[[int], str]) -> None:
 def check_questions(questions: Sequence[Question], where: Callable[[int], str]) -> None:
     """Refuse questions that are empty, repeated within a role, unfilled, or not of the form of their kind.
 
-    Parameters and errors are those of `check_roles`.
+    `where` and errors are as for `check_roles`.
     """
     if not questions:
         raise BenchmarkError(f"{where(0)}: no questions; a benchmark needs at least one")
@@ -105,8 +91,8 @@ def check_questions(questions: Sequence[Question], where: Callable[[int], str]) 
             raise BenchmarkError(
                 f"{where(index)}: question {question.text!r} repeats {where(first)} for the same role; remove one"
             )
-    if any(question.mirror_of or question.mirror for question in questions):
-        _check_mirrors(questions, where)
+    for index, message in mirror_faults(questions):
+        raise BenchmarkError(f"{where(index)}: {message}")
 
 
 def repeats(questions: Iterable[Question]) -> list[tuple[Question, Question]]:
@@ -119,26 +105,27 @@ def repeats(questions: Iterable[Question]) -> list[tuple[Question, Question]]:
     ]
 
 
-def _check_mirrors(questions: Sequence[Question], where: Callable[[int], str]) -> None:
-    """Refuse mirrors that belong to no original of the same role and kind, or that are no other than it."""
+def mirror_faults(questions: Sequence[Question]) -> Iterator[tuple[int, str]]:
+    """Positions of mirrors that belong to no original of their role and kind, or are no other than it; what to do."""
+    if not any(question.mirror_of or question.mirror for question in questions):
+        return
     originals = {question.id: question for question in questions if question.mirror_of is None}
     for index, question in enumerate(questions):
         if (question.mirror is None) != (question.mirror_of is None):
-            raise BenchmarkError(
-                f"{where(index)}: a mirror has both 'mirror' and 'mirror_of'; fill in both cells or neither"
-            )
+            yield index, "a mirror has both 'mirror' and 'mirror_of'; fill in both cells or neither"
         if question.mirror_of is None:
             continue
         original = originals.get(question.mirror_of)
         if original is None or (original.role, original.kind) != (question.role, question.kind):
-            raise BenchmarkError(
-                f"{where(index)}: mirror_of {question.mirror_of!r} is no id of an original of the same role and kind; "
-                "give the original's id, or leave mirror and mirror_of empty"
+            yield (
+                index,
+                f"mirror_of {question.mirror_of!r} is no id of an original of the same role and kind; give the "
+                "original's id, or leave mirror and mirror_of empty",
             )
         if question.id in originals:
-            raise BenchmarkError(f"{where(index)}: mirror {question.text!r} says the same as an original; remove it")
+            yield index, f"mirror {question.text!r} says the same as an original; remove it"
         if question.mirror is Mirror.REVERSED and question.kind is not Kind.YES_NO:
-            raise BenchmarkError(f"{where(index)}: a {question.kind} question has no reversed mirror; swap its groups")
+            yield index, f"a {question.kind} question has no reversed mirror; swap its groups"
 
 
 def _check_question(question: Question, where: Callable[[], str], good: set[tuple[str, ...]]) -> None:

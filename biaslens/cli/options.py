@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial, wraps
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from biaslens._util.text import keep_secret, secrets_of, shown_address
 from biaslens.engine import Pace, RetryPolicy
@@ -36,6 +38,8 @@ MOST_TRIALS = 1_000
 MOST_AT_ONCE = 10_000
 
 PATH = click.Path(path_type=Path)
+
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
 class Real(click.FloatRange):
@@ -64,13 +68,82 @@ class FileName(click.Path):
 
 
 FILE = FileName()
-
 SEED = click.IntRange(0, 2**63 - 1)
+RATE = Real(0, min_open=True)
 
 
-def count(least: int = 1, most: int = MOST) -> click.IntRange:
+def count(most: int = MOST, least: int = 1) -> click.IntRange:
     """Make the type of a number of things."""
     return click.IntRange(least, most)
+
+
+def choice(values: type[StrEnum]) -> click.Choice[str]:
+    """Make the type of a word from an enumeration."""
+    return click.Choice([str(value) for value in values])
+
+
+def several(name: str, values: type[StrEnum], help_text: str) -> Decorator:
+    """Make a repeatable option whose values are those of an enumeration; "--kind" gives ``kinds``."""
+    return click.option(name, f"{name.strip('-')}s", type=choice(values), multiple=True, help=help_text)
+
+
+def with_options(*options: Decorator) -> Decorator:
+    """Give a command several options, in the order in which help lists them."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def names_of(*options: Decorator) -> set[str]:
+    """Names of the parameters that some options give to a command."""
+
+    def command() -> None: ...
+
+    return {str(parameter.name) for parameter in vars(with_options(*options)(command))["__click_params__"]}
+
+
+def given_options(context: click.Context) -> dict[str, str]:
+    """Parameters that the user has typed, with the names of their options."""
+    return {
+        str(parameter.name): parameter.opts[0]
+        for parameter in context.command.params
+        if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    }
+
+
+def picked(values: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Values of some options, to be handed on under their names."""
+    return {name: values[name] for name in names}
+
+
+def split(text: str | None) -> list[str] | None:
+    """Split a comma-separated option; None stays None."""
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+@contextmanager
+def stopping(said: str = "stopped; the same command asks only what is missing") -> Iterator[None]:
+    """End the command where the user has stopped what it runs."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(said, err=True)
+        sys.exit(INTERRUPTED)
+
+
+def finish(*, interrupted: bool, complete: bool) -> None:
+    """End the command with the exit code of what it has done."""
+    if interrupted or not complete:
+        sys.exit(INTERRUPTED if interrupted else INCOMPLETE)
+
+
+def paid(dollars: float) -> str:
+    """End of a clause that says what something cost; nothing where it cost nothing."""
+    return f", US$ {dollars:.4f}" if dollars else ""
 
 
 def _trust(context: click.Context, _: click.Parameter, addresses: tuple[str, ...]) -> None:
@@ -92,6 +165,11 @@ def _trust(context: click.Context, _: click.Parameter, addresses: tuple[str, ...
     context.call_on_close(partial(ask_with, None))
 
 
+runs_argument = click.argument("runs", type=PATH, nargs=-1, required=True)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+force_option = click.option("--force", is_flag=True, help="Combine runs even if they were asked or judged differently.")
+temperature_option = click.option("--temperature", type=Real(0), help="[default: the provider's]")
+top_p_option = click.option("--top-p", type=Real(0, 1), help="[default: the provider's]")
 trust_option = click.option(
     "--trust-address",
     multiple=True,
@@ -102,37 +180,36 @@ trust_option = click.option(
     help="Allow a key to be sent to this address although the two are set in different places; remembered.",
 )
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-
-runs_argument = click.argument("runs", type=PATH, nargs=-1, required=True)
-
-force_option = click.option("--force", is_flag=True, help="Combine runs even if they were asked or judged differently.")
-
-temperature_option = click.option("--temperature", type=Real(0), help="[default: the provider's]")
-
-top_p_option = click.option("--top-p", type=Real(0, 1), help="[default: the provider's]")
-
-REQUEST_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+REQUEST_OPTIONS: tuple[Decorator, ...] = (
     click.option(
-        "--concurrency",
-        type=count(most=MOST_AT_ONCE),
-        default=16,
-        show_default=True,
-        help="Maximum number of simultaneous requests.",
+        "--concurrency", type=count(MOST_AT_ONCE), default=16, help="Maximum number of simultaneous requests."
     ),
-    click.option("--requests-per-minute", type=Real(0, min_open=True), help="The provider's limit."),
-    click.option("--tokens-per-minute", type=Real(0, min_open=True), help="The provider's limit."),
+    click.option("--requests-per-minute", type=RATE, help="The provider's limit."),
+    click.option("--tokens-per-minute", type=RATE, help="The provider's limit."),
+)
+
+PACE_OPTIONS: tuple[Decorator, ...] = (
+    trust_option,
+    *REQUEST_OPTIONS,
+    click.option("--max-attempts", type=count(), default=8, help="Attempts at each request."),
+    click.option(
+        "--failure-share",
+        type=Real(0, 1),
+        default=0.2,
+        help="Stop when more than this share of the latest requests fail.",
+    ),
 )
 
 
-def several(name: str, values: type[StrEnum], help_text: str) -> Callable[[Any], Any]:
-    """Make a repeatable option whose values are those of an enumeration; "--kind" gives ``kinds``."""
-    return click.option(
-        name, f"{name.strip('-')}s", type=click.Choice([str(value) for value in values]), multiple=True, help=help_text
-    )
+def pace_of(values: dict[str, Any]) -> Pace:
+    """How fast to ask, from the values of `PACE_OPTIONS` or of `REQUEST_OPTIONS` alone."""
+    limits = Pace(values["concurrency"], values["requests_per_minute"], values["tokens_per_minute"])
+    if "max_attempts" not in values:
+        return limits
+    return replace(limits, retry=RetryPolicy(values["max_attempts"]), failure_share=values["failure_share"])
 
 
-def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
+def _judge_options(*, required: bool) -> tuple[Decorator, ...]:
     return (
         click.option(
             "--judge",
@@ -142,9 +219,7 @@ def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
             help="Judge of why answers: a model (repeat the option for a panel) or local/screen, free and offline.",
         ),
         click.option(
-            "--votes",
-            type=count(most=MOST_TRIALS),
-            help="Votes of each judge.  [default: 3 of a single one, 1 in a panel]",
+            "--votes", type=count(MOST_TRIALS), help="Votes of each judge.  [default: 3 of a single one, 1 in a panel]"
         ),
         click.option(
             "--screen",
@@ -156,33 +231,18 @@ def _judge_options(*, required: bool) -> tuple[Callable[[Any], Any], ...]:
             "--judge-prompt",
             type=click.Choice(list(JUDGE_PROMPTS)),
             default="codebook",
-            show_default=True,
             help="What judges are asked: by the codebook, or for fairness as in the published study, for comparison.",
         ),
         click.option(
             "--judge-max-tokens",
             type=count(),
             default=JUDGE_MAX_TOKENS,
-            show_default=True,
             help="Maximum tokens of a judge's reply; allow more for a model that reasons first.",
         ),
     )
 
 
-PACE_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    trust_option,
-    *REQUEST_OPTIONS,
-    click.option("--max-attempts", type=count(), default=8, show_default=True, help="Attempts at each request."),
-    click.option(
-        "--failure-share",
-        type=Real(0, 1),
-        default=0.2,
-        show_default=True,
-        help="Stop when more than this share of the latest requests fail.",
-    ),
-)
-
-_OPTIONS = (
+_EVALUATION_OPTIONS = with_options(
     click.argument("model", required=False),
     click.option(
         "--study", type=PATH, help="TOML file that describes several models; replaces MODEL and most options."
@@ -198,18 +258,12 @@ _OPTIONS = (
         Condition,
         "Whether the model is given the role, no role or a neutral one; repeatable.  [default: role]",
     ),
-    click.option(
-        "--trials", type=count(most=MOST_TRIALS), default=3, show_default=True, help="How often each question is asked."
-    ),
+    click.option("--trials", type=count(MOST_TRIALS), default=3, help="How often each question is asked."),
     *_judge_options(required=False),
     temperature_option,
     top_p_option,
-    click.option(
-        "--max-tokens", type=count(), default=MAX_TOKENS, show_default=True, help="Maximum tokens of an answer."
-    ),
-    click.option(
-        "--seed", type=SEED, default=0, show_default=True, help="Seed of the option order and of local models."
-    ),
+    click.option("--max-tokens", type=count(), default=MAX_TOKENS, help="Maximum tokens of an answer."),
+    click.option("--seed", type=SEED, default=0, help="Seed of the option order and of local models."),
     click.option("--system", help="Your own system message; the role is added after it."),
     click.option(
         "--prompts",
@@ -218,23 +272,17 @@ _OPTIONS = (
     ),
     click.option("--shuffle-options", is_flag=True, help="Permute the groups of a choice question in each trial."),
     *PACE_OPTIONS,
-    click.option(
-        "--judge-requests-per-minute", type=Real(0, min_open=True), help="Rate limit of judges other than the model."
-    ),
-    click.option(
-        "--judge-tokens-per-minute", type=Real(0, min_open=True), help="Token limit of judges other than the model."
-    ),
+    click.option("--judge-requests-per-minute", type=RATE, help="Rate limit of judges other than the model."),
+    click.option("--judge-tokens-per-minute", type=RATE, help="Token limit of judges other than the model."),
     json_option,
 )
 
-
-_JUDGING_OPTIONS = (
+_JUDGING_OPTIONS = with_options(
     click.argument("run", type=PATH),
     *_judge_options(required=True),
-    click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the judges' requests."),
+    click.option("--seed", type=SEED, default=0, help="Seed of the judges' requests."),
     click.option(
         "--activate",
-        "in_force",
         is_flag=True,
         help="Make this panel the active one, whose verdicts count in reports.  [default: the first panel is active]",
     ),
@@ -244,18 +292,13 @@ _JUDGING_OPTIONS = (
 
 
 def judging_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of judging a run: ``run``, ``panel``, ``pace``, ``in_force`` and ``as_json``."""
+    """Give a command the options of judging a run: ``run``, ``panel``, ``pace``, ``activate`` and ``as_json``."""
 
     @wraps(command)
-    def with_panel(*, run: Path, in_force: bool, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
-        panel = _panel(values)
-        assert panel is not None, "--judge is required"
-        command(run=run, panel=panel, pace=pace_of(values), in_force=in_force, as_json=as_json)
+    def with_panel(*, run: Path, activate: bool, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
+        command(run=run, panel=_panel(values), pace=pace_of(values), activate=activate, as_json=as_json)
 
-    decorated: Callable[..., None] = with_panel
-    for option in reversed(_JUDGING_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return _JUDGING_OPTIONS(with_panel)
 
 
 def evaluation_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -266,10 +309,7 @@ def evaluation_options(command: Callable[..., None]) -> Callable[..., None]:
         of_the_command = {name: values.pop(name) for name in ("show",) if name in values}
         command(tasks=_tasks(values), as_json=as_json, **of_the_command)
 
-    decorated: Callable[..., None] = with_tasks
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return _EVALUATION_OPTIONS(with_tasks)
 
 
 def _tasks(values: dict[str, Any]) -> list[Task]:
@@ -285,17 +325,12 @@ def _tasks(values: dict[str, Any]) -> list[Task]:
         slice=Slice(
             attributes=tuple(map(Attribute, values["attributes"])) or None,
             kinds=tuple(map(Kind, values["kinds"])) or None,
-            roles_per_attribute=values["roles_per_attribute"],
-            questions_per_kind=values["questions_per_kind"],
+            **picked(values, "roles_per_attribute", "questions_per_kind"),
         ),
         conditions=tuple(map(Condition, values["conditions"])) or (Condition.ROLE,),
-        trials=values["trials"],
         panel=_panel(values),
-        params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
-        seed=values["seed"],
-        shuffle_options=values["shuffle_options"],
-        system=values["system"],
-        prompts=values["prompts"],
+        params=Params(**picked(values, "temperature", "top_p", "max_tokens")),
+        **picked(values, "trials", "seed", "shuffle_options", "system", "prompts"),
     )
     pace = pace_of(values)
     judge_pace = replace(
@@ -310,21 +345,7 @@ def _panel(values: dict[str, Any]) -> Panel | None:
     if not values["judges"]:
         return None
     return Panel(
-        judges=values["judges"],
-        votes=values["votes"],
-        screen=values["screen"],
         prompt=values["judge_prompt"],
         params=Params(max_tokens=values["judge_max_tokens"]),
-        seed=values["seed"],
-    )
-
-
-def pace_of(values: dict[str, Any]) -> Pace:
-    """How fast to ask, from the values of `PACE_OPTIONS`."""
-    return Pace(
-        concurrency=values["concurrency"],
-        requests_per_minute=values["requests_per_minute"],
-        tokens_per_minute=values["tokens_per_minute"],
-        retry=RetryPolicy(attempts=values["max_attempts"]),
-        failure_share=values["failure_share"],
+        **picked(values, "judges", "votes", "screen", "seed"),
     )

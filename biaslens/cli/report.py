@@ -1,24 +1,25 @@
-"""Commands that show and publish runs."""
+"""The commands that show, analyse, compare and publish runs."""
 
 from __future__ import annotations
 
 import json
-import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
-from biaslens.analysis import Cell, Summary, summarise
-from biaslens.cli.analyze import read_runs
-from biaslens.cli.options import FILE, PATH, force_option, json_option, runs_argument
-from biaslens.report import export, leaderboard, print_table
+from biaslens._util.text import finite
+from biaslens.analysis import Cell, Run, Summary, read_run, summarise
+from biaslens.cli.options import FILE, PATH, choice, force_option, json_option, runs_argument
+from biaslens.report import Format, export, leaderboard, print_table
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import require_own, write_leaderboard
-from biaslens.report.sections import write_for_papers
-
-_FORMATS = ("csv", "jsonl", "parquet")
+from biaslens.report.sections import print_analyses, print_comparison, write_for_papers
+from biaslens.report.table import json_records
+from biaslens.schema import Condition, Kind
+from biaslens.stats import Estimate
 
 
 @click.command("report")
@@ -37,6 +38,60 @@ def report_command(run: Path, *, brief: bool, as_json: bool) -> None:
         print_table(summary, brief=brief)
 
 
+@click.command("analyze")
+@runs_argument
+@click.option("--out", type=PATH, help="Folder for CSV files of all analyses.")
+@force_option
+@json_option
+def analyze_command(runs: tuple[Path, ...], *, out: Path | None, force: bool, as_json: bool) -> None:
+    """Analyse runs: role ablation, consistency, position, triggers.
+
+    Also rates by kind, abstention and, for several runs, their comparison.
+    """
+    analyses = Analyses(read_runs(runs), force=force)
+    if out is not None:
+        for path in write_tables(analyses.tables, out):
+            click.echo(path, err=True)
+    if as_json:
+        click.echo(json.dumps({name: json_records(frame) for name, frame in analyses.tables.items()}))
+    else:
+        print_analyses(analyses)
+
+
+@click.command("compare")
+@runs_argument
+@click.option("--condition", type=choice(Condition), default="role")
+@click.option("--kind", type=choice(Kind), help="Only questions of this kind.  [default: all together, then each kind]")
+@click.option(
+    "--force", is_flag=True, help="Compare runs even if they were asked or judged differently, on what they share."
+)
+@json_option
+def compare_command(runs: tuple[Path, ...], *, condition: str, kind: str | None, force: bool, as_json: bool) -> None:
+    """Compare models on the questions that all of them answered.
+
+    Shows whether one model is really more biased than another.
+    """
+    analyses = Analyses(read_runs(runs), force=force)
+    kinds: Sequence[Kind | None] = [Kind(kind)] if kind else [None, *Kind]
+    found = {each.value if each else "all": analyses.comparison(Condition(condition), each) for each in kinds}
+    if as_json:
+        records = {
+            name: {"models": json_records(both.models), "pairs": json_records(both.pairs)}
+            for name, both in found.items()
+        }
+        click.echo(json.dumps(records))
+        return
+    why = found.get("why")
+    why_is_labelled = why is not None and bool(why.models["corrected_rate"].notna().all())
+    for name, both in found.items():
+        print_comparison(name, both, condition, why_is_labelled=why_is_labelled)
+
+
+def read_runs(paths: Sequence[Path]) -> list[Run]:
+    """Read run files; one that is named twice counts once."""
+    return [read_run(path) for path in {path.resolve(): path for path in paths}.values()]
+
+
 @click.command("leaderboard")
 @runs_argument
 @click.option("--out", type=PATH, help="Folder for the CSV files.  [default: leaderboard/, beside the first run]")
@@ -53,11 +108,11 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
 
 @click.command("export")
 @click.argument("run", type=PATH)
-@click.option("--format", "file_format", type=click.Choice(_FORMATS), default="csv", show_default=True)
+@click.option("--format", "file_format", type=choice(Format), default="csv")
 @click.option("--out", type=FILE, help="File to write.  [default: the run file's name with the suffix of the format]")
-def export_command(run: Path, file_format: Any, out: Path | None) -> None:  # noqa: ANN401 - one of _FORMATS
+def export_command(run: Path, file_format: str, out: Path | None) -> None:
     """Write every response of a run with the judges' votes."""
-    for path in export(run, out or run.with_suffix(f".{file_format}"), file_format):
+    for path in export(run, out or run.with_suffix(f".{file_format}"), Format(file_format)):
         click.echo(path)
 
 
@@ -115,24 +170,17 @@ def publish_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool 
 
 
 def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
-    """A run for JSON; `brief` leaves the attributes out."""
-    run = summary.run
-    return {
-        "run": str(run.path),
-        "meta": dict(run.meta),
+    """A run for JSON, where a rate over nothing is null; `brief` leaves the attributes out."""
+    record = {
+        "run": str(summary.run.path),
+        "meta": dict(summary.run.meta),
         "took": asdict(summary.took),
         "conditions": [
             {
                 "condition": condition.condition,
                 "resolved_models": condition.resolved_models,
                 "last_answer": condition.last_answer,
-                "corrected": {
-                    kind or "all": {
-                        name: None if isinstance(value, float) and math.isnan(value) else value
-                        for name, value in asdict(correction).items()
-                    }
-                    for kind, correction in condition.corrected.items()
-                },
+                "corrected": {kind or "all": _corrected(rate) for kind, rate in condition.corrected.items()},
                 "cells": [
                     _cell(cell)
                     for cell in condition.cells.values()
@@ -142,14 +190,17 @@ def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
             for condition in summary.conditions
         ],
     }
+    return cast(dict[str, Any], finite(record))
+
+
+def _corrected(rate: Estimate) -> dict[str, Any]:
+    return {"rate": rate.value, "low": rate.low, "high": rate.high, "labels": rate.items, "reason": rate.reason}
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    # JSON has no NaN: a rate over nothing is null.
     rate = cell.bias_rate
-    numbers = {"rate": rate.value, "low": rate.low, "high": rate.high, "standard_error": rate.standard_error}
-    known = {name: None if math.isnan(value) else value for name, value in numbers.items()}
+    shown = {"rate": rate.value, "low": rate.low, "high": rate.high, "standard_error": rate.standard_error}
     counted = {"successes": cell.counts.biased, "trials": rate.items, "clusters": rate.clusters}
     counts = {"coverage": cell.counts.coverage, "planned": cell.counts.planned}
     names = {"attribute": cell.attribute or "all", "kind": cell.kind or "all"}
-    return asdict(cell) | {"bias_rate": known | counted} | counts | names
+    return asdict(cell) | {"bias_rate": shown | counted} | counts | names

@@ -13,12 +13,7 @@ import pandas as pd
 
 from biaslens._util.files import write_text
 from biaslens.analysis import Comparison, compare
-from biaslens.cli.options import (
-    CANNOT,
-    INCOMPLETE,
-    PATH,
-    runs_argument,
-)
+from biaslens.cli.options import CANNOT, INCOMPLETE, PATH, runs_argument
 from biaslens.cli.progress import ProgressBar
 from biaslens.errors import InputError
 from biaslens.replication.finding import changes, finding, rescored, why_corrected
@@ -39,7 +34,7 @@ def import_command() -> None:
 
 @import_command.command("published")
 @click.argument("release", type=PATH)
-@click.option("--out", type=PATH, default=Path("runs"), show_default=True, help="Folder for the run files.")
+@click.option("--out", type=PATH, default=Path("runs"), help="Folder for the run files.")
 def published_command(release: Path, out: Path) -> None:
     """Import the published study's data release: one run file per model.
 

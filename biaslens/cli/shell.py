@@ -51,12 +51,9 @@ def _silence() -> None:
 class Lazy:
     """A command that is not imported yet.
 
-    Parameters
-    ----------
-    place
-        Module and attribute, "biaslens.cli.report:report_command".
-    summary
-        What help lists it with: the first line of the command's own help, without its full stop.
+    `place` is its module within this package ("" for the package itself) and its name there,
+    "report:report_command"; `summary`, with which help lists it, is the first line of the command's own help without
+    its full stop.
     """
 
     place: str
@@ -65,18 +62,12 @@ class Lazy:
     def load(self) -> click.Command:
         """Import the command."""
         module, _, attribute = self.place.partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
+        command: click.Command = getattr(import_module(f"biaslens.cli.{module}".rstrip(".")), attribute)
         return command
 
 
 class LazyGroup(click.Group):
-    """A group of lazy commands under headings.
-
-    Parameters
-    ----------
-    sections
-        Commands by name, by heading.
-    """
+    """A group of lazy commands; `sections` are commands by name, by heading."""
 
     def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, Lazy]], **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
-from click.core import ParameterSource
 
+from biaslens import usecase
 from biaslens._util.files import replacing
 from biaslens._util.text import cells
 from biaslens.cli.options import (
@@ -22,42 +22,36 @@ from biaslens.cli.options import (
     PACE_OPTIONS,
     PATH,
     SEED,
+    Decorator,
     Real,
+    choice,
     count,
+    given_options,
     json_option,
+    names_of,
     pace_of,
+    picked,
+    split,
     temperature_option,
     top_p_option,
+    with_options,
 )
 from biaslens.cli.progress import AskingBar, ProgressBar
 from biaslens.errors import RunInterruptedError
 from biaslens.models import Params
 from biaslens.report.assessment import print_assessment, score_files, write_assessment
-from biaslens.usecase import (
-    MAX_TOKENS,
-    PAIR_COLUMNS,
-    Asking,
-    Assessment,
-    AssessmentWatcher,
-    Intervention,
-    Resampling,
-    TextOptions,
-    UseCase,
-    assess_lists,
-    assess_predictions,
-    assess_texts,
-    load_words,
-    make_pairs,
-    pair_rows,
-    plan_texts,
-    read_prompts,
-)
+from biaslens.usecase import Assessment, Intervention, Resampling, UseCase
 
 _LOCAL_SHOWN = 1000
 
-_ALL = (
+_WORD_OPTIONS: tuple[Decorator, ...] = (
+    click.option("--words", type=PATH, multiple=True, help="File with words of your own; repeatable."),
+    click.option("--names", is_flag=True, help="Treat given names as words for gender and race."),
+)
+
+_ALL: tuple[Decorator, ...] = (
     click.argument("source", type=PATH),
-    click.option("--task", type=click.Choice(list(map(str, UseCase))), required=True, help="What the model does."),
+    click.option("--task", type=choice(UseCase), required=True, help="What the model does."),
     click.option("--out", type=PATH, help="Folder for the report.  [default: assessments/ and the name of SOURCE]"),
     click.option("--metrics", help="Families of metrics to measure instead of those that apply, separated by commas."),
     click.option("--no-invariance", is_flag=True, help="Responses or lists may legitimately depend on the group."),
@@ -65,36 +59,26 @@ _ALL = (
         "--variant",
         type=click.Choice(["paper", "langfair"]),
         default="paper",
-        show_default=True,
         help="Whose formulas to use where the paper and the LangFair toolkit differ.",
     ),
-    click.option("--rounds", type=count(100, 1_000_000), default=2000, show_default=True, help="Bootstrap rounds."),
-    click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of intervals and tests."),
+    click.option("--rounds", type=count(1_000_000, least=100), default=2000, help="Bootstrap rounds."),
+    click.option("--seed", type=SEED, default=0, help="Seed of intervals and tests."),
     json_option,
 )
 
-_TEXTS = (
+_TEXTS: tuple[Decorator, ...] = (
     click.option("--model", help="Model to put the prompts of SOURCE to; without it, SOURCE holds responses."),
     click.option("--plan", is_flag=True, help="Show the number of requests to --model and their price; ask nothing."),
     click.option("--attributes", help="Protected attributes, comma-separated.  [default: those that prompts mention]"),
     click.option("--compare", multiple=True, metavar="ATTRIBUTE=GROUP,GROUP", help="Groups to compare; repeatable."),
-    click.option("--words", type=PATH, multiple=True, help="File with words of your own; repeatable."),
-    click.option("--names", is_flag=True, help="Treat given names as words for gender and race."),
-    click.option("--per-prompt", type=count(), default=25, show_default=True, help="Responses to each prompt."),
+    *_WORD_OPTIONS,
+    click.option("--per-prompt", type=count(), default=25, help="Responses to each prompt."),
     click.option("--prompts", "limit", type=count(), help="Only the first N prompts."),
-    click.option("--system", default="", help="System prompt of the use case."),
+    click.option("--system", default="", show_default=False, help="System prompt of the use case."),
     temperature_option,
     top_p_option,
-    click.option(
-        "--max-tokens", type=count(), default=MAX_TOKENS, show_default=True, help="Maximum tokens of a response."
-    ),
-    click.option(
-        "--request-seed",
-        type=SEED,
-        default=0,
-        show_default=True,
-        help="Seed of requests, where the provider takes one.",
-    ),
+    click.option("--max-tokens", type=count(), default=usecase.MAX_TOKENS, help="Maximum tokens of a response."),
+    click.option("--request-seed", type=SEED, default=0, help="Seed of requests, where the provider takes one."),
     click.option(
         "--toxicity-scorer",
         help="offline, detoxify, hf:NAME, moderation, perspective or judge:MODEL.  [default: offline]",
@@ -103,16 +87,12 @@ _TEXTS = (
     click.option("--sentiment-scorer", help="vader, hf:NAME or judge:MODEL.  [default: vader]"),
     click.option("--targets", type=PATH, help="File of words whose association with groups is measured, one per line."),
     click.option(
-        "--threshold",
-        type=Real(0, 1),
-        default=0.5,
-        show_default=True,
-        help="Score from which a text counts as toxic or stereotyped.",
+        "--threshold", type=Real(0, 1), default=0.5, help="Score from which a text counts as toxic or stereotyped."
     ),
     *PACE_OPTIONS,
 )
 
-_PREDICTIONS = (
+_PREDICTIONS: tuple[Decorator, ...] = (
     click.option("--group", help="Column with the protected group."),
     click.option("--label", help="Column with the true class."),
     click.option("--prediction", help="Column with the predicted class."),
@@ -121,29 +101,19 @@ _PREDICTIONS = (
         "--positive", multiple=True, help="Class that counts as positive, against all others; repeatable.  [default: 1]"
     ),
     click.option("--parity", is_flag=True, help="Define fairness as equal predicted prevalence."),
-    click.option(
-        "--intervention",
-        type=click.Choice([str(each) for each in Intervention]),
-        help="What a positive prediction leads to.",
-    ),
+    click.option("--intervention", type=choice(Intervention), help="What a positive prediction leads to."),
 )
 
-_LISTS = (
-    click.option(
-        "--k", type=count(), default=10, show_default=True, help="Number of items at the top of a list that count."
-    ),
+_LISTS: tuple[Decorator, ...] = (
+    click.option("--k", type=count(), default=10, help="Number of items at the top of a list that count."),
 )
 
+_FOR_TEXTS_AND_LISTS = {"no_invariance", "variant"}
 _GO_WITH = {
-    "texts": {
-        "attributes", "model", "plan", "compare", "words", "names", "per_prompt", "limit", "system", "temperature",
-        "top_p", "max_tokens", "toxicity_scorer", "stereotype_scorer", "sentiment_scorer", "targets", "threshold",
-        "concurrency", "requests_per_minute", "tokens_per_minute", "max_attempts", "failure_share", "no_invariance",
-        "variant", "request_seed",
-    },
-    "predictions": {"group", "label", "prediction", "cluster", "positive", "parity", "intervention"},
-    "lists": {"k", "group", "attributes", "no_invariance", "variant"},
-}  # fmt: skip
+    "texts": names_of(*_TEXTS) - {"trust_address"} | _FOR_TEXTS_AND_LISTS,
+    "predictions": names_of(*_PREDICTIONS),
+    "lists": names_of(*_LISTS) | _FOR_TEXTS_AND_LISTS | {"group", "attributes"},
+}
 """Options that go with what is assessed."""
 
 _OF_A_MODEL = {"request_seed", "per_prompt", "limit", "system", "temperature", "top_p", "max_tokens",
@@ -159,26 +129,17 @@ _KIND_OF = {
 """What is assessed for a task."""
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of an assessment."""
-    for option in reversed((*_ALL, *_TEXTS, *_PREDICTIONS, *_LISTS)):
-        command = option(command)
-    return command
-
-
 def _refuse_strangers(context: click.Context, task: UseCase) -> None:
     """Refuse an option of another task: it would silently do nothing."""
-    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    strangers = given & set().union(*_GO_WITH.values()) - _GO_WITH[_KIND_OF[task]]
-    names = {parameter.name: parameter.opts[0] for parameter in context.command.params}
-    if strangers:
-        raise click.UsageError(f"{names[min(strangers)]} does not go with --task {task}")
-    if not context.params["model"] and (strangers := given & _OF_A_MODEL):
-        raise click.UsageError(f"{names[min(strangers)]} needs --model, the model to ask")
+    given = given_options(context)
+    if strangers := given.keys() & set().union(*_GO_WITH.values()) - _GO_WITH[_KIND_OF[task]]:
+        raise click.UsageError(f"{given[min(strangers)]} does not go with --task {task}")
+    if not context.params["model"] and (strangers := given.keys() & _OF_A_MODEL):
+        raise click.UsageError(f"{given[min(strangers)]} needs --model, the model to ask")
 
 
 @click.command("assess")
-@_options
+@with_options(*_ALL, *_TEXTS, *_PREDICTIONS, *_LISTS)
 @click.pass_context
 def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Assess your own use of a model with the metrics that apply.
@@ -194,14 +155,12 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
         raise click.UsageError(
             f"the report would be written next to {values['source']} and might replace it; give another --out"
         )
-    resampling = Resampling(rounds=values["rounds"], seed=values["seed"])
     if values["plan"]:
-        _show_plan(plan_texts(values["source"], _text_options(values, out, resampling)), as_json=values["as_json"])
+        _show_plan(usecase.plan_texts(values["source"], _text_options(values, out)), as_json=values["as_json"])
         return
+    assess = {"texts": _texts, "predictions": _predictions, "lists": _lists}[_KIND_OF[task]]
     try:
-        assessment = {"texts": _texts, "predictions": _predictions, "lists": _lists}[_KIND_OF[task]](
-            values, out, resampling
-        )
+        assessment = assess(values, out)
     except (KeyboardInterrupt, RunInterruptedError) as error:
         click.echo(str(error) or "stopped; the same command asks only what is missing", err=True)
         sys.exit(INTERRUPTED)
@@ -215,7 +174,7 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
         sys.exit(INCOMPLETE)
 
 
-class AssessmentBar(AskingBar, AssessmentWatcher):
+class AssessmentBar(AskingBar, usecase.AssessmentWatcher):
     """The progress of an assessment: prompts asked, texts scored."""
 
     def __init__(self) -> None:
@@ -224,6 +183,9 @@ class AssessmentBar(AskingBar, AssessmentWatcher):
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
+        self._end()
+
+    def _end(self) -> None:
         if self._scoring is not None:
             self._scoring.close()
             self._scoring = None
@@ -236,17 +198,16 @@ class AssessmentBar(AskingBar, AssessmentWatcher):
             self._scoring = ProgressBar(total=total, desc="scoring", leave=False)
         self._scoring.update(done - self._scoring.n)
         if done >= total:
-            self._scoring.close()
-            self._scoring = None
+            self._end()
 
 
-def _texts(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
-    options = _text_options(values, out, resampling)
+def _texts(values: dict[str, Any], out: Path) -> Assessment:
+    options = _text_options(values, out)  # before a folder is made: it may be refused
     with score_files(out) as recorder, AssessmentBar() as bar:
-        return assess_texts(values["source"], options, watcher=bar, recorder=recorder)
+        return usecase.assess_texts(values["source"], options, watcher=bar, recorder=recorder)
 
 
-def _show_plan(asking: Asking, *, as_json: bool) -> None:
+def _show_plan(asking: usecase.Asking, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(asking), indent=1))
         return
@@ -258,76 +219,64 @@ def _show_plan(asking: Asking, *, as_json: bool) -> None:
     )
 
 
-def _text_options(values: dict[str, Any], out: Path, resampling: Resampling) -> TextOptions:
+def _text_options(values: dict[str, Any], out: Path) -> usecase.TextOptions:
     kinds = ("toxicity", "stereotype", "sentiment")
-    return TextOptions(
+    of_the_same_name = ("model", "words", "names", "per_prompt", "limit", "system", "request_seed", "threshold")
+    return usecase.TextOptions(
         task=UseCase(values["task"]),
-        model=values["model"],
         out=out,
-        attributes=_split(values["attributes"]),
+        attributes=split(values["attributes"]),
         compare=dict(map(_comparison, values["compare"])),
-        words=values["words"],
-        names=values["names"],
-        per_prompt=values["per_prompt"],
-        limit=values["limit"],
-        system=values["system"],
-        params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
-        request_seed=values["request_seed"],
-        families=_split(values["metrics"]),
+        params=Params(**picked(values, "temperature", "top_p", "max_tokens")),
         invariance=not values["no_invariance"],
         scorers={kind: values[f"{kind}_scorer"] for kind in kinds if values[f"{kind}_scorer"]},  # type: ignore[misc]
         targets=_words_of(values["targets"]),
-        threshold=values["threshold"],
         variant=values["variant"],
-        resampling=resampling,
         pace=pace_of(values),
         # The limits per minute are those of the model that is asked.
         scorer_pace=replace(pace_of(values), requests_per_minute=None, tokens_per_minute=None),
+        **picked(values, *of_the_same_name),
+        **_measuring(values),
     )
 
 
-def _predictions(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
+def _predictions(values: dict[str, Any], out: Path) -> Assessment:
     del out
     missing = next((name for name in ("group", "prediction") if not values[name]), None)
     if missing:
         raise click.UsageError(f"--task classification needs --{missing} COLUMN")
-    return assess_predictions(
+    return usecase.assess_predictions(
         values["source"],
-        group=values["group"],
-        prediction=values["prediction"],
-        label=values["label"],
-        cluster=values["cluster"],
         positives=values["positive"] or ("1",),
-        parity=values["parity"],
         intervention=Intervention(values["intervention"]) if values["intervention"] else None,
-        families=_split(values["metrics"]),
-        resampling=resampling,
+        **picked(values, "group", "prediction", "label", "cluster", "parity"),
+        **_measuring(values),
     )
 
 
-def _lists(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
+def _lists(values: dict[str, Any], out: Path) -> Assessment:
     del out
-    return assess_lists(
+    return usecase.assess_lists(
         values["source"],
         k=values["k"],
         group=values["group"] or "group",
-        attributes=_split(values["attributes"]),
+        attributes=split(values["attributes"]),
         invariance=not values["no_invariance"],
-        families=_split(values["metrics"]),
         variant=values["variant"],
-        resampling=resampling,
+        **_measuring(values),
     )
 
 
-def _split(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+def _measuring(values: dict[str, Any]) -> dict[str, Any]:
+    """What every assessment is told: families of metrics, and how to resample."""
+    return {"families": split(values["metrics"]), "resampling": Resampling(**picked(values, "rounds", "seed"))}
 
 
 def _comparison(text: str) -> tuple[str, Sequence[str]]:
     attribute, equals, groups = text.partition("=")
     if not equals:
         raise click.UsageError(f"--compare {text}: write ATTRIBUTE=GROUP,GROUP, such as gender=female,male")
-    return attribute.strip(), _split(groups) or []
+    return attribute.strip(), split(groups) or []
 
 
 def _words_of(path: Path | None) -> list[str] | None:
@@ -348,8 +297,7 @@ def _words_of(path: Path | None) -> list[str] | None:
 @click.argument("source", type=PATH)
 @click.option("--attribute", required=True, help="Attribute to vary: gender, race, religion, age, ...")
 @click.option("--groups", help="Groups to compare, separated by commas.  [default: those in the word list]")
-@click.option("--words", type=PATH, multiple=True, help="File with words of your own; repeatable.")
-@click.option("--names", is_flag=True, help="Treat given names as words for gender and race.")
+@with_options(*_WORD_OPTIONS)
 @click.option("--out", type=FILE, help="CSV file for the pairs.  [default: standard output]")
 def counterfactual_command(
     source: Path, attribute: str, groups: str | None, words: Sequence[Path], *, names: bool, out: Path | None
@@ -359,15 +307,10 @@ def counterfactual_command(
     Each prompt of SOURCE is rewritten with the words for another group, and the swaps are listed. Each pair is
     accompanied by one with no effect, the same prompt twice: the baseline of every comparison.
     """
-    lexicon = load_words([attribute], own=words, names=names)
-    prompts = list(read_prompts(source).values())
-    pairs = make_pairs(
-        prompts,
-        lexicon.attributes[attribute],
-        [part.strip() for part in groups.split(",")] if groups else None,
-        lexicon,
-    )
-    rows = pair_rows(pairs)
+    lexicon = usecase.load_words([attribute], own=words, names=names)
+    prompts = list(usecase.read_prompts(source).values())
+    pairs = usecase.make_pairs(prompts, lexicon.attributes[attribute], split(groups or None), lexicon)
+    rows = usecase.pair_rows(pairs)
     if out is None:
         _write_pairs(rows, sys.stdout)
     else:
@@ -387,5 +330,5 @@ def counterfactual_command(
 
 def _write_pairs(rows: Iterable[Mapping[str, object]], file: TextIO) -> None:
     writer = csv.writer(file)
-    writer.writerow(PAIR_COLUMNS)
-    writer.writerows(cells([row[name] for name in PAIR_COLUMNS]) for row in rows)
+    writer.writerow(usecase.PAIR_COLUMNS)
+    writer.writerows(cells([row[name] for name in usecase.PAIR_COLUMNS]) for row in rows)

@@ -1,7 +1,16 @@
 """Ask one chat model."""
 
-from biaslens.models.base import ChatModel, Completion, JsonSchema, Message, Params, StructuredParams
-from biaslens.models.registry import open_model, provider_of, providers
+from biaslens.models.base import (
+    ChatModel,
+    Completion,
+    JsonSchema,
+    Message,
+    Params,
+    StructuredParams,
+    open_model,
+    provider_of,
+    providers,
+)
 
 __all__ = [
     "ChatModel",

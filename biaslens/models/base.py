@@ -1,13 +1,19 @@
-"""What every model is: messages in, a completion out."""
+"""What every model is, messages in and a completion out, and how one is opened by its name.
+
+A package adds a provider by an entry point of the group ``biaslens.models``: its name is the provider's, its value
+a callable ``open(model_id, settings)`` that returns a `ChatModel`.
+"""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, Protocol
 
-from biaslens.errors import ReplyError
+from biaslens.errors import BiasLensError, ReplyError, SettingsError, UnknownModelError
+from biaslens.models.endpoints import builtin
+from biaslens.settings import Settings, load_settings
 
 MAX_CHARACTERS = 1_000_000
 """Longest answer that is taken: a hundred times what the longest limits on tokens allow."""
@@ -25,14 +31,7 @@ class Message:
 class Params:
     """Sampling parameters; None leaves the provider's default.
 
-    Parameters
-    ----------
-    temperature, top_p
-        As every provider defines them.
-    max_tokens
-        Most tokens in the answer.
-    seed
-        Seed of this one request. Sent only by providers that honour it.
+    The seed is that of this one request, sent only by providers that honour it.
     """
 
     temperature: float | None = None
@@ -43,15 +42,7 @@ class Params:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchema:
-    """What a structured answer must look like.
-
-    Parameters
-    ----------
-    name
-        Letters, digits, underscores and hyphens only: "questions".
-    schema
-        The JSON Schema.
-    """
+    """What a structured answer must look like: a JSON Schema, and its name in letters, digits, underscores, hyphens."""
 
     name: str
     schema: Mapping[str, Any]
@@ -63,11 +54,6 @@ class StructuredParams(Params):
 
     The schema is a hint: a provider that knows no such mode answers as it would without, and even one that does may
     refuse, or stop half-way. Whoever asks must read any text.
-
-    Parameters
-    ----------
-    schema
-        Form of the answer; None for none.
     """
 
     schema: JsonSchema | None = None
@@ -80,7 +66,7 @@ class Completion:
     Parameters
     ----------
     text
-        The answer; "" where the model gave none.
+        "" where the model gave none.
     finish_reason
         As the provider names it: "stop", "length", "content_filter", ...
     model
@@ -111,10 +97,10 @@ class Completion:
             if len(value) > MAX_CHARACTERS:
                 raise ReplyError(f"the reply's {name} has {len(value):,} characters; {MAX_CHARACTERS:,} are read")
             if not value.isascii():
-                object.__setattr__(self, name, storable(value))
+                object.__setattr__(self, name, _storable(value))
 
 
-def storable(text: str) -> str:
+def _storable(text: str) -> str:
     """Replace half surrogate pairs."""
     try:
         text.encode()
@@ -156,159 +142,69 @@ class ChatModel(Protocol):
         ...
 
 
-MAX_BODY = 8 * 2**20
-"""Most bytes of a reply, unpacked: many times the longest answer that a provider gives."""
+GROUP = "biaslens.models"
 
-_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
-
-
-class _Limited:
-    """The body of a response, unpacked, as far as it is taken."""
-
-    def __init__(self, stream: Any, encoding: str) -> None:  # noqa: ANN401 - of either httpx
-        self._stream = stream
-        self._packed = encoding in ("gzip", "x-gzip", "deflate")
-        if not self._packed and encoding != "identity":
-            raise ReplyError(f"the reply is encoded as {encoding[:20]!r}, which was not asked for")
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for part in self._unpacked() if self._packed else self._stream:
-            size += len(part)
-            if size > MAX_BODY:
-                raise ReplyError(f"the reply has more than {MAX_BODY:,} bytes, which is the most that is read")
-            yield part
-
-    async def _unpacked(self) -> AsyncIterator[bytes]:
-        unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)
-        parts: AsyncIterable[bytes] = self._stream
-        try:
-            async for part in parts:
-                yield unpacker.decompress(part, MAX_BODY + 1)
-        except zlib.error as error:
-            raise ReplyError(f"the reply cannot be unpacked ({error})") from error
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+OpenModel = Callable[[str, Settings], ChatModel]
 
 
-def limited_bodies(stream: type[Any]) -> dict[str, list[Callable[[Any], Awaitable[None]]]]:
-    """Event hooks of an HTTP client that reads no more than `MAX_BODY` bytes of a reply.
+def providers() -> dict[str, EntryPoint]:
+    """Every installed provider by name, sorted; none of them is imported."""
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
-    Parameters
-    ----------
-    stream
-        ``AsyncByteStream`` of the client's library: httpx, or its namesake httpx2.
+
+def provider_of(name: str) -> EntryPoint:
+    """Find the provider of a model by the model's name; nothing is imported and no key is needed.
+
+    It is an UnknownModelError when the name is not PROVIDER/MODEL, or no provider of the name is installed.
     """
-    body = type("Body", (_Limited, stream), {})
-
-    async def ask(request: Any) -> None:  # noqa: ANN401
-        request.headers["accept-encoding"] = "gzip, deflate"
-
-    async def limit(response: Any) -> None:  # noqa: ANN401
-        response.stream = body(response.stream, response.headers.pop("content-encoding", "identity").strip().lower())
-
-    return {"request": [ask], "response": [limit]}
-
-
-_QUOTED = 300
+    provider, slash, model_id = name.partition("/")
+    if not (provider and slash and model_id):
+        raise UnknownModelError(f"{name!r} is not of the form PROVIDER/MODEL, such as openai/gpt-4o-mini")
+    known = providers()
+    if provider not in known:
+        raise UnknownModelError(
+            f"{name!r}: no provider {provider!r}; known: {', '.join(known)}. {_how(provider, model_id)}"
+        )
+    return known[provider]
 
 
-def request_body(
-    model_id: str,
-    messages: Sequence[Message],
-    params: Params,
-    *,
-    max_tokens: str = "max_tokens",
-    seed: str | None = "seed",
-    json_schema: str | None = "schema",
-) -> dict[str, Any]:
-    """Arguments of a chat completion call; parameters left to the provider are left out.
-
-    Parameters
-    ----------
-    model_id
-        The model as the provider calls it.
-    messages, params
-        What is asked, and how.
-    max_tokens, seed
-        The provider's names of these two parameters; None for a seed that it would not honour.
-    json_schema
-        The provider's name of the field that holds a JSON schema; None where it has no such mode.
-    """
-    body: dict[str, Any] = {
-        "model": model_id,
-        "messages": [{"role": message.role, "content": message.content} for message in messages],
-    }
-    if params.temperature is not None:
-        body["temperature"] = params.temperature
-    if params.top_p is not None:
-        body["top_p"] = params.top_p
-    if params.max_tokens is not None:
-        body[max_tokens] = params.max_tokens
-    if params.seed is not None and seed is not None:
-        body[seed] = params.seed
-    if isinstance(params, StructuredParams) and params.schema is not None and json_schema is not None:
-        form = {"name": params.schema.name, json_schema: dict(params.schema.schema), "strict": True}
-        body["response_format"] = {"type": "json_schema", "json_schema": form}
-    return body
+def _how(provider: str, model_id: str) -> str:
+    reached = f"compatible/{provider}/{model_id}"
+    if provider in builtin():
+        return f"Ask for {reached}"
+    return (
+        f"Where it has a server of OpenAI's protocol, put base_url and key_variable under [endpoints.{provider}] in "
+        f"biaslens.toml and ask for {reached}"
+    )
 
 
-def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - three SDKs, three classes, one shape
-    """Read the first choice of a chat completion.
-
-    Content is a text, a list of parts with texts, or null; a refusal in a field of its own is the answer. The SDKs
-    build their objects from any JSON without checks: anything may stand anywhere.
+def open_model(name: str, settings: Settings | None = None) -> ChatModel:
+    """Open a chat model: "openai/gpt-4o-mini", "compatible/ollama/llama3:8b", "local/smollm2", "local/PATH.gguf".
 
     Raises
     ------
-    ReplyError
-        When `reply` has not the shape of a chat completion.
+    UnknownModelError
+        When the name has not this form, or no provider of the name is installed.
+    SettingsError
+        When a key or a file that the model needs is missing, or the provider cannot be imported.
     """
+    opener = _load(provider_of(name))
+    model_id = name.partition("/")[2]
     try:
-        (choice, *_) = _checked(_field(reply, "choices"), list)
-        message = _present(_field(choice, "message"))
-        usage = _field(reply, "usage")
-        return Completion(
-            text=_text(_field(message, "content")) or _checked(_field(message, "refusal"), str) or "",
-            finish_reason=_checked(_field(choice, "finish_reason"), str) or "",
-            model=_checked(_field(reply, "model"), str) or "",
-            prompt_tokens=_count(_field(usage, "prompt_tokens")),
-            completion_tokens=_count(_field(usage, "completion_tokens")),
-        )
-    except ReplyError as error:
-        raise ReplyError(f"{provider}: {error}") from None
-    except (TypeError, ValueError):
-        raise ReplyError(f"{provider}: the reply is not a chat completion: {str(reply)[:_QUOTED]!r}") from None
+        return opener(model_id, settings or load_settings())
+    except BiasLensError:
+        raise
+    except Exception as error:
+        raise SettingsError(f"{name!r} cannot be opened: {type(error).__name__}: {error}") from error
 
 
-def _field(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever JSON the server sends
-    """A field of an SDK's object, or of the dictionary that it left unread; None where there is none."""
-    return thing.get(name) if isinstance(thing, dict) else getattr(thing, name, None)
-
-
-def _present(value: object) -> object:
-    if value is None:
-        raise TypeError
-    return value
-
-
-def _checked(value: object, kind: type[Any]) -> Any:  # noqa: ANN401
-    if value is not None and not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
-def _text(content: object) -> str:
-    if not content:  # Mistral's SDK has a false object for what was not sent
-        return ""
-    if isinstance(content, list):
-        # Parts without a text are thoughts, citations, pictures.
-        return "".join(part if isinstance(part, str) else _checked(_field(part, "text"), str) or "" for part in content)
-    text: str = _checked(content, str)
-    return text
-
-
-def _count(value: object) -> int | None:
-    """A number of tokens; None where it is none, or more than a database holds. An answer is not lost over it."""
-    return value if type(value) is int and 0 <= value < 2**63 else None
+def _load(point: EntryPoint) -> OpenModel:
+    try:
+        opener = point.load()
+    except Exception as error:
+        raise SettingsError(
+            f"provider {point.name!r} ({point.value}) cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    if not callable(opener):
+        raise SettingsError(f"provider {point.name!r}: {point.value} is not a function")
+    return opener  # type: ignore[no-any-return]

@@ -11,9 +11,19 @@ from mistralai.client._version import __version__ as sdk_version
 
 from biaslens._util.text import redacted, shown_address
 from biaslens.errors import ReplyError
-from biaslens.models.base import Completion, Message, Params, limited_bodies, read_completion, request_body
+from biaslens.models._http import (
+    CONNECTIONS,
+    connection_error,
+    json_or_text,
+    limited_bodies,
+    read_completion,
+    refused,
+    request_body,
+    server_root,
+    time_limit,
+)
+from biaslens.models.base import Completion, Message, Params
 from biaslens.models.endpoints import ADDRESSES, KEY_VARIABLES, key_for
-from biaslens.models.faults import CONNECTIONS, connection_error, json_or_text, refused, server_root, time_limit
 from biaslens.settings import Settings
 
 _PROVIDER = "mistral"
@@ -23,13 +33,6 @@ class MistralModel:
     """A model asked through Mistral's SDK: ``mistral/open-mistral-7b``.
 
     The seed is sent as ``random_seed``, which Mistral documents as making answers deterministic.
-
-    Parameters
-    ----------
-    model_id
-        The model as Mistral calls it.
-    settings
-        Keys, time limits and perhaps another base URL.
 
     Raises
     ------
@@ -78,23 +81,15 @@ class MistralModel:
         try:
             async with time_limit(_PROVIDER, self._timeout):
                 reply = await self._client.chat.complete_async(**body)
-        except errors.ResponseValidationError as error:
-            raise ReplyError(
-                f"{_PROVIDER}: the reply is not a chat completion: {redacted(error.body)[:300]!r}"
-            ) from error
         except errors.MistralError as error:
-            return self._refused(error)
+            if isinstance(error, errors.ResponseValidationError) or error.status_code < 300:
+                quoted = redacted(error.body)[:300]
+                raise ReplyError(f"{_PROVIDER}: the reply is not a chat completion: {quoted!r}") from error
+            said, key = json_or_text(error.body), KEY_VARIABLES[_PROVIDER]
+            return refused(_PROVIDER, self._model_id, error.status_code, said, error.headers, key=key)
         except (httpx2.HTTPError, errors.NoResponseError) as error:
             raise connection_error(_PROVIDER, self._base_url, error) from error
         return read_completion(_PROVIDER, reply)
-
-    def _refused(self, error: errors.MistralError) -> Completion:
-        body = json_or_text(error.body)
-        if error.status_code < 300:
-            raise ReplyError(
-                f"{_PROVIDER}: the reply is not a chat completion: {redacted(error.body)[:300]!r}"
-            ) from error
-        return refused(_PROVIDER, self._model_id, error.status_code, body, error.headers, key=KEY_VARIABLES[_PROVIDER])
 
     async def close(self) -> None:
         """Close the connections."""

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import httpx2
 import openai
 
-from biaslens._util.text import shown_address
-from biaslens.errors import ReplyError, UnknownModelError
-from biaslens.models.base import Completion, Message, Params, limited_bodies, read_completion, request_body
+from biaslens.errors import UnknownModelError
+from biaslens.models._http import SdkModel, limited_bodies, request_body
+from biaslens.models.base import Message, Params
 from biaslens.models.endpoints import OPENAI, endpoint, key_for
-from biaslens.models.faults import connection_error, refused, time_limit
 from biaslens.settings import Endpoint, Settings
 
 
-class OpenAIModel:
+class OpenAIModel(SdkModel):
     """A model asked by OpenAI's chat completion protocol.
-
-    Parameters
-    ----------
-    name
-        Full name: "openai/gpt-4o-mini".
-    model_id
-        The model as the server calls it.
-    server
-        Where it is and what it understands.
-    settings
-        Keys and time limits.
 
     Raises
     ------
@@ -37,65 +25,51 @@ class OpenAIModel:
     """
 
     def __init__(self, name: str, model_id: str, server: Endpoint, settings: Settings) -> None:
-        self.name = name
-        self.max_concurrency = server.max_concurrency
-        self.runtime: Mapping[str, str] = {
-            "base_url": shown_address(server.base_url),
-            "sdk": f"openai {openai.__version__}",
-        }
-        self._model_id = model_id
-        self._server = server
-        self._provider = name.rpartition(f"/{model_id}")[0]
-        self._timeout = settings.request_timeout
-        self._client = openai.AsyncOpenAI(
+        client = openai.AsyncOpenAI(
             api_key=key_for(name, settings),
             base_url=server.base_url,
             timeout=openai.Timeout(settings.request_timeout, connect=settings.connect_timeout),
-            # Retries are the engine's: hidden ones would hide the 429s it has to slow down for.
             max_retries=0,
             # A redirect would take questions, and perhaps the key, to where nobody sent them.
             http_client=openai.DefaultAsyncHttpxClient(
                 follow_redirects=False, event_hooks=limited_bodies(httpx2.AsyncByteStream)
             ),
         )
+        super().__init__(
+            name,
+            model_id,
+            sdk=openai,
+            any_error=openai.OpenAIError,
+            client=client,
+            base_url=server.base_url,
+            key=server.key_variable,
+            timeout=settings.request_timeout,
+        )
+        self.max_concurrency = server.max_concurrency
+        self._server = server
 
     @classmethod
     def open(cls, model_id: str, settings: Settings) -> Self:
         """Open ``openai/MODEL``, at ``OPENAI_BASE_URL`` where that is set."""
-        server = OPENAI
-        if settings.openai_base_url:
-            server = OPENAI.model_copy(update={"base_url": settings.openai_base_url})
-        return cls(f"openai/{model_id}", model_id, server, settings)
+        return cls(f"openai/{model_id}", model_id, own_server(settings), settings)
 
-    async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
-        """Ask once; see `ChatModel.complete`."""
+    async def _create(self, messages: Sequence[Message], params: Params) -> Any:  # noqa: ANN401
         server = self._server
-        seed = "seed" if server.send_seed else None
-        schema = "schema" if server.json_schema else None
         body = request_body(
-            self._model_id, messages, params, max_tokens=server.tokens_parameter, seed=seed, json_schema=schema
+            self._model_id,
+            messages,
+            params,
+            max_tokens=server.tokens_parameter,
+            seed="seed" if server.send_seed else None,
+            json_schema="schema" if server.json_schema else None,
         )
-        try:
-            async with time_limit(self._provider, self._timeout):
-                reply = await self._client.chat.completions.create(**body)
-        except openai.APIStatusError as error:
-            return refused(
-                self._provider,
-                self._model_id,
-                error.status_code,
-                error.body,
-                error.response.headers,
-                key=self._server.key_variable,
-            )
-        except openai.APIConnectionError as error:
-            raise connection_error(self._provider, server.base_url, error.__cause__ or error) from error
-        except (openai.OpenAIError, ValueError, RecursionError) as error:
-            raise ReplyError(f"{self._provider}: the reply is not JSON ({error})") from error
-        return read_completion(self._provider, reply)
+        return await self._client.chat.completions.create(**body)
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.close()
+
+def own_server(settings: Settings) -> Endpoint:
+    """OpenAI's server, or the one at ``OPENAI_BASE_URL``."""
+    own = settings.openai_base_url
+    return OPENAI.model_copy(update={"base_url": own}) if own else OPENAI
 
 
 class CompatibleModel(OpenAIModel):

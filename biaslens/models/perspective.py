@@ -10,9 +10,16 @@ import httpx
 
 from biaslens._util.text import shown_address
 from biaslens.errors import AuthenticationError, ModelError, RejectedError, ReplyError
-from biaslens.models.base import Completion, Message, Params, limited_bodies
+from biaslens.models._http import (
+    CONNECTIONS,
+    connection_error,
+    json_or_text,
+    limited_bodies,
+    status_error,
+    time_limit,
+)
+from biaslens.models.base import Completion, Message, Params
 from biaslens.models.endpoints import ADDRESSES, KEY_VARIABLES, key_for
-from biaslens.models.faults import CONNECTIONS, connection_error, json_or_text, status_error, time_limit
 from biaslens.settings import Settings
 
 _PROVIDER = "perspective"
@@ -29,12 +36,7 @@ class PerspectiveModel:
 
     Google announced that the API "will no longer be in service after 2026", and takes no new users.
 
-    Parameters
-    ----------
-    model_id
-        The attribute, in capitals: "TOXICITY", "IDENTITY_ATTACK", ...
-    settings
-        Keys, time limits and perhaps another base URL.
+    `model_id` is the attribute, in capitals: "TOXICITY", "IDENTITY_ATTACK", ...
 
     Raises
     ------

@@ -10,22 +10,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from biaslens.errors import InputError
 from biaslens.models.local import embedded_weights
 from biaslens.probe.examples import NAMES
 from biaslens.settings import load_settings
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 def require(*packages: str) -> None:
-    """Refuse where one of the packages is not installed.
-
-    Raises
-    ------
-    InputError
-        That says what to install.
-    """
+    """Refuse where one of the packages is not installed, and say what to install."""
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
         what = "ray" if missing == ["ray"] else "'.[probe]'"
@@ -37,12 +34,11 @@ _CARRIERS = ("It is a text.", "This is so good", "the end")
 """Texts after which a label word is tokenised; where one of them merges with the word, the next is tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelWords:
+class LabelWords(NamedTuple):
     """The words of the labels in their order, and the one token of each that the model is asked for."""
 
-    words: tuple[str, str, str]
-    ids: tuple[int, int, int]
+    words: tuple[str, ...]
+    ids: tuple[int, ...]
     note: str = ""
 
 
@@ -52,39 +48,28 @@ def beginning(tokenizer: Any) -> tuple[int, str]:  # noqa: ANN401 - transformers
     A tokenizer without that token gives its end-of-sequence token, which stands between documents and so before a
     text, or else its separator, padding or unknown token, or else the first of the vocabulary.
     """
-    if tokenizer.bos_token_id is not None:
-        return int(tokenizer.bos_token_id), ""
-    for kind in ("eos", "cls", "sep", "pad", "unk"):
+    for kind in ("bos", "eos", "cls", "sep", "pad", "unk"):
         found = getattr(tokenizer, f"{kind}_token_id", None)
         if found is not None:
-            token = getattr(tokenizer, f"{kind}_token")
-            return int(found), f"the tokenizer has no beginning-of-sequence token; its {kind} token {token!r} is used"
-    token = tokenizer.convert_ids_to_tokens(0)
-    return 0, f"the tokenizer has no beginning-of-sequence token; the first of its vocabulary, {token!r}, is used"
+            used = f"its {kind} token {getattr(tokenizer, f'{kind}_token')!r}"
+            break
+    else:
+        found, used = 0, f"the first of its vocabulary, {tokenizer.convert_ids_to_tokens(0)!r},"
+        kind = ""
+    return int(found), "" if kind == "bos" else f"the tokenizer has no beginning-of-sequence token; {used} is used"
 
 
 def label_words(tokenizer: Any, words: Sequence[str] = NAMES) -> LabelWords:  # noqa: ANN401 - see above
-    """Find the tokens of the label words as they are tokenised after a text, a space in front.
+    """Find the tokens of the words for negative, neutral and positive as they are after a text, a space in front.
 
-    Parameters
-    ----------
-    tokenizer
-        Of transformers.
-    words
-        For negative, neutral and positive, in this order.
-
-    Raises
-    ------
-    InputError
-        When there are not three words, or two of them begin with the same token, so that one token cannot tell them
-        apart.
+    InputError when there are not three words, or two of them begin with the same token, so that one token cannot tell
+    them apart.
     """
     if len(words) != len(NAMES) or not all(word.strip() for word in words):
         raise InputError(f"--label-words {','.join(words)}: give three, for {', '.join(NAMES)} in this order")
-    negative, neutral, positive = (word.strip() for word in words)
-    shown = (negative, neutral, positive)
+    shown = [word.strip() for word in words]
     tokens = [_after_text(tokenizer, word) for word in shown]
-    first = (tokens[0][0], tokens[1][0], tokens[2][0])
+    first = [ids[0] for ids in tokens]
     if len(set(first)) < len(first):
         pieces = "; ".join(
             f"{word} = {' '.join(map(repr, tokenizer.convert_ids_to_tokens(ids)))}"
@@ -96,7 +81,7 @@ def label_words(tokenizer: Any, words: Sequence[str] = NAMES) -> LabelWords:  # 
         )
     long = [word for word, ids in zip(shown, tokens, strict=True) if len(ids) > 1]
     note = f"of label words of several tokens, the first is asked for: {', '.join(long)}" if long else ""
-    return LabelWords(shown, first, note)
+    return LabelWords(tuple(shown), tuple(first), note)
 
 
 def _after_text(tokenizer: Any, word: str) -> list[int]:  # noqa: ANN401 - see above
@@ -107,9 +92,6 @@ def _after_text(tokenizer: Any, word: str) -> list[int]:  # noqa: ANN401 - see a
             return both[len(before) :]
     raise InputError(f"label word {word!r}: this tokenizer merges it with the text before it; give other --label-words")
 
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 _SAMPLE = 4096
 
@@ -128,9 +110,8 @@ class Head:
         """Pre-hook of the output head."""
         if self.places is None:
             return inputs
-        hidden = inputs[0]
-        rows = self.places.view(-1, 1, 1).expand(-1, 1, hidden.shape[-1])
-        return (hidden.gather(1, rows), *inputs[1:])
+        rows = self.places.view(-1, 1, 1).expand(-1, 1, inputs[0].shape[-1])
+        return (inputs[0].gather(1, rows), *inputs[1:])
 
     @contextmanager
     def at(self, places: Tensor) -> Iterator[None]:
@@ -193,10 +174,7 @@ class Frozen:
     def encode(self, texts: Sequence[str], vectors: int) -> list[list[int]]:
         """Tokens of texts, without special tokens; what does not fit behind so many prompt vectors is cut off.
 
-        Raises
-        ------
-        InputError
-            When a text gives no token.
+        InputError when a text gives no token.
         """
         if not texts:
             return []
@@ -207,19 +185,9 @@ class Frozen:
         return [list(ids[: self.longest - vectors]) for ids in tokens]
 
     def last_logits(self, vectors: Tensor, texts: Sequence[Sequence[int]]) -> Tensor:
-        """Logits of the next token after the prompt vectors and each text.
+        """Logits of the next token after the prompt vectors and the tokens of each text, at least one.
 
-        Parameters
-        ----------
-        vectors
-            Shape (vectors, width), in the space of the input embeddings.
-        texts
-            Tokens of each text; at least one each.
-
-        Returns
-        -------
-        Tensor
-            Shape (texts, vocabulary), single precision.
+        The vectors have the shape (vectors, width), the logits (texts, vocabulary) in single precision.
         """
         import torch
 
@@ -268,13 +236,12 @@ def load_frozen(model: str, *, device: str = "auto", dtype: str | None = None, w
     dtype
         "float32", "bfloat16" or "float16"; by default bfloat16 on a GPU and float32 on a CPU, which takes no other.
     words
-        Label words for negative, neutral and positive.
+        Label words, see `label_words`.
 
     Raises
     ------
     InputError
-        When torch or transformers is missing, nothing can be loaded, the model is no causal language model, or the
-        label words cannot be told apart by one token.
+        When torch or transformers is missing, nothing can be loaded, or the model is no causal language model.
     """
     require("torch", "transformers")
     import torch
@@ -327,7 +294,10 @@ def _device(device: str) -> str:
 def _load(model: str, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 - torch's dtype
     import transformers
 
-    path = _embedded() if model == EMBEDDED else Path(model.removeprefix("local/")).expanduser()
+    if model == EMBEDDED:
+        path = load_settings().local_model or embedded_weights()
+    else:
+        path = Path(model.removeprefix("local/")).expanduser()
     source, extra = str(path) if path.exists() else model, {}
     if source.endswith(".gguf"):
         require("gguf", "accelerate")
@@ -345,10 +315,6 @@ def _load(model: str, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 - torch's 
             "name on the hub that this machine has or can reach"
         ) from error
     return tokenizer, network
-
-
-def _embedded() -> Path:
-    return load_settings().local_model or embedded_weights()
 
 
 @contextmanager
@@ -383,10 +349,7 @@ def _refuse_others(name: str, config: Any) -> None:  # noqa: ANN401 - transforme
 def _checked(frozen: Frozen) -> Frozen:
     """Check that one text has the same logits alone, in full, and beside a longer one.
 
-    Raises
-    ------
-    InputError
-        When it has not: the architecture looks ahead, or counts positions in another way.
+    It has not where the architecture looks ahead, or counts positions in another way.
     """
     import torch
 

@@ -35,28 +35,17 @@ Part = tuple[tuple[str, ...], tuple[int, ...]]
 _FASTTEXT = re.compile(r"__label__(\S+)[\t ]+(.*)")
 _LEAF = re.compile(r"\([0-4] ([^()\s]+)\)")
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
-_NAMES = {
-    "train": ("train",),
-    "dev": ("dev", "validation", "valid", "val"),
-    "test": ("test",),
-}
+_PARTS = {"train": ("train",), "dev": ("dev", "validation", "valid", "val"), "test": ("test",)}
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What files held: texts and labels by part ("train", "dev", "test"), and how the labels were read."""
-
-    parts: dict[str, Part]
-    note: str
+Read = tuple[dict[str, Part], str]
+"""Texts and labels by part ("train", "dev", "test"), and how the labels were read."""
 
 
-def read_sst5(source: Path) -> Found:
-    """Read a folder of SST-5, as fastText lines or as trees; five labels become three."""
-    files = _files(source, ".txt", "sst5")
-    return Found(
-        {name: _part(path, _sst_lines(path)) for name, path in files.items()},
-        "SST-5: very negative and negative / neutral / positive and very positive",
-    )
+def _read_sst5(source: Path) -> Read:
+    """A folder of SST-5, as fastText lines or as trees; five labels become three."""
+    parts = {name: _part(path, _sst_lines(path)) for name, path in _files(source, ".txt", "sst5").items()}
+    return parts, "SST-5: very negative and negative / neutral / positive and very positive"
 
 
 def _sst_lines(path: Path) -> Iterator[tuple[int, str, str]]:
@@ -73,34 +62,33 @@ def _sst_lines(path: Path) -> Iterator[tuple[int, str, str]]:
         yield number, match[1], match[2]
 
 
-def read_semeval(source: Path, label_map: LabelMap = "paper") -> Found:
-    """Read SemEval-2018 valence, ordinal classification: one file, or a folder with the three."""
+def _read_semeval(source: Path, label_map: LabelMap = "paper") -> Read:
+    """SemEval-2018 valence, ordinal classification: one file, or a folder with the three."""
     files = {"train": source} if source.is_file() else _files(source, ".txt", "semeval")
-    parts = {}
-    for name, path in files.items():
-        rows = [(number, line.split("\t")) for number, line in _lines(path)]
-        if not rows or len(rows[0][1]) < 4 or not rows[0][1][3].startswith("Intensity Class"):
-            raise InputError(f"{path}: the first line is not ID, Tweet, Affect Dimension, Intensity Class with tabs")
-        parts[name] = _part(path, _semeval_lines(path, rows[1:]), SEMEVAL[label_map])
+    parts = {name: _part(path, _semeval_lines(path), SEMEVAL[label_map]) for name, path in files.items()}
     shown = {"paper": "-3, -2 / -1 to 1 / 2, 3", "sign": "below 0 / 0 / above 0"}[label_map]
-    return Found(parts, f"SemEval-2018 valence, label map {label_map}: {shown}")
+    return parts, f"SemEval-2018 valence, label map {label_map}: {shown}"
 
 
-def _semeval_lines(path: Path, rows: list[tuple[int, list[str]]]) -> Iterator[tuple[int, str, str]]:
+def _semeval_lines(path: Path) -> Iterator[tuple[int, str, str]]:
+    rows = ((number, line.split("\t")) for number, line in _lines(path))
+    _, head = next(rows, (0, []))
+    if len(head) < 4 or not head[3].startswith("Intensity Class"):
+        raise InputError(f"{path}: the first line is not ID, Tweet, Affect Dimension, Intensity Class with tabs")
     for number, row in rows:
         if len(row) != 4:
             raise InputError(f"{path}:{number}: {len(row)} columns with tabs, not 4")
         yield number, row[3].partition(":")[0].strip(), row[1]
 
 
-def read_csv(source: Path) -> Found:
-    """Read a CSV file with the columns text and label, or a folder of them."""
+def _read_csv(source: Path) -> Read:
+    """A CSV file with the columns text and label, or a folder of them."""
     files = {"train": source} if source.is_file() else _files(source, ".csv", "csv")
     rows = {name: list(_csv_lines(path)) for name, path in files.items()}
     signed = any(label.strip() == "-1" for part in rows.values() for _, label, _ in part)
     labels = WORDS | ({"-1": 0, "0": 1, "1": 2, "+1": 2} if signed else {"0": 0, "1": 1, "2": 2})
     parts = {name: _part(files[name], iter(part), labels) for name, part in rows.items()}
-    return Found(parts, f"CSV: labels {'-1, 0, 1' if signed else '0, 1, 2'} or negative, neutral, positive")
+    return parts, f"CSV: labels {'-1, 0, 1' if signed else '0, 1, 2'} or negative, neutral, positive"
 
 
 def _csv_lines(path: Path) -> Iterator[tuple[int, str, str]]:
@@ -145,7 +133,7 @@ def _files(folder: Path, suffix: str, kind: str) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in sorted(folder.glob(f"*{suffix}"), key=lambda path: ("gold" in path.name, path.name)):
         words = re.split(r"[^a-z]+", path.stem.lower())
-        for part, names in _NAMES.items():
+        for part, names in _PARTS.items():
             if any(name in words for name in names):
                 found[part] = path
     missing = [part for part in (("train",) if kind == "csv" else ("train", "dev")) if part not in found]
@@ -244,8 +232,8 @@ def read_examples(spec: str, *, label_map: LabelMap = "paper", seed: int = 0) ->
     source = Path(path).expanduser()
     if not source.exists():
         raise InputError(f"--data {spec}: there is no {source}")
-    found = read_semeval(source, label_map) if kind == "semeval" else _READERS[kind](source)
-    splits = _split({name: Examples(*part) for name, part in found.parts.items()}, found.note, seed)
+    parts, note = _read_semeval(source, label_map) if kind == "semeval" else _READERS[kind](source)
+    splits = _split({name: Examples(*part) for name, part in parts.items()}, note, seed)
     for name, part in (("training", splits.train), ("validation", splits.dev)):
         present = [label for label, count in part.counts().items() if count]
         if len(present) < 2:
@@ -254,7 +242,7 @@ def read_examples(spec: str, *, label_map: LabelMap = "paper", seed: int = 0) ->
     return splits
 
 
-_READERS = {"sst5": read_sst5, "csv": read_csv, "semeval": read_semeval}
+_READERS = {"sst5": _read_sst5, "csv": _read_csv, "semeval": _read_semeval}
 
 
 def _split(parts: dict[str, Examples], note: str, seed: int) -> Splits:

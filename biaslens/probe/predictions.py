@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from biaslens._util.files import replacing
 from biaslens.errors import InputError
-from biaslens.probe.sentences import SHIPPED, UNMARKED, expand
+from biaslens.probe.sentences import SHIPPED, expand
 
 TSV_COLUMNS = ("y_true", "y_pred", "category", "group", "text", "model", "run_id", "dataset", "num_params")
 """Of the authors' files; `threshold_accuracy` may follow."""
@@ -48,43 +48,25 @@ def predictions_table(
     sentences
         From `expand`, N rows.
     probabilities
-        Of negative, neutral, positive; shape (N, 3), rows that sum to about 1. The prediction is the largest, the
-        first of them where two are equal.
+        Of negative, neutral, positive; shape (N, 3), rows that sum to about 1 (ValueError for other shapes and for what
+        is no number). The prediction is the largest, the first of them where two are equal.
     model, run_id, dataset, num_params, threshold_accuracy
         As in the authors' files: `run_id` tells the prompts of a model apart (the seed), `num_params` is in billions,
         `threshold_accuracy` is the validation accuracy by which the prompt was chosen.
-
-    Raises
-    ------
-    ValueError
-        When the shapes do not fit, or a probability is not a number.
     """
     values = np.asarray(probabilities, dtype=np.float64)
     if values.shape != (len(sentences), 3):
         raise ValueError(f"probabilities of shape {values.shape} for {len(sentences)} sentences; give (sentences, 3)")
     if not np.isfinite(values).all():
-        raise ValueError(
-            f"{int((~np.isfinite(values)).any(axis=1).sum())} sentences have a probability that is no number"
-        )
-    table = pd.DataFrame(
-        {
-            "y_true": sentences["label"].to_numpy(dtype=np.int64),
-            "y_pred": values.argmax(axis=1),
-            "category": sentences["attribute"].to_numpy(),
-            "group": sentences["group"].to_numpy(),
-            "text": sentences["text"].to_numpy(),
-            "model": model,
-            "run_id": str(run_id),
-            "dataset": dataset,
-            "num_params": num_params,
-            "template": sentences["template"].to_numpy(),
-            "term": sentences["term"].to_numpy(),
-        }
+        count = int((~np.isfinite(values)).any(axis=1).sum())
+        raise ValueError(f"{count} sentences have a probability that is no number")
+    named = sentences.rename(columns={"label": "y_true", "attribute": "category"}).reset_index(drop=True)
+    table = named.astype({"y_true": np.int64}).assign(
+        y_pred=values.argmax(axis=1), model=model, run_id=str(run_id), dataset=dataset, num_params=num_params
     )
     table[list(PROBABILITIES)] = values
-    if threshold_accuracy is not None:
-        table[OPTIONAL] = threshold_accuracy
-    return table
+    optional = {} if threshold_accuracy is None else {OPTIONAL: threshold_accuracy}
+    return table[list(COLUMNS)].assign(**optional)
 
 
 def write_predictions(predictions: pd.DataFrame, folder: Path) -> tuple[Path, Path]:
@@ -92,10 +74,7 @@ def write_predictions(predictions: pd.DataFrame, folder: Path) -> tuple[Path, Pa
 
     The TSV file calls the attributes "grouped_age" and so on, as the authors do.
 
-    Raises
-    ------
-    StorageError
-        When the folder cannot be written, or the disk is full.
+    StorageError where the folder cannot be written, or the disk is full.
     """
     optional = [OPTIONAL] if OPTIONAL in predictions.columns else []
     tsv, parquet = folder / "predictions.tsv", folder / "predictions.parquet"
@@ -111,19 +90,14 @@ def write_predictions(predictions: pd.DataFrame, folder: Path) -> tuple[Path, Pa
 
 
 def read_predictions(paths: Path | Iterable[Path]) -> pd.DataFrame:
-    """Read predictions of one or several runs.
+    """Read predictions of one or several runs: `COLUMNS`, and threshold_accuracy (NaN where a file has none).
 
     Parameters
     ----------
     paths
         Files (.parquet, .tsv), run folders, or folders of run folders. Of a run folder the Parquet file is read, or
         the TSV file where there is no other; then templates and terms are found by the text, and are empty for
-        sentences that are not the shipped ones.
-
-    Returns
-    -------
-    DataFrame
-        `COLUMNS`, and threshold_accuracy (NaN where a file has none). The probabilities of TSV files are NaN.
+        sentences that are not the shipped ones, and probabilities are NaN.
 
     Raises
     ------
@@ -148,7 +122,9 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.exists():
             raise InputError(f"{path}: no such file or folder")
-        found = [path] if path.is_file() else sorted(_in_folder(path))
+        kept = [found for suffix in ("tsv", "parquet") for found in path.rglob(f"predictions.{suffix}")]
+        # Of a folder the last of the two counts, which is the Parquet file.
+        found = [path] if path.is_file() else [file for _, file in sorted({f.parent: f for f in kept}.items())]
         if not found:
             raise InputError(
                 f"{path}: no predictions.parquet or predictions.tsv in it; `biaslens probe tune` writes them"
@@ -157,14 +133,6 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
             if file.resolve() not in done:
                 done.add(file.resolve())
                 yield file
-
-
-def _in_folder(folder: Path) -> Iterator[Path]:
-    for parent in sorted(
-        {path.parent for path in folder.rglob("predictions.*") if path.suffix in (".parquet", ".tsv")}
-    ):
-        parquet = parent / "predictions.parquet"
-        yield parquet if parquet.is_file() else parent / "predictions.tsv"
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -211,8 +179,3 @@ def _with_origins(table: pd.DataFrame) -> pd.DataFrame:
     known = joined["template"].notna()
     joined.loc[~known, ["template", "term"]] = ""
     return joined.drop(columns="turn")
-
-
-def is_marked(predictions: pd.DataFrame) -> pd.Series:
-    """Whether each row names an identity."""
-    return predictions["group"] != UNMARKED

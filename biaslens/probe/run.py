@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from biaslens._util.text import safe_name
 from biaslens.errors import BiasLensError, InputError, RunMismatchError, RunStoppedError, StorageError
@@ -20,24 +20,27 @@ from biaslens.probe.tuning import (
     TrialFolder,
     Tuned,
     TuneOptions,
-    Unwatched,
     Watcher,
     as_json,
     classify,
-    metrics,
-    result_of,
     sole,
     tune,
+    write_tuned,
     write_whole,
 )
 from biaslens.version import __version__
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from biaslens.probe.backbone import Frozen
 
 On = Literal["local", "ray"]
 RETRIES = 5
 """Times that Ray gives the trial of a worker that died to another one."""
+SEEDS = tuple(range(1001, 1016))
+BEST = 5
+"""Prompts of a model that enter the analysis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +63,27 @@ class DataChoice:
     limit_dev: int | None = None
 
 
+@lru_cache(maxsize=1)
+def load(choice: ModelChoice) -> Frozen:
+    """Load a model; the latest one stays in memory."""
+    from biaslens.probe.backbone import load_frozen
+
+    return load_frozen(choice.name, device=choice.device, dtype=choice.dtype, words=choice.words)
+
+
+@lru_cache(maxsize=1)
+def read(choice: DataChoice) -> Splits:
+    """Read texts; the latest ones stay in memory."""
+    return read_examples(choice.spec, label_map=choice.label_map).limited(choice.limit_train, choice.limit_dev)
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One prompt to tune: everything that a process elsewhere needs to know.
 
-    Parameters
-    ----------
-    folder
-        Where its checkpoints and result go; with Ray on several machines, on a file system that all of them share.
-    threads
-        Of torch; None leaves what is set. Sums in another order round differently, so results are the same to the bit
-        only for equal numbers of threads.
+    `folder` is where its checkpoints and result go; with Ray on several machines, on a file system that all of them
+    share. `threads` are those of torch; None leaves what is set. Sums in another order round differently, so results
+    are the same to the bit only for equal numbers of threads.
     """
 
     model: ModelChoice
@@ -81,29 +94,12 @@ class Trial:
     options: TuneOptions = field(default_factory=TuneOptions)
     threads: int | None = None
 
-
-class SweepWatcher(Protocol):
-    """Watches trials."""
-
-    def begun(self, number: int, trials: int, trial: Trial) -> Watcher:
-        """A trial begins in this process; give who watches it."""
-
-    def ended(self, number: int, trials: int, trial: Trial, tuned: Tuned) -> None:
-        """A trial is done, or was done before."""
+    def title(self, number: int, trials: int) -> str:
+        """What to call it, the so-manieth of so many, for people."""
+        return f"{number}/{trials} seed {self.seed}, rate {self.learning_rate:g}"
 
 
-class UnwatchedSweep:
-    """Nobody watches."""
-
-    def begun(self, _number: int, _trials: int, _trial: Trial) -> Watcher:
-        """Nobody."""
-        return Unwatched()
-
-    def ended(self, _number: int, _trials: int, _trial: Trial, _tuned: Tuned) -> None:
-        """Nothing."""
-
-
-def run_trials(trials: Sequence[Trial], on: On = "local", *, watcher: SweepWatcher | None = None) -> list[Tuned]:
+def run_trials(trials: Sequence[Trial], on: On = "local", *, watcher: Watcher | None = None) -> list[Tuned]:
     """Run trials and give their results in the same order.
 
     Parameters
@@ -114,8 +110,6 @@ def run_trials(trials: Sequence[Trial], on: On = "local", *, watcher: SweepWatch
         "local": one after the other in this process, the model loaded once. "ray": side by side on Ray, where it is
         installed; each takes its threads as CPUs, and a GPU where its device is one. A trial whose worker dies is
         given to another worker and goes on from its checkpoint.
-    watcher
-        Watches.
 
     Raises
     ------
@@ -124,14 +118,15 @@ def run_trials(trials: Sequence[Trial], on: On = "local", *, watcher: SweepWatch
     RunStoppedError
         When workers of one trial died again and again; what is done is kept.
     """
-    watcher = watcher or UnwatchedSweep()
+    watcher = watcher or Watcher()
     if on == "ray":
         return _on_ray(trials, watcher)
     found = []
     for number, trial in enumerate(trials, 1):
-        tuned = run_trial(trial, watcher.begun(number, len(trials), trial))
-        watcher.ended(number, len(trials), trial, tuned)
-        found.append(tuned)
+        title = trial.title(number, len(trials))
+        watcher.begun(title, trial.options.max_steps)
+        found.append(run_trial(trial, watcher))
+        watcher.ended(title, found[-1])
     return found
 
 
@@ -139,7 +134,7 @@ def run_trial(trial: Trial, watcher: Watcher | None = None) -> Tuned:
     """Run one trial, or read it where it is done."""
     done = TrialFolder(trial.folder).finished()
     if done is not None:
-        return Tuned(*done)
+        return done
     require("torch", "transformers")
     import torch
 
@@ -156,21 +151,7 @@ def run_trial(trial: Trial, watcher: Watcher | None = None) -> Tuned:
     )
 
 
-@lru_cache(maxsize=1)
-def load(choice: ModelChoice) -> Frozen:
-    """Load a model; the latest one stays in memory."""
-    from biaslens.probe.backbone import load_frozen
-
-    return load_frozen(choice.name, device=choice.device, dtype=choice.dtype, words=choice.words)
-
-
-@lru_cache(maxsize=1)
-def read(choice: DataChoice) -> Splits:
-    """Read texts; the latest ones stay in memory."""
-    return read_examples(choice.spec, label_map=choice.label_map).limited(choice.limit_train, choice.limit_dev)
-
-
-def _on_ray(trials: Sequence[Trial], watcher: SweepWatcher) -> list[Tuned]:
+def _on_ray(trials: Sequence[Trial], watcher: Watcher) -> list[Tuned]:
     require("ray")
     import ray
     from ray.exceptions import RayError, RayTaskError
@@ -190,7 +171,7 @@ def _on_ray(trials: Sequence[Trial], watcher: SweepWatcher) -> list[Tuned]:
             (ready,), _ = ray.wait(list(running), num_returns=1)
             number = running.pop(ready)
             found[number] = ray.get(ready)
-            watcher.ended(len(found), len(trials), trials[number], found[number])
+            watcher.ended(trials[number].title(len(found), len(trials)), found[number])
     except RayTaskError as error:
         raise error.cause if isinstance(error.cause, BiasLensError) else error from None
     except RayError as error:
@@ -212,28 +193,13 @@ def _on_gpu(device: str) -> bool:
     return torch.cuda.is_available()
 
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from biaslens.probe.backbone import Frozen
-
-SEEDS = tuple(range(1001, 1016))
-BEST = 5
-"""Prompts of a model that enter the analysis."""
-
-
 @dataclass(frozen=True, slots=True)
 class ProbeSpec:
     """What to tune, on what, and where it goes.
 
-    Parameters
-    ----------
-    out
-        Folder of runs; the model's run gets a folder of its own in it.
-    seeds, rates
-        Each seed is tuned with each learning rate and keeps the one with the best validation accuracy.
-    threads
-        Of torch, for each trial; None is torch's own choice here, and 1 on Ray, where trials run side by side.
+    `out` is the folder of runs; the model's run gets a folder of its own in it. Each seed is tuned with each learning
+    rate and keeps the one with the best validation accuracy. `threads` of torch, for each trial: None is torch's own
+    choice here, and 1 on Ray, where trials run side by side.
     """
 
     model: ModelChoice
@@ -251,14 +217,11 @@ class ProbeSpec:
 
     def trials(self) -> list[Trial]:
         """All trials, rate by rate for each seed."""
-        return [
-            Trial(self.model, self.data, seed, rate, self._trial_folder(seed, rate), self.options, self.threads)
-            for seed in self.seeds
-            for rate in self.rates
+        folder = self.folder.absolute()
+        places = [
+            (seed, rate, folder / f"seed-{seed}" / f"rate-{rate:g}") for seed in self.seeds for rate in self.rates
         ]
-
-    def _trial_folder(self, seed: int, rate: float) -> Path:
-        return self.folder.absolute() / f"seed-{seed}" / f"rate-{rate:g}"
+        return [Trial(self.model, self.data, *place, self.options, self.threads) for place in places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,24 +244,14 @@ def folder_name(model: str) -> str:
     ('facebook-opt-125m', 'local-smollm2', 'my-llama')
     """
     path = Path(model).expanduser()
-    name = path.resolve().name if path.is_absolute() or path.exists() else model
-    return safe_name(name)
+    return safe_name(path.resolve().name if path.is_absolute() or path.exists() else model)
 
 
-def tune_prompts(spec: ProbeSpec, *, on: On = "local", watcher: SweepWatcher | None = None) -> ProbeRun:
-    """Tune the prompts of all seeds and rates, or go on where that was interrupted.
+def tune_prompts(spec: ProbeSpec, *, on: On = "local", watcher: Watcher | None = None) -> ProbeRun:
+    """Tune the prompts of all seeds and rates as `run_trials` does, or go on where that was interrupted.
 
     The folder of the run gets run.json (everything needed to repeat it), a folder for each seed with its best prompt,
     its metrics and result.json, and in that one for each rate.
-
-    Parameters
-    ----------
-    spec
-        What to tune.
-    on
-        See `biaslens.probe.run.run_trials`.
-    watcher
-        Watches.
 
     Raises
     ------
@@ -313,11 +266,12 @@ def tune_prompts(spec: ProbeSpec, *, on: On = "local", watcher: SweepWatcher | N
     frozen = load(spec.model)
     spec = replace(spec, threads=spec.threads or _threads(on))
     with sole(spec.folder):
-        _record(spec, _facts(spec, frozen, splits))
+        _record(spec, frozen, splits)
         trials = spec.trials()
-        tuned = dict(
-            zip(((t.seed, t.learning_rate) for t in trials), run_trials(trials, on, watcher=watcher), strict=True)
-        )
+        tuned = {
+            (trial.seed, trial.learning_rate): found
+            for trial, found in zip(trials, run_trials(trials, on, watcher=watcher), strict=True)
+        }
         prompts = tuple(_choose(spec, [tuned[seed, rate] for rate in spec.rates]) for seed in spec.seeds)
     return ProbeRun(spec, frozen, prompts)
 
@@ -325,19 +279,9 @@ def tune_prompts(spec: ProbeSpec, *, on: On = "local", watcher: SweepWatcher | N
 def predict(run: ProbeRun, *, best: int = BEST, attributes: Sequence[str] | None = None) -> pd.DataFrame:
     """Classify the identity sentences with the best prompts; the run's folder gets the predictions.
 
-    Parameters
-    ----------
-    run
-        A tuned run.
-    best
-        How many prompts, by validation accuracy.
-    attributes
-        Of the shipped sentences; by default age, sexuality and disability.
-
-    Returns
-    -------
-    DataFrame
-        See `biaslens.probe.predictions.predictions_table`; ``run_id`` is the seed.
+    `best` is how many prompts, by validation accuracy; `attributes` are of the shipped sentences, by default age,
+    sexuality and disability. The table is that of `biaslens.probe.predictions.predictions_table`; ``run_id`` is the
+    seed.
     """
     import pandas as pd
 
@@ -372,20 +316,18 @@ def _threads(on: On) -> int:
 def _choose(spec: ProbeSpec, tuned: Sequence[Tuned]) -> Tuned:
     """Keep the best of a seed's rates (ties: the lower loss, the earlier rate) in the seed's folder."""
     best = max(tuned, key=lambda each: each.best.rank)
-    folder = spec.folder / f"seed-{best.seed}"
-    write_whole(folder / "prompt.npz", best.prompt.to_bytes())
-    write_whole(folder / "metrics.jsonl", metrics(best.evaluations))
     rates = [
         {"learning_rate": each.learning_rate, "accuracy": each.best.accuracy, "loss": each.best.loss} for each in tuned
     ]
-    write_whole(folder / "result.json", as_json(result_of(best) | {"rates": rates}))
+    write_tuned(spec.folder / f"seed-{best.seed}", best, rates=rates)
     return best
 
 
-def _facts(spec: ProbeSpec, frozen: Frozen, splits: Splits) -> dict[str, Any]:
-    """What must stay the same within a run."""
+def _record(spec: ProbeSpec, frozen: Frozen, splits: Splits) -> None:
+    """Write run.json; refuse where what must stay the same within a run differs from what is there."""
+    path = spec.folder / "run.json"
     words = zip(frozen.words.words, frozen.words.ids, strict=True)
-    return {
+    fixed = {
         "model": spec.model.name,
         "weights": frozen.fingerprint(),
         "architecture": frozen.architecture,
@@ -396,24 +338,19 @@ def _facts(spec: ProbeSpec, frozen: Frozen, splits: Splits) -> dict[str, Any]:
         "data": splits.fingerprint(),
         "options": asdict(spec.options),
     }
-
-
-def _record(spec: ProbeSpec, facts: dict[str, Any]) -> None:
-    path = spec.folder / "run.json"
     if path.exists():
         try:
             known = json.loads(path.read_text(encoding="utf-8"))["fixed"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StorageError(f"{path}: cannot be read ({error}); give another --out") from error
-        for name, value in json.loads(json.dumps(facts)).items():
+        for name, value in json.loads(json.dumps(fixed)).items():
             if known.get(name) != value:
                 raise RunMismatchError(
                     f"{path}: this run has {name} = {json.dumps(known.get(name))}, not {json.dumps(value)}; give "
                     "another --out, or delete the folder"
                 )
-    frozen, splits = load(spec.model), read(spec.data)
-    rest = {
-        "fixed": facts,
+    record = {
+        "fixed": fixed,
         "seeds": spec.seeds,
         "rates": spec.rates,
         "data": asdict(spec.data),
@@ -424,4 +361,4 @@ def _record(spec: ProbeSpec, facts: dict[str, Any]) -> None:
         "threads": spec.threads,
         "versions": {"biaslens": __version__, **{name: version(name) for name in ("torch", "transformers")}},
     }
-    write_whole(path, as_json(rest))
+    write_whole(path, as_json(record))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,20 +15,17 @@ import pandas as pd
 from biaslens.errors import InputError
 
 PEOPLE = (
-    "activist", "athletes", "character", "folk", "friend", "individuals", "lawyer", "liar", "people", "researcher",
-    "student", "students", "writer", "writers",
-)  # fmt: skip
+    *("activist", "athletes", "character", "folk", "friend", "individuals", "lawyer", "liar", "people", "researcher"),
+    *("student", "students", "writer", "writers"),
+)
 """Words for persons that a slot may be named after."""
 
 _SLOT = re.compile(r"\{(?P<article>[Aa]:)?(?P<name>[^{}:]*)\}")
 _PREFIXES = ("identity", "disability", "religion", "country")
 _PREDICATIVE = re.compile(r"(?:\b(?:be|being|am|is|are|was|were)|['’](?:m|s|re))\s+$", re.IGNORECASE)
 _NO_NOUN = frozenset(
-    (
-        "and", "as", "but", "feels", "if", "in", "makes", "on", "or", "over", "so", "than", "that", "to", "was",
-        "which", "while", "with",
-    )
-)  # fmt: skip
+    ("and", "as", "but", "feels", "if", "in", "makes", "on", "or", "over", "so", "than", "that", "to", "was")
+) | {"which", "while", "with"}
 """Words after an adjective that say that it stands before no noun."""
 
 
@@ -66,20 +64,10 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The slot of a template.
+    """The slot of a template, and the template before and after it.
 
-    Parameters
-    ----------
-    name
-        As written, without braces and article.
-    fill
-        What it takes.
-    person
-        The word for a person that is part of it ("writers"); empty where none is.
-    before, after
-        The template around it.
-    article
-        Whether "a" or "an" goes in front.
+    `name` is as written, without braces and article; `person` the word for a person that is part of it ("writers"),
+    empty where none is; `article` says whether "a" or "an" goes in front.
     """
 
     name: str
@@ -92,22 +80,16 @@ class Slot:
     def filled(self, words: str) -> str:
         """Put words into the template, with their article and capital."""
         if self.article:
-            words = with_article(words)
+            # By the first letter, as in the authors' sentences.
+            words = f"{'an' if words[:1].lower() in tuple('aeiou') else 'a'} {words}"
         if self.name[:1].isupper():
             words = words[:1].upper() + words[1:]
         return f"{self.before}{words}{self.after}"
 
 
 def slot_of(template: str) -> Slot:
-    """Find the slot of a template.
+    """Find the slot of a template; ValueError says what is wrong with it where it has not just one that is known.
 
-    Raises
-    ------
-    ValueError
-        When the template has no slot, several, or one that is not known; the message names it.
-
-    Examples
-    --------
     >>> slot_of("I know {a:identity_adj} lawyer.").filled("elderly")
     'I know an elderly lawyer.'
     """
@@ -117,17 +99,13 @@ def slot_of(template: str) -> Slot:
     if len(found) > 1:
         raise ValueError(f"has {len(found)} slots; it must have one")
     match = found[0]
-    fill, person = _kind(match["name"])
-    return Slot(
-        match["name"], fill, person, template[: match.start()], template[match.end() :], match["article"] is not None
-    )
+    name, article = match["name"], match["article"] is not None
+    return Slot(name, *_kind(name), template[: match.start()], template[match.end() :], article)
 
 
 def words_for(slot: Slot, term: str, part: Part) -> str | None:
     """Give the words that a term puts into a slot; None where it does not fit.
 
-    Examples
-    --------
     >>> words_for(slot_of("{Identity_writers} met."), "in a wheelchair", Part.PHRASE)
     'writers in a wheelchair'
     """
@@ -141,8 +119,6 @@ def without_identity(slot: Slot) -> str | None:
     "person" or the word for a person stands alone, an adjective before a noun is left out, and one after a form of
     "be" becomes "a person" ("people" after "are"). Nothing can stand for an adjective elsewhere ("I identify as ...").
 
-    Examples
-    --------
     >>> without_identity(slot_of("It's a blog by {a:identity_adj} activist."))
     "It's a blog by an activist."
     >>> without_identity(slot_of("Alex is {identity_adj}."))
@@ -164,17 +140,6 @@ def without_identity(slot: Slot) -> str | None:
         return None
     noun = Slot(slot.name, slot.fill, "", slot.before, rest[word.end() :], slot.article)
     return noun.filled(word[0])
-
-
-def with_article(words: str) -> str:
-    """Put "a" or "an" in front, by the first letter.
-
-    Examples
-    --------
-    >>> with_article("elderly person"), with_article("deaf person")
-    ('an elderly person', 'a deaf person')
-    """
-    return f"{'an' if words[:1].lower() in tuple('aeiou') else 'a'} {words}"
 
 
 def _kind(name: str) -> tuple[Fill, str]:
@@ -203,14 +168,12 @@ UNMARKED = "unmarked"
 DATA = Path(__file__).with_name("data")
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(NamedTuple):
     """A sentence with a slot; `id` is the same for every group, `label` 0 negative, 1 neutral, 2 positive."""
 
     id: str
     label: int
     slot: Slot
-    unmarked: str | None
 
 
 class Term(NamedTuple):
@@ -239,74 +202,27 @@ SHIPPED: Mapping[str, _Shipped] = {
 """What ships: by attribute its templates, its terms, and the parts of speech that are used (of age only adjectives)."""
 
 
-def expand(
-    attributes: Sequence[str] = ("age", "sexuality", "disability"),
-    *,
-    templates: Path | None = None,
-    terms: Path | None = None,
-    unmarked: bool = True,
-) -> pd.DataFrame:
-    """Fill every template with every term that fits.
-
-    Parameters
-    ----------
-    attributes
-        Which ones: age, sexuality, disability, gender, race, religion, or any that `terms` has.
-    templates
-        A CSV file of one's own in place of the shipped templates: columns TEMPLATE and SENT (0 negative, 1 neutral,
-        2 positive), and perhaps UNMARKED, the sentence without an identity (empty: it has none).
-    terms
-        A CSV file of one's own in place of the shipped terms: columns TERM and GROUP, and perhaps POS (adj, n or pp;
-        adj where it is left out), TYPE (nonrec: not used) and ATTRIBUTE (needed for more than one attribute).
-    unmarked
-        Whether the same templates without an identity are added, as group "unmarked" of each attribute.
+def expand(attributes: Sequence[str] = ("age", "sexuality", "disability")) -> pd.DataFrame:
+    """Fill every shipped template with every term that fits, and add the same templates without an identity.
 
     Returns
     -------
     DataFrame
-        Columns text, label (0, 1, 2), attribute, group, term, template (the same id over all groups), marked (False for
-        the unmarked sentences). The same text may stand twice (as adjective and as noun), as in the authors' file.
+        Columns text, label (0, 1, 2), attribute, group ("unmarked" without an identity), term, template (the same id
+        over all groups), marked (False for the unmarked sentences). The same text may stand twice (as adjective and as
+        noun), as in the authors' file.
 
     Raises
     ------
     InputError
-        When an attribute is unknown, a file is missing or malformed, or a template has an unknown slot.
+        When an attribute is unknown.
     """
-    if isinstance(attributes, str):
-        attributes = (attributes,)
-    own = None if terms is None else _own_terms(terms, attributes)
-    known = list(SHIPPED) if own is None else list(own)
-    unknown = [name for name in attributes if name not in known]
+    unknown = [name for name in attributes if name not in SHIPPED]
     if unknown or not attributes:
         what = f"unknown attribute {', '.join(map(repr, unknown))}" if unknown else "no attribute given"
-        raise InputError(f"{what}; there are: {', '.join(known)}")
-    rows: list[tuple[object, ...]] = []
-    for attribute in dict.fromkeys(attributes):
-        found = _shipped_terms(attribute) if own is None else own[attribute]
-        rows += _rows(attribute, _templates_of(attribute, templates, found), found, with_unmarked=unmarked)
-    if not rows:
-        raise InputError(f"no term of {terms or 'the shipped lists'} fits a slot of {templates or 'the templates'}")
+        raise InputError(f"{what}; there are: {', '.join(SHIPPED)}")
+    rows = [row for attribute in dict.fromkeys(attributes) for row in _rows(attribute)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def group_sizes(sentences: pd.DataFrame) -> pd.DataFrame:
-    """Count what each group rests on.
-
-    Returns
-    -------
-    DataFrame
-        attribute, group, sentences, terms, templates, note. The note says where a group has one term (it cannot be told
-        from the group) or one sentence; both are kept. Nothing is said of the unmarked sentences.
-    """
-    counted = sentences.groupby(["attribute", "group"], sort=False).agg(
-        sentences=("text", "size"), terms=("term", "nunique"), templates=("template", "nunique")
-    )
-    counted = counted.reset_index()
-    counted["note"] = [
-        size_note(sentences, terms, group)
-        for sentences, terms, group in zip(counted["sentences"], counted["terms"], counted["group"], strict=True)
-    ]
-    return counted
 
 
 def size_note(sentences: int, terms: int, group: str) -> str:
@@ -318,10 +234,9 @@ def size_note(sentences: int, terms: int, group: str) -> str:
     return "one term: it cannot be told from the group" if terms == 1 else ""
 
 
-def _rows(
-    attribute: str, templates: Sequence[Template], terms: Sequence[Term], *, with_unmarked: bool
-) -> Iterator[tuple[object, ...]]:
-    used = set()
+def _rows(attribute: str) -> Iterator[tuple[object, ...]]:
+    templates = [template for name in SHIPPED[attribute].templates for template in _templates(name)]
+    terms, used = list(_terms(attribute)), set()
     for template in templates:
         for term in terms:
             words = words_for(template.slot, term.text, term.part)
@@ -329,80 +244,27 @@ def _rows(
                 used.add(template.id)
                 text = template.slot.filled(words)
                 yield text, template.label, attribute, term.group, term.text, template.id, True
-    if with_unmarked:
-        for template in templates:
-            if template.unmarked is not None and template.id in used:
-                yield template.unmarked, template.label, attribute, UNMARKED, "", template.id, False
+    for template in templates:
+        unmarked = without_identity(template.slot)
+        if unmarked is not None and template.id in used:
+            yield unmarked, template.label, attribute, UNMARKED, "", template.id, False
 
 
-def _templates_of(attribute: str, own: Path | None, terms: Sequence[Term]) -> list[Template]:
-    if own is not None:
-        return _read_templates(own)
-    if attribute in SHIPPED:
-        names = SHIPPED[attribute].templates
-    else:
-        names = ("generic_adj_or_pp" if any(term.part is Part.PHRASE for term in terms) else "generic",)
-    return [template for name in names for template in _read_templates(DATA / "templates" / f"{name}.csv")]
+def _templates(name: str) -> Iterator[Template]:
+    for number, row in enumerate(_csv(DATA / "templates" / f"{name}.csv"), start=1):
+        yield Template(f"{name}-{number:02d}", int(row["SENT"]), slot_of(row["TEMPLATE"].strip()))
 
 
-def _read_templates(path: Path) -> list[Template]:
-    table = _read(path, ("TEMPLATE", "SENT"))
-    found = []
-    for number, row in enumerate(table.to_dict("records"), start=1):
-        text, label = str(row["TEMPLATE"]).strip(), str(row["SENT"]).strip()
-        if label not in ("0", "1", "2"):
-            raise InputError(f"{path}: template {number} has SENT {label!r}; write 0 negative, 1 neutral or 2 positive")
-        try:
-            slot = slot_of(text)
-        except ValueError as error:
-            raise InputError(f"{path}: template {number} ({text!r}) {error}") from None
-        plain = (str(row["UNMARKED"]).strip() or None) if "UNMARKED" in table.columns else without_identity(slot)
-        found.append(Template(f"{path.stem}-{number:02d}", int(label), slot, plain))
-    return found
-
-
-def _shipped_terms(attribute: str) -> list[Term]:
+def _terms(attribute: str) -> Iterator[Term]:
     shipped = SHIPPED[attribute]
-    table = _read(DATA / "terms" / f"{shipped.terms}.csv", ("TERM", "GROUP"))
-    return [term for term in _terms(table) if term.part in shipped.parts]
+    for row in _csv(DATA / "terms" / f"{shipped.terms}.csv"):
+        text, group = row["TERM"].strip(), row["GROUP"].strip()
+        part = (row["SEM"] if row.get("SEM") == Part.RELIGION else row.get("POS", Part.ADJECTIVE)).strip()
+        # The lists hold terms that were never sorted into a group, or are not recommended.
+        if text and group and part and row.get("TYPE") != "nonrec" and Part(part) in shipped.parts:
+            yield Term(text, Part(part), group.lower().replace(" ", "-"))
 
 
-def _own_terms(path: Path, attributes: Sequence[str]) -> dict[str, list[Term]]:
-    table = _read(path, ("TERM", "GROUP"))
-    if "ATTRIBUTE" not in table.columns:
-        if len(set(attributes)) != 1:
-            raise InputError(
-                f"{path}: no column ATTRIBUTE, so its terms cannot be shared out among {', '.join(attributes)}; "
-                "add it, or give one attribute"
-            )
-        table["ATTRIBUTE"] = attributes[0]
-    try:
-        found = {str(name): list(_terms(rows)) for name, rows in table.groupby("ATTRIBUTE", sort=False)}
-    except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
-    if not found:
-        raise InputError(f"{path}: the file has no terms")
-    return found
-
-
-def _terms(table: pd.DataFrame) -> Iterator[Term]:
-    for row in table.to_dict("records"):
-        text, group = str(row["TERM"]).strip(), str(row["GROUP"]).strip()
-        part = str(row.get("SEM") if row.get("SEM") == Part.RELIGION else row.get("POS", Part.ADJECTIVE)).strip()
-        if not text or not group or not part or row.get("TYPE") == "nonrec":
-            continue  # the lists hold terms that were never sorted into a group, or are not recommended
-        if part not in tuple(Part):
-            raise ValueError(f"term {text!r} has POS {part!r}; write adj, n or pp")
-        yield Term(text, Part(part), group.lower().replace(" ", "-"))
-
-
-def _read(path: Path, needed: Sequence[str]) -> pd.DataFrame:
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
-        raise InputError(f"{path}: cannot be read as a CSV file ({reason})") from None
-    missing = [name for name in needed if name not in table.columns]
-    if missing:
-        raise InputError(f"{path}: no column {' and '.join(missing)}; it has {', '.join(map(str, table.columns))}")
-    return table
+def _csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

@@ -1,4 +1,4 @@
-"""Tune one soft prompt on a frozen model, interruptible at any moment."""
+"""Tune one soft prompt on a frozen model, interruptible at any moment, and classify texts with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from biaslens._util.files import json_text, lock, write_bytes
 from biaslens.errors import InputError, StorageError
-from biaslens.probe.examples import Examples, Splits
+from biaslens.probe.examples import Splits
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,27 +39,13 @@ class SoftPrompt:
 
     delta: NDArray[np.float32]
 
-    def vectors(self, frozen: Frozen) -> Tensor:
-        """The vectors that stand in front of a text, shape (vectors, width)."""
-        import torch
-
-        return prompt_vectors(frozen, torch.from_numpy(self.delta.copy()).to(frozen.device))
-
     def to_bytes(self) -> bytes:
         """As an NPZ file with one array, ``delta``; the same bytes for the same numbers."""
-        buffer = io.BytesIO()
-        np.savez(buffer, delta=self.delta)
-        return buffer.getvalue()
+        return _npz(delta=self.delta)
 
     @classmethod
     def read(cls, path: Path) -> SoftPrompt:
-        """Read a file that `to_bytes` filled.
-
-        Raises
-        ------
-        InputError
-            When there is none.
-        """
+        """Read a file that `to_bytes` filled; InputError where there is none."""
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
                 return cls(file["delta"])
@@ -98,16 +84,8 @@ class Buckets:
     """Training batches without end: epoch after epoch, each in an order of its own.
 
     An epoch shuffles all texts, cuts them into pools of 50 batches, sorts each pool by length, cuts it into batches
-    and shuffles these. A batch depends on the seed and its number alone, so a resumed run needs no other state.
-
-    Parameters
-    ----------
-    lengths
-        Tokens of each text.
-    size
-        Texts of a batch; the last one of an epoch may hold fewer.
-    seed
-        Of the shuffling.
+    of `size` (the last one may hold fewer) and shuffles these. A batch depends on the seed and its number alone, so a
+    resumed run needs no other state. `lengths` are the tokens of each text.
     """
 
     lengths: Sequence[int]
@@ -125,63 +103,40 @@ class Buckets:
         order = generator.permutation(len(self.lengths)).tolist()
         batches: list[list[int]] = []
         for start in range(0, len(order), POOL * self.size):
-            pool = sorted(order[start : start + POOL * self.size], key=lambda place: self.lengths[place])
-            batches += [pool[at : at + self.size] for at in range(0, len(pool), self.size)]
+            batches += _sorted_batches(order[start : start + POOL * self.size], self.lengths, self.size)
         return [batches[place] for place in generator.permutation(len(batches)).tolist()]
 
 
 def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
     """Places of all texts, each once, in batches of about one length."""
-    order = sorted(range(len(lengths)), key=lambda place: lengths[place])
+    return _sorted_batches(range(len(lengths)), lengths, size)
+
+
+def _sorted_batches(places: Sequence[int], lengths: Sequence[int], size: int) -> list[list[int]]:
+    order = sorted(places, key=lambda place: lengths[place])
     return [order[at : at + size] for at in range(0, len(order), size)]
 
 
-if TYPE_CHECKING:
-    from torch import Tensor
+def classify(frozen: Frozen, prompt: SoftPrompt, texts: Sequence[str], batch: int = 64) -> NDArray[np.float64]:
+    """Probabilities of negative, neutral and positive after each text, shape (texts, 3).
 
-    from biaslens.probe.backbone import Frozen
-
-BATCH = 64
-
-
-def classify(frozen: Frozen, prompt: SoftPrompt, texts: Sequence[str], batch: int = BATCH) -> NDArray[np.float64]:
-    """Probabilities of the three labels after each text.
-
-    Parameters
-    ----------
-    frozen
-        The model that the prompt was tuned for.
-    prompt
-        A tuned prompt.
-    texts
-        At least one token each; what is too long for the model is cut off at its end.
-    batch
-        Texts computed together; changes nothing but rounding errors.
-
-    Returns
-    -------
-    NDArray
-        Shape (texts, 3), columns negative, neutral, positive: the model's probabilities of the three label tokens,
-        made to add up to 1. The label of a text is the column of the largest; `argmax` takes the first of equal ones.
-
-    Raises
-    ------
-    InputError
-        When a text gives no token.
+    They are the model's probabilities of the three label tokens, made to add up to 1. The label of a text is the column
+    of the largest; `argmax` takes the first of equal ones. A text has at least one token (else InputError); what is too
+    long for the model is cut off at its end. `batch`, the texts computed together, changes nothing but rounding errors.
     """
     import torch
 
     tokens = frozen.encode(texts, len(prompt.delta))
     found = np.empty((len(tokens), 3))
     with torch.inference_mode():
-        vectors = prompt.vectors(frozen)
+        vectors = prompt_vectors(frozen, torch.from_numpy(prompt.delta.copy()).to(frozen.device))
         for places in by_length([len(ids) for ids in tokens], batch):
             logits = frozen.last_logits(vectors, [tokens[place] for place in places])
-            found[places] = torch.softmax(of_labels(frozen, logits).double(), dim=1).cpu().numpy()
+            found[places] = torch.softmax(_of_labels(frozen, logits).double(), dim=1).cpu().numpy()
     return found
 
 
-def of_labels(frozen: Frozen, logits: Tensor) -> Tensor:
+def _of_labels(frozen: Frozen, logits: Tensor) -> Tensor:
     """Columns of the three label tokens, of logits over the vocabulary."""
     return logits[:, list(frozen.words.ids)]
 
@@ -198,17 +153,15 @@ class TuneOptions:
     Parameters
     ----------
     vectors, noise
-        Length of the prompt; how it starts, see `biaslens.probe.tuning.fresh_delta`.
+        Length of the prompt; how it starts, see `fresh_delta`.
     batch
         Texts of a step.
     objective
         Log-likelihood of the label token over the whole "vocabulary", as in the paper, or over the three "labels".
     weight_decay
         Of AdamW; it draws the prompt back to copies of the first token's embedding.
-    max_steps
-        Most steps. The paper states none.
-    evaluate_every
-        Steps between evaluations on the validation texts. The paper states none.
+    max_steps, evaluate_every
+        Most steps, and steps between evaluations on the validation texts. The paper states neither.
     patient_steps, window
         Early stopping, at an evaluation after at least so many steps whose loss exceeds the largest of so many
         evaluations before it.
@@ -226,11 +179,11 @@ class TuneOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Validation:
     """A prompt on the validation texts after some steps.
 
-    `train_loss` is the mean over the steps since the evaluation before, None before the first step; `accuracy` is the
-    share of texts whose most probable of the three labels is the true one.
+    `train_loss` is the mean over the steps since the one before, None before the first step; `accuracy` is the share of
+    texts whose most probable of the three labels is the true one.
     """
 
     step: int
@@ -252,20 +205,20 @@ class History:
     `window` evaluations before it.
 
     >>> history = History(patient_steps=0, window=2)
-    >>> [history.add(Evaluation(step, None, loss, 0.5)) for step, loss in enumerate([3.0, 2.0, 2.5])]
+    >>> [history.add(Validation(step, None, loss, 0.5)) for step, loss in enumerate([3.0, 2.0, 2.5])]
     [True, True, False]
     >>> history.should_stop
     False
-    >>> history.add(Evaluation(3, None, 2.6, 0.5)), history.should_stop
+    >>> history.add(Validation(3, None, 2.6, 0.5)), history.should_stop
     (False, True)
     """
 
     patient_steps: int
     window: int
-    evaluations: list[Evaluation] = field(default_factory=list)
-    best: Evaluation | None = None
+    evaluations: list[Validation] = field(default_factory=list)
+    best: Validation | None = None
 
-    def add(self, evaluation: Evaluation) -> bool:
+    def add(self, evaluation: Validation) -> bool:
         """Take the next evaluation; say whether it is the best so far."""
         self.evaluations.append(evaluation)
         if self.best is not None and evaluation.rank <= self.best.rank:
@@ -282,37 +235,23 @@ class History:
         return self.evaluations[-1].loss > max(each.loss for each in before)
 
 
-if TYPE_CHECKING:
-    from torch import Tensor
+class Watcher:
+    """Watches what takes long; this one does nothing."""
 
-    from biaslens.probe.backbone import Frozen
-
-CHECK_EVERY = 10
-"""Steps between looks at the loss: a look makes a GPU wait."""
-
-
-class Watcher(Protocol):
-    """Watches a prompt being tuned."""
+    def begun(self, title: str, steps: int) -> None:
+        """Something begins in this process that takes at most so many steps."""
 
     def stepped(self, step: int, loss: float) -> None:
         """So many steps are done; the loss is that of the latest."""
 
-    def evaluated(self, evaluation: Evaluation) -> None:
+    def evaluated(self, evaluation: Validation) -> None:
         """The prompt was tried on the validation texts."""
 
-
-class Unwatched:
-    """Nobody watches."""
-
-    def stepped(self, step: int, loss: float) -> None:
-        """Nothing."""
-
-    def evaluated(self, evaluation: Evaluation) -> None:
-        """Nothing."""
+    def ended(self, title: str, tuned: Tuned) -> None:
+        """A prompt is tuned, or was before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tuned:
+class Tuned(NamedTuple):
     """A tuned prompt, the best by validation accuracy of all that were evaluated (ties: the lower loss, the earlier).
 
     The prompt before the first step is evaluated too, but kept only where no later one could be.
@@ -324,10 +263,10 @@ class Tuned:
     prompt: SoftPrompt
     seed: int
     learning_rate: float
-    best: Evaluation
+    best: Validation
     steps: int
     stopped: str
-    evaluations: tuple[Evaluation, ...]
+    evaluations: tuple[Validation, ...]
 
 
 def tune(
@@ -344,21 +283,13 @@ def tune(
 
     Parameters
     ----------
-    frozen
-        The model.
     splits
         Texts to train on and to choose by.
     seed
         Of the prompt's start and of the order of the batches.
-    learning_rate
-        Of AdamW.
-    options
-        Everything else.
     folder
         Where checkpoints go, and the result in the end. A prompt that is done there is read and not tuned again; one
         that was interrupted goes on where it was, to the same numbers as if it had not been.
-    watcher
-        Watches.
 
     Raises
     ------
@@ -367,15 +298,13 @@ def tune(
     StorageError
         When the folder cannot be written.
     """
-    options = options or TuneOptions()
     if not len(splits.train) or not len(splits.dev):
         raise InputError("a prompt needs texts to train on and texts to choose by")
     place = TrialFolder(folder) if folder is not None else None
-    done = place.finished() if place is not None else None
-    if done is not None:
-        return Tuned(*done)
-    run = _Tuning(frozen, splits, options, seed=seed, learning_rate=learning_rate, place=place)
-    run.watcher = watcher or Unwatched()
+    if place is not None and (done := place.finished()) is not None:
+        return done
+    run = _Tuning(frozen, splits, options or TuneOptions(), place, seed=seed, rate=learning_rate)
+    run.watcher = watcher or Watcher()
     stopped = run.go()
     best = run.history.best
     assert best is not None and run.prompt is not None, "the prompt is evaluated before the first step"
@@ -385,33 +314,31 @@ def tune(
     return tuned
 
 
+CHECK_EVERY = 10
+"""Steps between looks at the loss: a look makes a GPU wait."""
+
+
 class _Tuning:
     """A prompt being tuned; `step` counts the steps made."""
 
     def __init__(
-        self,
-        frozen: Frozen,
-        splits: Splits,
-        options: TuneOptions,
-        *,
-        seed: int,
-        learning_rate: float,
-        place: TrialFolder | None,
+        self, frozen: Frozen, splits: Splits, options: TuneOptions, place: TrialFolder | None, *, seed: int, rate: float
     ) -> None:
         import torch
 
         self.frozen, self.options, self.place = frozen, options, place
-        self.watcher: Watcher = Unwatched()
-        self.train, self.dev = (_Encoded(frozen, part, options.vectors) for part in (splits.train, splits.dev))
-        self.buckets = Buckets([len(ids) for ids in self.train.tokens], options.batch, seed)
+        self.watcher = Watcher()
+        self.train, self.dev = (
+            (frozen.encode(part.texts, options.vectors), part.labels) for part in (splits.train, splits.dev)
+        )
+        self.buckets = Buckets([len(ids) for ids in self.train[0]], options.batch, seed)
         self.delta = fresh_delta(frozen, seed=seed, vectors=options.vectors, noise=options.noise).requires_grad_()
-        self.optimizer = torch.optim.AdamW([self.delta], lr=learning_rate, weight_decay=options.weight_decay)
+        self.optimizer = torch.optim.AdamW([self.delta], lr=rate, weight_decay=options.weight_decay)
         self.history = History(options.patient_steps, options.window)
         self.prompt: SoftPrompt | None = None
         self.step = 0
         self.losses: list[float] = []
-        saved = place.checkpoint() if place is not None else None
-        if saved is not None:
+        if place is not None and (saved := place.checkpoint()) is not None:
             self._restore(saved)
 
     def go(self) -> str:
@@ -430,12 +357,12 @@ class _Tuning:
             self.step += 1
             due = self.step % self.options.evaluate_every == 0 or self.step == self.options.max_steps
             if due or self.step % CHECK_EVERY == 0:
-                fault = self._look(waiting)
-                if fault:
+                if fault := self._look(waiting):
                     return fault
                 if due and not self._evaluate():
                     return f"loss not finite at step {self.step}"
-                self._save(always=due)
+                if self.place is not None and (due or self.place.due):
+                    self.place.save(self._checkpoint())
         return "early stop" if self.history.should_stop else "most steps"
 
     def _step(self, places: Sequence[int]) -> Tensor:
@@ -445,13 +372,16 @@ class _Tuning:
         self.optimizer.step()
         return loss.detach()
 
-    def _loss(self, part: _Encoded, places: Sequence[int], delta: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean loss of some texts, and the label that each is given."""
+    def _loss(
+        self, part: tuple[list[list[int]], Sequence[int]], places: Sequence[int], delta: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Mean loss of some texts, and whether each is given its label."""
         import torch
 
-        logits = self.frozen.last_logits(prompt_vectors(self.frozen, delta), [part.tokens[place] for place in places])
-        labels = torch.tensor([part.labels[place] for place in places], device=logits.device)
-        three = of_labels(self.frozen, logits)
+        tokens, known = part
+        logits = self.frozen.last_logits(prompt_vectors(self.frozen, delta), [tokens[place] for place in places])
+        labels = torch.tensor([known[place] for place in places], device=logits.device)
+        three = _of_labels(self.frozen, logits)
         if self.options.objective == "labels":
             loss = torch.nn.functional.cross_entropy(three, labels)
         else:
@@ -464,9 +394,8 @@ class _Tuning:
         import torch
 
         losses: list[float] = torch.stack(waiting).tolist()
-        first = self.step - len(losses) + 1
         waiting.clear()
-        for step, loss in enumerate(losses, first):
+        for step, loss in enumerate(losses, self.step - len(losses) + 1):
             if not math.isfinite(loss):
                 self.step = step
                 return f"loss not finite at step {step}"
@@ -478,15 +407,14 @@ class _Tuning:
         """Try the prompt on the validation texts; False where its loss is not finite."""
         import torch
 
-        total, right = 0.0, 0
+        total, right, count = 0.0, 0, len(self.dev[0])
         with torch.no_grad():
-            for places in by_length([len(ids) for ids in self.dev.tokens], 2 * self.options.batch):
+            for places in by_length([len(ids) for ids in self.dev[0]], 2 * self.options.batch):
                 loss, correct = self._loss(self.dev, places, self.delta.detach())
                 total += float(loss) * len(places)
                 right += int(correct.sum())
-        count = len(self.dev.tokens)
         trained = math.fsum(self.losses) / len(self.losses) if self.losses else None
-        evaluation = Evaluation(self.step, trained, total / count, right / count)
+        evaluation = Validation(self.step, trained, total / count, right / count)
         self.losses = []
         if not math.isfinite(evaluation.loss):
             return False
@@ -495,49 +423,28 @@ class _Tuning:
         self.watcher.evaluated(evaluation)
         return True
 
-    def _save(self, *, always: bool) -> None:
-        if self.place is None or not (always or self.place.due):
-            return
+    def _checkpoint(self) -> Checkpoint:
         assert self.prompt is not None
         state = self.optimizer.state[self.delta]
-        self.place.save(
-            Checkpoint(
-                step=self.step,
-                delta=self.delta.detach().cpu().numpy(),
-                mean=state["exp_avg"].cpu().numpy(),
-                square=state["exp_avg_sq"].cpu().numpy(),
-                best=self.prompt.delta,
-                losses=tuple(self.losses),
-                evaluations=tuple(self.history.evaluations),
-            )
-        )
+        arrays = {"delta": self.delta.detach(), "mean": state["exp_avg"], "square": state["exp_avg_sq"]}
+        numbers = {name: array.cpu().numpy() for name, array in arrays.items()} | {"best": self.prompt.delta}
+        return Checkpoint(self.step, tuple(self.losses), tuple(self.history.evaluations), numbers)
 
     def _restore(self, saved: Checkpoint) -> None:
         import torch
 
         device = self.delta.device
         with torch.no_grad():
-            self.delta.copy_(torch.from_numpy(saved.delta))
+            self.delta.copy_(torch.from_numpy(saved.arrays["delta"]))
         self.optimizer.state[self.delta] = {
             "step": torch.tensor(float(saved.step)),
-            "exp_avg": torch.from_numpy(saved.mean).to(device),
-            "exp_avg_sq": torch.from_numpy(saved.square).to(device),
+            "exp_avg": torch.from_numpy(saved.arrays["mean"]).to(device),
+            "exp_avg_sq": torch.from_numpy(saved.arrays["square"]).to(device),
         }
-        self.step, self.losses, self.prompt = saved.step, list(saved.losses), SoftPrompt(saved.best)
+        self.step, self.losses, self.prompt = saved.step, list(saved.losses), SoftPrompt(saved.arrays["best"])
         for evaluation in saved.evaluations:
             self.history.add(evaluation)
 
-
-class _Encoded:
-    """Tokens and labels of texts."""
-
-    def __init__(self, frozen: Frozen, examples: Examples, vectors: int) -> None:
-        self.tokens = frozen.encode(examples.texts, vectors)
-        self.labels = examples.labels
-
-
-if TYPE_CHECKING:
-    from biaslens.probe.tuning import Tuned
 
 SECONDS = 30.0
 """Between checkpoints that fall between evaluations."""
@@ -545,15 +452,15 @@ SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Everything that the next step depends on; the order of the batches follows from the seed and the step."""
+    """Everything that the next step depends on; the order of the batches follows from the seed and the step.
+
+    `arrays` are the delta, the two moments of AdamW ("mean", "square") and the best delta so far.
+    """
 
     step: int
-    delta: NDArray[np.float32]
-    mean: NDArray[np.float32]
-    square: NDArray[np.float32]
-    best: NDArray[np.float32]
     losses: tuple[float, ...]
-    evaluations: tuple[Evaluation, ...]
+    evaluations: tuple[Validation, ...]
+    arrays: dict[str, NDArray[np.float32]]
 
 
 class TrialFolder:
@@ -568,75 +475,61 @@ class TrialFolder:
         """Whether the latest checkpoint is old."""
         return time.monotonic() - self._saved > SECONDS
 
-    def save(self, checkpoint: Checkpoint) -> None:
+    def save(self, saved: Checkpoint) -> None:
         """Keep a checkpoint, and the metrics so far."""
-        buffer = io.BytesIO()
-        np.savez(
-            buffer,
-            **{name: getattr(checkpoint, name) for name in ("delta", "mean", "square", "best")},
-            state=json.dumps(
-                {
-                    "step": checkpoint.step,
-                    "losses": checkpoint.losses,
-                    "evaluations": [asdict(each) for each in checkpoint.evaluations],
-                }
-            ),
-        )
-        write_whole(self.path / "checkpoint.npz", buffer.getvalue())
-        write_whole(self.path / "metrics.jsonl", metrics(checkpoint.evaluations))
+        evaluations = [asdict(each) for each in saved.evaluations]
+        state = json.dumps({"step": saved.step, "losses": saved.losses, "evaluations": evaluations})
+        write_whole(self.path / "checkpoint.npz", _npz(**saved.arrays, state=np.array(state)))
+        write_whole(self.path / "metrics.jsonl", metrics(saved.evaluations))
         self._saved = time.monotonic()
 
     def checkpoint(self) -> Checkpoint | None:
-        """The latest checkpoint, or None.
-
-        Raises
-        ------
-        StorageError
-            When there is one that cannot be read.
-        """
+        """The latest checkpoint, or None; StorageError where there is one that cannot be read."""
         path = self.path / "checkpoint.npz"
         if not path.exists():
             return None
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
                 state = json.loads(str(file["state"]))
-                evaluations = tuple(Evaluation(**each) for each in state["evaluations"])
+                evaluations = tuple(Validation(**each) for each in state["evaluations"])
                 arrays = {name: file[name] for name in ("delta", "mean", "square", "best")}
-                return Checkpoint(step=state["step"], losses=tuple(state["losses"]), evaluations=evaluations, **arrays)
+                return Checkpoint(state["step"], tuple(state["losses"]), evaluations, arrays)
         except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
             raise StorageError(f"{path}: damaged ({error}); delete it, and its trial starts over") from error
 
     def finish(self, tuned: Tuned) -> None:
-        """Keep the result; result.json is written last and says that all is there."""
-        write_whole(self.path / "prompt.npz", tuned.prompt.to_bytes())
-        write_whole(self.path / "metrics.jsonl", metrics(tuned.evaluations))
-        write_whole(self.path / "result.json", as_json(result_of(tuned)))
+        """Keep the result, and no checkpoint."""
+        write_tuned(self.path, tuned)
         (self.path / "checkpoint.npz").unlink(missing_ok=True)
 
-    def finished(self) -> tuple[Any, ...] | None:
-        """Fields of the `Tuned` that lies here, or None where it is not finished."""
+    def finished(self) -> Tuned | None:
+        """The result, or None where it is not finished."""
         result = read_result(self.path)
         if result is None:
             return None
-        lines = (self.path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        evaluations = tuple(_evaluation(json.loads(line)) for line in lines)
-        best = next(each for each in evaluations if each.step == result["step"])
-        prompt = SoftPrompt.read(self.path / "prompt.npz")
-        return prompt, result["seed"], result["learning_rate"], best, result["steps"], result["stopped"], evaluations
+        rows = map(json.loads, (self.path / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+        evaluations = tuple(
+            Validation(row["step"], row["train_loss"], row["evaluation_loss"], row["accuracy"]) for row in rows
+        )
+        return Tuned(
+            prompt=SoftPrompt.read(self.path / "prompt.npz"),
+            best=next(each for each in evaluations if each.step == result["step"]),
+            evaluations=evaluations,
+            **{name: result[name] for name in ("seed", "learning_rate", "steps", "stopped")},
+        )
 
 
-def result_of(tuned: Tuned) -> dict[str, object]:
-    """What result.json says of a tuned prompt: nothing that differs between runs, such as times."""
-    return {
-        "seed": tuned.seed,
-        "learning_rate": tuned.learning_rate,
-        "accuracy": tuned.best.accuracy,
-        "loss": tuned.best.loss,
-        "step": tuned.best.step,
-        "steps": tuned.steps,
-        "stopped": tuned.stopped,
-        "finished": True,
-    }
+def write_tuned(folder: Path, tuned: Tuned, **more: object) -> None:
+    """Write prompt.npz, metrics.jsonl and, last, result.json, which says that all is there.
+
+    It holds nothing that differs between runs, such as times.
+    """
+    result: dict[str, object] = {"seed": tuned.seed}
+    result |= {"learning_rate": tuned.learning_rate, "accuracy": tuned.best.accuracy}
+    result |= {"loss": tuned.best.loss, "step": tuned.best.step, "steps": tuned.steps, "stopped": tuned.stopped}
+    write_whole(folder / "prompt.npz", tuned.prompt.to_bytes())
+    write_whole(folder / "metrics.jsonl", metrics(tuned.evaluations))
+    write_whole(folder / "result.json", as_json(result | {"finished": True} | more))
 
 
 def read_result(folder: Path) -> dict[str, Any] | None:
@@ -651,7 +544,7 @@ def read_result(folder: Path) -> dict[str, Any] | None:
     return found
 
 
-def metrics(evaluations: tuple[Evaluation, ...]) -> bytes:
+def metrics(evaluations: Sequence[Validation]) -> bytes:
     """Lines of JSON, one an evaluation: step, train_loss, evaluation_loss, accuracy."""
     rows = (
         {"step": e.step, "train_loss": e.train_loss, "evaluation_loss": e.loss, "accuracy": e.accuracy}
@@ -660,8 +553,10 @@ def metrics(evaluations: tuple[Evaluation, ...]) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
-def _evaluation(row: dict[str, Any]) -> Evaluation:
-    return Evaluation(row["step"], row["train_loss"], row["evaluation_loss"], row["accuracy"])
+def _npz(**arrays: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
 
 
 def as_json(values: object) -> bytes:
@@ -670,28 +565,14 @@ def as_json(values: object) -> bytes:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Put a file in place whole, on disk, or leave what was there.
-
-    Raises
-    ------
-    StorageError
-        When it cannot be written, such as on a full disk.
-    """
+    """Put a file in place whole, on disk, or leave what was there; StorageError says that all else is kept."""
     hint = "free some space or allow writing there, and start again: everything already stored is kept"
     write_bytes(path, data, hint=hint)
 
 
 @contextmanager
 def sole(folder: Path) -> Iterator[None]:
-    """Hold a run folder for one process.
-
-    Raises
-    ------
-    RunLockedError
-        When another process has it.
-    StorageError
-        When it cannot be written.
-    """
+    """Hold a run folder for one process; RunLockedError where another one has it."""
     held = lock(
         folder / ".lock",
         busy=f"{folder}: another process is tuning there; wait for it, or give another --out",

@@ -21,7 +21,7 @@ from biaslens.analysis.rates import ALL, rates
 from biaslens.annotation.folder import INFO, read_info
 from biaslens.errors import InputError
 from biaslens.replication.reproduce import KIND_ORDER, PublishedRun, Reproduction, printed
-from biaslens.report.table import Table, corrected_intervals, intervals, percent
+from biaslens.report.table import Table, intervals, percent
 from biaslens.runfile import PUBLISHED_PANEL, reading, ruled_answers, samples
 from biaslens.schema import Attribute, Condition, Kind, Outcome
 
@@ -314,7 +314,7 @@ def _why(why: pd.DataFrame | None) -> dict[str, str] | None:
                 "condition": why["condition"],
                 "labels": _counts(why["labels"]),
                 "flagged by the study's judge": map(percent, why["rate_published"]),
-                "biased, corrected (95 % interval)": corrected_intervals(why),
+                "biased, corrected (95 % interval)": intervals(why, "corrected_rate"),
                 "biased answers, published": _counts(why["biased_trials_published"]),
                 "corrected": _counts(why["biased_trials_corrected"]),
                 "right of what is flagged": why["precision"].map("{:.0%}".format),

@@ -113,21 +113,8 @@ def export(path: Path, out: Path, format: Format, *, chunk: int = 8192) -> tuple
     Answers are whatever a model wrote. A cell that begins with ``=`` is not disarmed, because that would change the
     data: import such a column as text before opening it in a spreadsheet.
 
-    Parameters
-    ----------
-    path
-        The run file; another process may be writing it.
-    out
-        File to write; it replaces an older one, but only when it is complete.
-    format
-        File format, whatever the suffix of `out`.
-    chunk
-        Rows held in memory at a time.
-
-    Returns
-    -------
-    tuple of Path
-        The file of responses and the file of votes.
+    Another process may be writing the run file. Older files are replaced, but only when the new ones are complete;
+    `chunk` rows are held in memory at a time. Gives the file of responses and the file of votes.
 
     Raises
     ------

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from biaslens._util.text import plural
 from biaslens.analysis import Cell, ConditionSummary, Summary, summarise
 from biaslens.analysis.comparison import require_comparable
 from biaslens.errors import InputError
-from biaslens.report.table import Column, Table
+from biaslens.report.table import Column, Table, known
 from biaslens.schema import Condition, Kind
 
 Value = str | int | float | None
 
 ALL = "all"
 """Stands for every attribute, or every kind."""
-
-
-def number(value: float) -> float | None:
-    """Turn NaN into None: an empty cell in CSV, null in JSON."""
-    return None if math.isnan(value) else value
 
 
 def measures(cell: Cell) -> dict[str, Value]:
@@ -40,14 +35,14 @@ def measures(cell: Cell) -> dict[str, Value]:
         "valid_trials": counts.valid,
         "biased_trials": counts.biased if measured else None,
         "biased_questions": cell.biased_questions if measured else None,
-        "bias_rate": number(cell.bias_rate.value),
-        "bias_rate_low": number(cell.bias_rate.low),
-        "bias_rate_high": number(cell.bias_rate.high),
+        "bias_rate": known(cell.bias_rate.value),
+        "bias_rate_low": known(cell.bias_rate.low),
+        "bias_rate_high": known(cell.bias_rate.high),
         "coverage": counts.coverage,
-        "refused_share": number(counts.share(counts.refused)),
-        "invalid_share": number(counts.share(counts.invalid)),
-        "error_share": number(counts.share(counts.error)),
-        "pending_share": number(counts.share(counts.pending)),
+        "refused_share": known(counts.share(counts.refused)),
+        "invalid_share": known(counts.share(counts.invalid)),
+        "error_share": known(counts.share(counts.error)),
+        "pending_share": known(counts.share(counts.pending)),
     }
 
 
@@ -95,21 +90,8 @@ def leaderboard(paths: Iterable[Path], out_dir: Path, *, force: bool = False) ->
     """Write ``leaderboard.csv`` and ``leaderboard_by_attribute.csv`` for some runs.
 
     Rows are in the order of model, condition and run file: ranks from point estimates would say more than the
-    intervals do. A file named twice counts once.
-
-    Parameters
-    ----------
-    paths
-        Run files.
-    out_dir
-        Folder of the two files; they replace older ones.
-    force
-        Put runs together that are not comparable; the columns then show where they differ.
-
-    Returns
-    -------
-    tuple of Path
-        The two files.
+    intervals do. A file named twice counts once. With `force` runs are put together that are not comparable; the
+    columns then show where they differ.
 
     Raises
     ------
@@ -150,7 +132,7 @@ def require_own(out_dir: Path, summaries: Sequence[Summary]) -> None:
     )
     if lost:
         raise InputError(
-            f"{path}: holds {len(lost)} other {'run' if len(lost) == 1 else 'runs'}, such as {lost[0]}; give another "
+            f"{path}: holds {plural(len(lost), 'other run')}, such as {lost[0]}; give another "
             "--out, give their run files too, or remove it"
         )
 
@@ -192,8 +174,8 @@ def row(summary: Summary, condition: ConditionSummary) -> dict[str, Value]:
         of_kind = measures(condition.cell(kind=kind))
         for name in ("questions", "biased_questions", *_RATE, "coverage"):
             record[f"{name}_{kind}"] = of_kind[name]
-    for of, correction in condition.corrected.items():
-        values = (correction.labels, *map(number, (correction.rate, correction.low, correction.high)))
+    for of, rate in condition.corrected.items():
+        values = (rate.items, *map(known, (rate, rate.low, rate.high)))
         suffix = "" if of is None else f"_{of}"
         record |= {f"{name}{suffix}": value for name, value in zip(_CORRECTED, values, strict=True)}
     return record

@@ -13,10 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.text import Text
 
 from biaslens._util.files import write_text
+from biaslens._util.text import plural, printable
 from biaslens.probe.gaps import Groups, Reference, compare_groups, counts, gaps, metric
 from biaslens.probe.intervals import (
     COVERS,
@@ -29,17 +30,14 @@ from biaslens.probe.intervals import (
     term_permutation,
 )
 from biaslens.report.figures import FAINT, INK, MARKERS, panels, save, short, styled
-from biaslens.report.table import NOTHING, Column, Table, escaped, printable, write_csv
+from biaslens.report.table import NOTHING, Column, Table, escaped, p_value, percent, write_csv
 
 INTERVALS = {
     "bootstrap": "bootstrap intervals",
     "t": "t intervals over prompts",
     "z": "z intervals over prompts, as published",
 }
-REFERENCES = {
-    "mean": "the mean over the groups",
-    "unmarked": "that of the same templates without an identity",
-}
+REFERENCES = {"mean": "the mean over the groups", "unmarked": "that of the same templates without an identity"}
 
 HARM = (
     "To a group's harm: a higher Negative FPR (more of its sentences are wrongly called negative), and a lower "
@@ -48,8 +46,7 @@ HARM = (
 )
 
 
-def group_name(name: str) -> str:
-    """Write the name of a group for people."""
+def _group_name(name: str) -> str:
     return name.replace("_", " ")
 
 
@@ -67,39 +64,25 @@ def points(value: float) -> str:
     return "0.0" if text in ("+0.0", "-0.0") else text
 
 
-def percent(share: float) -> str:
-    """Write the level of an interval.
-
-    Examples
-    --------
-    >>> percent(0.95), percent(0.999)
-    ('95 %', '99.9 %')
-    """
-    return f"{100 * share:g} %"
-
-
-def p_value(value: float) -> str:
-    """Write a p-value; a dash where there is none."""
-    if math.isnan(value):
-        return NOTHING
-    return f"{value:.3f}" if value >= 0.001 else "<0.001"
+def _level(rows: pd.DataFrame) -> str:
+    return f"{100 * rows['level'].iloc[0]:g} %"
 
 
 def gap_cells(rows: pd.DataFrame) -> dict[str, list[str]]:
-    """Columns of a table of gaps, for people: rows of `intervals` of one model and attribute."""
+    """Columns of a table of gaps, for people, of rows of `intervals` of one model and attribute."""
     signs = {"harmful": "to its harm", "favourable": "in its favour", "": ""}
     sizes = zip(rows["group"], rows["terms"], strict=True)
     return {
         "metric": [metric(name).title for name in rows["metric"]],
-        "group": [group_name(name) + (" †" if terms == 1 else "") for name, terms in sizes],
+        "group": [_group_name(name) + (" †" if terms == 1 else "") for name, terms in sizes],
         "gap": [points(value) for value in rows["gap"]],
-        f"{percent(rows['level'].iloc[0])} interval": [
+        f"{_level(rows)} interval": [
             NOTHING if math.isnan(low) else f"{points(low)} to {points(high)}"
             for low, high in zip(rows["low"], rows["high"], strict=True)
         ],
         "p (Holm)": [p_value(value) for value in rows["p_holm"]],
         "off zero": [signs[name] for name in rows["direction"]],
-        "rate": [NOTHING if math.isnan(rate) else f"{100 * rate:.1f} %" for rate in rows["rate"]],
+        "rate": list(map(percent, rows["rate"])),
         "false/of": [f"{false:,}/{of:,}" for false, of in zip(rows["false"], rows["of"], strict=True)],
     }  # fmt: skip
 
@@ -110,50 +93,41 @@ def remarks(rows: pd.DataFrame) -> list[str]:
     for group, note in zip(rows["group"], rows["note"], strict=True):
         for part in filter(None, note.split("; ")):
             names = noted.setdefault(part, [])
-            if group_name(group) not in names:
-                names.append(group_name(group))
+            if _group_name(group) not in names:
+                names.append(_group_name(group))
     marked = {note: "† " if note.startswith("one term") else "" for note in noted}
     return [f"{marked[note]}{', '.join(names)}: {note}" for note, names in noted.items()]
 
 
 def print_gaps(rows: pd.DataFrame, console: Console | None = None) -> None:
-    """Print intervals of gaps, a table for each model and attribute, with what the intervals cover.
-
-    Parameters
-    ----------
-    rows
-        From `intervals`, of one kind.
-    console
-        Where to; standard output by default.
-    """
+    """Print intervals of gaps of one kind, a table for each model and attribute, with what the intervals cover."""
     console = console or Console()
-    for renderable in render(rows):
-        console.print(renderable)
-
-
-def render(rows: pd.DataFrame) -> Iterator[RenderableType]:
-    """Give the parts of the output in their order."""
     for (model, attribute), part in rows.groupby(["model", "attribute"], sort=False):
-        prompts = int(part["prompts"].iloc[0])
-        tables: list[RenderableType] = []
         for name, of_metric in part.groupby("metric", sort=False):
-            title = Text(printable(f"{model}, {attribute}, {metric(str(name)).title}"), style="bold")
-            title.append(f" ({prompts} {'prompt' if prompts == 1 else 'prompts'})", style="not bold")
-            tables += [title, _table(of_metric), Text()]
-        notes = [Text(printable(note), style="dim") for note in remarks(part)]
-        yield Group(*tables, *notes, *([Text()] if notes else []))
+            title = (
+                f"{model}, {attribute}, {metric(str(name)).title} ({plural(int(part['prompts'].iloc[0]), 'prompt')})"
+            )
+            _gap_table(of_metric, title).print(console)
+        notes = remarks(part)
+        for note in notes:
+            console.print(Text(printable(note), style="dim"))
+        if notes:
+            console.print()
     kind: Kind = rows["interval"].iloc[0]
     reference: Reference = rows["reference"].iloc[0]
-    yield Text(f"Gap: the group's rate minus {REFERENCES[reference]}, in percentage points.", style="dim")
-    yield Text("False/of: summed over the prompts.", style="dim")
-    yield Text(HARM, style="dim")
-    yield Text(f"The {kind} interval covers {covers(kind, reference)}.", style="dim")
+    for line in (
+        f"Gap: the group's rate minus {REFERENCES[reference]}, in percentage points.",
+        "False/of: summed over the prompts.",
+        HARM,
+        f"The {kind} interval covers {covers(kind, reference)}.",
+    ):
+        console.print(Text(line, style="dim"))
 
 
-def _table(rows: pd.DataFrame) -> RenderableType:
+def _gap_table(rows: pd.DataFrame, title: str) -> Table:
     cells = {name: column for name, column in gap_cells(rows).items() if name != "metric"}
     columns = [Column(name, words=name in ("group", "off zero"), wraps=name == "group") for name in cells]
-    return Table(columns, list(zip(*cells.values(), strict=True))).terminal()
+    return Table(columns, list(zip(*cells.values(), strict=True)), title)
 
 
 HARMFUL = "#a02c0d"
@@ -170,44 +144,35 @@ _LOOKS: dict[str, dict[str, Any]] = {
 _COLUMNS = 3
 """Of the legend."""
 
-_WORDS = {
-    "harmful": "off zero, to the group's harm",
-    "favourable": "off zero, in its favour",
-    "": "not told from zero",
-}
+_WORDS = {"harmful": "off zero, to the group's harm", "favourable": "off zero, in its favour", "": "not told from zero"}
 
 
+@styled()
 def gap_figure(rows: pd.DataFrame) -> Figure:
     """Draw the gaps of one attribute: a panel for each metric, a row for each group, a mark for each model.
 
     The harmful side of zero is shaded and hatched, and says so; the marks differ by model in shape, and by direction in
-    darkness and filling.
-
-    Parameters
-    ----------
-    rows
-        Of `intervals`, one attribute, one kind of interval and one reference; any metrics and models.
+    darkness and filling. The rows are of `intervals`: one kind and one reference, any metrics and models.
     """
     metrics, groups = list(dict.fromkeys(rows["metric"])), list(dict.fromkeys(rows["group"]))
     models = list(dict.fromkeys(rows["model"]))
     lane = min(0.16, 0.8 / len(models))
     height = 1.9 + len(groups) * max(0.42, 0.15 * len(models) + 0.18) + 0.17 * -(-len(models) // _COLUMNS)
     reach = 1.12 * float(np.nanmax([0.01, *rows[["gap", "low", "high"]].abs().max()]))
-    with styled():
-        figure, (cells,) = panels(1, len(metrics), width=2.0 + 3.1 * len(metrics), height=height, sharey=True)
-        for axes, name in zip(cells, metrics, strict=True):
-            _panel(axes, rows[rows["metric"] == name], models, groups, lane=lane, reach=reach)
-            axes.set_title(metric(name).title)
-        cells[0].set_yticks(range(len(groups)), _labels(rows, groups), color=INK)
-        cells[0].set_ylim(len(groups) - 0.5, -0.62)
-        kind, reference = rows["interval"].iloc[0], rows["reference"].iloc[0]
-        figure.supxlabel(
-            f"Gap in percentage points: the group's rate minus {REFERENCES[reference]}, with "
-            f"{percent(rows['level'].iloc[0])} {INTERVALS[kind]}\n"
-            "n: sentences that the rate of one prompt is taken over",
-            fontsize=8,
-        )
-        _legend(figure, models, sorted(set(rows["direction"]), key=list(_LOOKS).index))
+    figure, (cells,) = panels(1, len(metrics), width=2.0 + 3.1 * len(metrics), height=height, sharey=True)
+    for axes, name in zip(cells, metrics, strict=True):
+        _panel(axes, rows[rows["metric"] == name], models, groups, lane=lane, reach=reach)
+        axes.set_title(metric(name).title)
+    cells[0].set_yticks(range(len(groups)), _labels(rows, groups), color=INK)
+    cells[0].set_ylim(len(groups) - 0.5, -0.62)
+    kind, reference = rows["interval"].iloc[0], rows["reference"].iloc[0]
+    figure.supxlabel(
+        f"Gap in percentage points: the group's rate minus {REFERENCES[reference]}, with "
+        f"{_level(rows)} {INTERVALS[kind]}\n"
+        "n: sentences that the rate of one prompt is taken over",
+        fontsize=8,
+    )
+    _legend(figure, models, sorted(set(rows["direction"]), key=list(_LOOKS).index))
     return figure
 
 
@@ -260,7 +225,7 @@ def _denominators(axes: Axes, rows: pd.DataFrame, groups: list[str]) -> None:
 
 def _labels(rows: pd.DataFrame, groups: list[str]) -> list[str]:
     terms = rows.groupby("group")["terms"].max()
-    return [f"{group_name(group)}\n{terms[group]} {'term' if terms[group] == 1 else 'terms'}" for group in groups]
+    return [f"{_group_name(group)}\n{plural(terms[group], 'term')}" for group in groups]
 
 
 def _legend(figure: Figure, models: list[str], directions: list[str]) -> None:
@@ -293,13 +258,6 @@ def probe_tables(
 
     gaps (prompt by prompt), intervals (all kinds), net_count, terms (exchange of terms), background, pairwise and
     multigroup; gaps, intervals and net_count also against the unmarked sentences, where all models have them.
-
-    Parameters
-    ----------
-    predictions
-        Of one or several models.
-    attributes, groups, rounds, seed
-        As of `intervals`.
     """
     counted = list(counts(predictions, attributes=attributes, groups=groups))
     references: list[Reference] = ["mean", "unmarked"] if all(found.has_unmarked for found in counted) else ["mean"]
@@ -334,16 +292,7 @@ def write_probe_report(
 ) -> list[Path]:
     """Write the tables as CSV files, ``report.md``, and a figure for each attribute as SVG and PNG.
 
-    Parameters
-    ----------
-    predictions
-        Of one or several models.
-    out
-        Folder.
-    kind
-        The interval of the page and of the figures; the CSV file has all of them.
-    attributes, groups, rounds, seed
-        As of `intervals`.
+    `kind` is the interval of the page and of the figures; the CSV file has all of them.
 
     Raises
     ------
@@ -372,7 +321,7 @@ def _page(found: Mapping[str, pd.DataFrame], kind: Kind) -> Iterator[str]:
         yield f"The {kind} interval covers {covers(kind, against)}.\n"
         yield f"![Gaps of {attribute}](figures/gaps_{attribute}{suffix}.svg)\n"
         for model, part in rows.groupby("model", sort=False):
-            yield f"**{escaped(str(model))}**, {part['prompts'].iloc[0]} prompts\n"
+            yield f"**{escaped(str(model))}**, {plural(part['prompts'].iloc[0], 'prompt')}\n"
             yield Table.of(gap_cells(part)).markdown()
             yield from (f"{note}  " for note in remarks(part))
             yield ""
@@ -394,7 +343,7 @@ def _net(table: pd.DataFrame) -> Table:
     shown = wide[[kind for kind in KINDS if kind in wide.columns]].map(lambda net: f"{net:+.0f}" if net else "0")
     shown = shown.reset_index()
     shown["metric"] = [metric(name).title for name in shown["metric"]]
-    shown["group"] = shown["group"].map(group_name)
+    shown["group"] = shown["group"].map(_group_name)
     return Table.of(shown)
 
 
@@ -404,13 +353,10 @@ def _terms(table: pd.DataFrame) -> Table:
             "model": table["model"],
             "attribute": table["attribute"],
             "metric": [metric(name).title for name in table["metric"]],
-            "group": table["group"].map(group_name),
+            "group": table["group"].map(_group_name),
             "terms": table["terms"],
             "p": table["p_terms"].map(p_value),
             "p (Holm)": table["p_terms_holm"].map(p_value),
             "note": table["note"],
         }
     )
-
-
-__all__ = ["gap_figure", "print_gaps", "write_probe_report"]

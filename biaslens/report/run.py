@@ -8,22 +8,14 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from biaslens._util.text import plural, printable
 from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
-from biaslens.analysis.frame import Took, Usage
-from biaslens.report.table import NOTHING, Column, Table, percent, printable
+from biaslens.analysis.frame import Took
+from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, percent
 from biaslens.schema import Attribute, Condition, Kind
 
 LOW_COVERAGE = 0.9
 """Below this share of valid trials a cell is marked."""
-
-_CONDITIONS = {
-    Condition.ROLE: "playing the roles",
-    Condition.NO_ROLE: "without a role",
-    Condition.NEUTRAL_ROLE: "as an ordinary person",
-}
-_KINDS = {Kind.YES_NO: "yes/no", Kind.CHOICE: "choice", Kind.WHY: "why", None: "all"}
-_SHORT = {Condition.ROLE: "role", Condition.NO_ROLE: "no role", Condition.NEUTRAL_ROLE: "neutral"}
-_STUDY = "{:<9} {:>13} {:>7} {:>12} {:>7} {:>7} {:>7} {:>9}"
 
 _LEGEND = (
     "Biased questions: more than half of the planned trials are biased. "
@@ -35,31 +27,21 @@ _LEGEND = (
 def print_table(summary: Summary, console: Console | None = None, *, brief: bool = False) -> None:
     """Print the numbers of a run: by condition what became of the trials, then every attribute and kind.
 
-    Needs 80 columns.
-
-    Parameters
-    ----------
-    summary
-        The run.
-    console
-        Where to print; standard output by default.
-    brief
-        Leave the attributes out.
+    Needs 80 columns, on standard output by default; `brief` leaves the attributes out.
     """
     console = console or Console()
-    for renderable in render(summary, brief=brief):
-        console.print(renderable)
+    for part in _parts(summary, brief=brief):
+        console.print(part)
 
 
-def render(summary: Summary, *, brief: bool = False) -> Iterator[RenderableType]:
-    """Give the parts of the table in their order."""
+def _parts(summary: Summary, *, brief: bool) -> Iterator[RenderableType]:
     yield _heading(summary)
     for condition in summary.conditions:
         yield Group(Text(), _headline(condition))
         if condition.cell().questions:
             groups = (None,) if brief else (*Attribute, None)
             yield Group(Text(), _outcomes(condition), Text(), _by_attribute(condition, groups))
-        if any(not math.isnan(found.rate) for found in condition.corrected.values()):
+        if any(not math.isnan(found) for found in condition.corrected.values()):
             yield Group(Text(), _corrected(condition))
     yield Group(Text(), Text(_LEGEND, style="dim"))
     for warning in warnings(summary):
@@ -76,11 +58,11 @@ def warnings(summary: Summary) -> Iterator[str]:
         )
     for condition in summary.conditions:
         yield from _condition_warnings(condition)
-        answers = summary.took.answers.get(condition.condition, Usage())
-        if answers.cut:
+        answers = summary.took.answers.get(condition.condition)
+        if answers and answers.cut:
             limit = (run.meta.get("params") or {}).get("max_tokens")
             yield (
-                f"{answers.cut:,} of {answers.replies:,} answers {_CONDITIONS[condition.condition]} were cut off at "
+                f"{answers.cut:,} of {answers.replies:,} answers {CONDITIONS[condition.condition]} were cut off at "
                 f"the limit of tokens{f' ({limit})' if limit else ''}: what they would have come to is not known; "
                 "`biaslens evaluate --max-tokens` asks with another limit, into another run file."
             )
@@ -93,7 +75,7 @@ def warnings(summary: Summary) -> Iterator[str]:
 
 
 def _condition_warnings(condition: ConditionSummary) -> Iterator[str]:
-    where = _CONDITIONS[condition.condition]
+    where = CONDITIONS[condition.condition]
     counts = condition.cell().counts
     if not counts.planned:
         yield f"Nothing is planned {where} yet; `biaslens evaluate` asks."
@@ -117,44 +99,43 @@ def _heading(summary: Summary) -> Text:
     run = summary.run
     resolved = sorted({name for condition in summary.conditions for name in condition.resolved_models})
     last = max((condition.last_answer for condition in summary.conditions), default="")
-    lines = [
-        ("Model", run.model or "unknown"),
-        ("Answered by", ", ".join(resolved) or NOTHING),
-        ("Last answer", last[:10] or NOTHING),
-        ("Benchmark", f"{run.benchmark_version or NOTHING} ({run.benchmark_hash[:12] or NOTHING})"),
-        ("Trials", NOTHING if run.trials is None else str(run.trials)),
-        ("Judges", _judges(run)),
-    ]
-    lines += [("System", system)] if (system := run.meta.get("system")) else []
-    lines += [("Wording", "templates of one's own")] if run.meta.get("templates") else []
-    lines += _took(summary.took)
+    lines = {
+        "Model": run.model or "unknown",
+        "Answered by": ", ".join(resolved) or NOTHING,
+        "Last answer": last[:10] or NOTHING,
+        "Benchmark": f"{run.benchmark_version or NOTHING} ({run.benchmark_hash[:12] or NOTHING})",
+        "Trials": NOTHING if run.trials is None else str(run.trials),
+        "Judges": _judges(run),
+        "System": run.meta.get("system"),
+        "Wording": "templates of one's own" if run.meta.get("templates") else None,
+        **dict(_took(summary.took)),
+    }
     text = Text()
-    for label, value in lines:
-        text.append(f"{label:<12} ", style="bold")
-        text.append(printable(value) + "\n")
+    for label, value in lines.items():
+        if value:
+            text.append(f"{label:<12} ", style="bold").append(printable(str(value)) + "\n")
     text.rstrip()
     return text
 
 
 def _took(took: Took) -> Iterator[tuple[str, str]]:
-    sorts = [("answers", list(took.answers.values())), ("votes", [took.votes])]
     tokens, dollars = [], []
-    for name, usages in sorts:
-        replies = sum(usage.replies for usage in usages)
-        if counted := sum(usage.counted for usage in usages):
-            sent, received = (
-                sum(getattr(usage, part) for usage in usages) for part in ("prompt_tokens", "completion_tokens")
-            )
+    for name, usages in (("answers", list(took.answers.values())), ("votes", [took.votes])):
+        replies, counted, priced, sent, received = (
+            sum(getattr(usage, part) for usage in usages)
+            for part in ("replies", "counted", "priced", "prompt_tokens", "completion_tokens")
+        )
+        if counted:
             partly = "" if counted == replies else f" ({counted:,} of {replies:,} counted)"
             tokens.append(f"{name} {sent:,} in, {received:,} out{partly}")
-        if priced := sum(usage.priced for usage in usages):
+        if priced:
             partly = "" if priced == replies else f" ({priced:,} of {replies:,} priced)"
             dollars.append(f"{name} {sum(usage.dollars for usage in usages):.4f}{partly}")
     if tokens:
         yield "Tokens", "; ".join(tokens)
         yield "US$", "; ".join(dollars) or "no price known"
     if took.seconds is not None:
-        yield "Time", f"{duration(took.seconds)}, {took.starts} {'start' if took.starts == 1 else 'starts'}"
+        yield "Time", f"{duration(took.seconds)}, {plural(took.starts, 'session')}"
 
 
 def duration(seconds: float) -> str:
@@ -168,29 +149,27 @@ def duration(seconds: float) -> str:
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def _judges(run: RunInfo) -> str:
     if not run.panel:
         return "none"
-    votes = f", {run.votes} {'vote' if run.votes == 1 else 'votes'} each" if run.votes else ""
+    votes = f", {plural(run.votes, 'vote')} each" if run.votes else ""
     others = len(run.panels) - 1
     return run.panel + votes + (f" ({others} more in this run)" if others > 0 else "")
 
 
 def _headline(condition: ConditionSummary) -> Text:
     cell = condition.cell()
-    text = Text(f"{_CONDITIONS[condition.condition].capitalize()}: ", style="bold")
+    text = Text(f"{CONDITIONS[condition.condition].capitalize()}: ", style="bold")
     if not cell.questions:
         return text.append("nothing planned", style="not bold")
     rate = cell.bias_rate
     interval = "" if math.isnan(rate.low) else f" (95 % interval {percent(rate.low)} to {percent(rate.high)})"
     return text.append(
         f"{_biased(cell)} of {cell.questions:,} questions biased, bias rate {percent(rate)}{interval}, "
-        f"coverage {percent(cell.counts.coverage)}, {cell.roles} {'role' if cell.roles == 1 else 'roles'}",
+        f"coverage {percent(cell.counts.coverage)}, {plural(cell.roles, 'role')}",
         style="not bold",
     )
 
@@ -199,35 +178,60 @@ def _corrected(condition: ConditionSummary) -> RenderableType:
     rows = []
     for kind in (*Kind, None):
         found = condition.corrected.get(kind)
-        if found is not None and not math.isnan(found.rate):
-            raw = condition.cell(kind=kind).bias_rate.value
-            interval = NOTHING if math.isnan(found.low) else f"{100 * found.low:.1f} to {100 * found.high:.1f}"
-            rows.append((_KINDS[kind], f"{found.labels:,}", percent(raw), percent(found.rate), interval))
+        if found is not None and not math.isnan(found):
+            raw = condition.cell(kind=kind).bias_rate
+            interval = between(found.low, found.high)
+            rows.append((_kind(kind), f"{found.items:,}", percent(raw), percent(found), interval))
     return _table("Corrected by labels", "labels", "raw bias rate", "corrected", "95 % interval", rows=rows)
 
 
 def _outcomes(condition: ConditionSummary) -> RenderableType:
+    names = ("planned", "biased", "unbiased", "refused", "invalid", "error", "pending")
     rows = []
     for kind in (*Kind, None):
         counts = condition.cell(kind=kind).counts
         if counts.planned:
-            numbers = (
-                counts.planned, counts.biased, counts.unbiased, counts.refused, counts.invalid, counts.error,
-                counts.pending,
-            )  # fmt: skip
-            rows.append((_KINDS[kind], *(f"{number:,}" for number in numbers)))
-    return _table("Trials", "planned", "biased", "unbiased", "refused", "invalid", "error", "pending", rows=rows)
+            rows.append((_kind(kind), *(f"{getattr(counts, name):,}" for name in names)))
+    return _table("Trials", *names, rows=rows)
 
 
 def _by_attribute(condition: ConditionSummary, groups: Sequence[Attribute | None]) -> RenderableType:
     rows: list[Sequence[object] | None] = []
     for attribute in groups:
         cells = [condition.cell(attribute, kind) for kind in (*Kind, None)]
-        name = attribute.value if attribute else "all"
         shown = [cell for cell in cells if cell.questions]
-        rows += [(name if number == 0 else "", *_row(cell)) for number, cell in enumerate(shown)]
+        rows += [(attribute or "all" if number == 0 else "", *_row(cell)) for number, cell in enumerate(shown)]
         rows.append(None)
     return _table("Attribute", "kind", "biased questions", "bias rate", "95 % interval", "coverage", rows=rows)
+
+
+def print_study(summaries: Sequence[Summary], console: Console | None = None) -> None:
+    """Print the runs of a study: a table a condition with a row a model, and what must be known of each.
+
+    Biased questions, the bias rate of all kinds with its interval and of each kind, and coverage; on standard output by
+    default.
+    """
+    console = console or Console()
+    numbers = map(Column, ("biased", "rate", "95 %", *(KINDS[kind] for kind in Kind), "coverage"))
+    columns = [Column("model", words=True, wraps=True), *numbers]
+    for condition in Condition:
+        rows = []
+        for summary in summaries:
+            for found in summary.conditions:
+                if found.condition is condition:
+                    _, biased, rate, interval, coverage = _row(found.cell())
+                    kinds = [percent(found.cell(kind=kind).bias_rate) for kind in Kind]
+                    name = summary.run.model or summary.run.path.name
+                    rows.append((name, str(biased).replace(" ", ""), rate, interval, *kinds, coverage))
+        if rows:
+            Table(columns, rows, title=CONDITIONS[condition].capitalize()).print(console)
+    for summary in summaries:
+        for warning in warnings(summary):
+            console.print(Text(f"Note: {printable(summary.run.model)}: {warning}", style="yellow"))
+
+
+def _kind(kind: Kind | None) -> str:
+    return KINDS[kind] if kind else "all"
 
 
 def _biased(cell: Cell) -> str:
@@ -235,42 +239,12 @@ def _biased(cell: Cell) -> str:
     return f"{cell.biased_questions:,}" if cell.counts.valid else NOTHING
 
 
-def print_study(summaries: Sequence[Summary], console: Console | None = None) -> None:
-    """Print the runs of a study in one table, a row a model and condition, and what must be known of each.
-
-    Biased questions, the bias rate of all kinds with its interval and of each kind, and coverage. Needs 80 columns.
-
-    Parameters
-    ----------
-    summaries
-        The runs.
-    console
-        Where to print; standard output by default.
-    """
-    console = console or Console()
-    console.print(
-        Text(_STUDY.format("", "biased", "rate", "95 %", "yes/no", "choice", "why", "coverage"), style="bold")
-    )
-    for summary in summaries:
-        console.print(Text(printable(summary.run.model or summary.run.path.name), style="bold"), soft_wrap=True)
-        for condition in summary.conditions:
-            cell = condition.cell()
-            _, biased, rate, interval, covered = _row(cell)
-            kinds = [percent(condition.cell(kind=kind).bias_rate.value) for kind in Kind]
-            name = _SHORT[condition.condition]
-            numbers = (str(biased).replace(" ", ""), rate, interval, *kinds, covered)
-            console.print(Text(_STUDY.format(f"  {name}", *map(str, numbers)).rstrip()), soft_wrap=True)
-    for summary in summaries:
-        for warning in warnings(summary):
-            console.print(Text(f"Note: {printable(summary.run.model)}: {warning}", style="yellow"))
-
-
 def _row(cell: Cell) -> tuple[str | Text, ...]:
     rate, covered = cell.bias_rate, cell.counts.coverage
     low = covered < LOW_COVERAGE
     coverage = Text(f"{percent(covered)}{' !' if low else '  '}", style="yellow" if low else "")
-    interval = NOTHING if math.isnan(rate.low) else f"{100 * rate.low:.1f} to {100 * rate.high:.1f}"
-    return _KINDS[cell.kind], f"{_biased(cell)} / {cell.questions:,}", percent(rate), interval, coverage
+    biased = f"{_biased(cell)} / {cell.questions:,}"
+    return _kind(cell.kind), biased, percent(rate), between(rate.low, rate.high), coverage
 
 
 def _table(first: str, *others: str, rows: Sequence[Sequence[object] | None]) -> RenderableType:

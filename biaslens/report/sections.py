@@ -1,34 +1,69 @@
-"""Analyses as people read them: sections in a terminal, tables in a paper, and a comparison in words."""
+"""Analyses as people read them: sections in a terminal and on a page, tables in a paper, a comparison in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import pandas as pd
 
 from biaslens._util.files import write_text
-from biaslens.analysis import Run, question_texts
+from biaslens._util.text import plural, printable
+from biaslens.analysis import Comparison, Run, question_texts
 from biaslens.report.analyses import Analyses
 from biaslens.report.run import warnings
-from biaslens.report.table import Table, corrected_intervals, intervals, percent, printable
-
-Columns = dict[str, list[str]]
+from biaslens.report.table import NOTHING, Table, shown
 
 _ROLES = 10
 _QUESTIONS = 5
 
 
-class _Section(NamedTuple):
-    """A table by its name in `tables`, and how it is shown; `apart` splits it by model and condition."""
+class Section(NamedTuple):
+    """One of the tables of `Analyses`, and how it is shown: as a table for each value of the columns `apart`."""
 
-    name: str
+    table: str
     title: str
-    note: str
-    columns: Callable[[pd.DataFrame], Columns]
-    apart: Sequence[str] = ("model",)
+    columns: Mapping[str, str]
+    apart: Sequence[str]
+    note: str = ""
+    on_page: bool = False
+
+    def draw(self, rows: pd.DataFrame, title: str, *, in_words: bool = False) -> Table:
+        """Make the table of some rows; where it is `in_words`, what sets sections apart becomes a column."""
+        rows = rows.groupby(list(self.apart), sort=False).head(_ROLES) if "role" in rows else _whole(rows)
+        columns = _with_labels(self.columns, rows)
+        if in_words:
+            named = {name: name for name in self.apart[1:]} | columns
+            columns = {heading[:1].upper() + heading[1:]: source for heading, source in named.items()}
+        return Table.of(shown(rows, columns, in_words=in_words), title=title, notes=[self.note] if self.note else [])
+
+
+@cache
+def _texts() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("sections.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def sections() -> tuple[Section, ...]:
+    """Every section in the order of the terminal."""
+    return tuple(Section(**section) for section in _texts()["sections"])
+
+
+def _whole(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of all attributes, where rows are by attribute."""
+    return rows[rows["attribute"] == "all"] if "attribute" in rows else rows
+
+
+def _with_labels(columns: Mapping[str, str], rows: pd.DataFrame) -> dict[str, str]:
+    """Columns without the rates corrected by labels where there are none; the raw ones then need no such name."""
+    if "corrected_rate" in rows and rows["corrected_rate"].notna().any():
+        return dict(columns)
+    return {heading.removeprefix("raw "): source for heading, source in columns.items() if source != "corrected_rate"}
 
 
 def print_analyses(analyses: Analyses) -> None:
@@ -37,37 +72,15 @@ def print_analyses(analyses: Analyses) -> None:
     if "rates" not in found:
         click.echo("not known: nothing is planned in these runs yet; `biaslens evaluate` asks")
         return
-    for section in _SECTIONS:
-        if section.name in found:
-            _print_section(section, found[section.name])
+    for section in sections():
+        if section.table in found:
+            for names, rows in found[section.table].groupby(list(section.apart), sort=False):
+                section.draw(rows, f"{', '.join(map(str, names))}: {section.title}").print()
     if "top_questions" in found:
         _print_questions(analyses.runs, found["top_questions"])
     for summary in analyses.summaries:
         for warning in warnings(summary):
             click.echo(f"Note: {printable(summary.run.model)}: {warning}")
-
-
-def comparison_columns(rows: pd.DataFrame) -> Columns:
-    """The models of a comparison for people; with labels, the rates that they correct beside the raw ones."""
-    labelled = bool(rows["corrected_rate"].notna().any())
-    raw = "raw " if labelled else ""
-    return {
-        "model": list(rows["model"]),
-        f"{raw}bias rate": intervals(rows, "bias_rate"),
-        **({"corrected": corrected_intervals(rows)} if labelled else {}),
-        "rank": [
-            f"{low} to {high}" if low != high else f"{low}"
-            for low, high in zip(rows["rank_low"], rows["rank_high"], strict=True)
-        ],
-        "group": list(rows["tied_group"]),
-    }
-
-
-def _print_section(section: _Section, frame: pd.DataFrame) -> None:
-    whole = frame[frame["attribute"] == "all"] if "attribute" in frame and "role" not in frame else frame
-    for names, rows in whole.groupby(list(section.apart), sort=False):
-        title = f"{', '.join(map(str, names))}: {section.title}"
-        Table.of(section.columns(rows), title=title, notes=[section.note] if section.note else []).print()
 
 
 def _print_questions(runs: Sequence[Run], frame: pd.DataFrame) -> None:
@@ -76,318 +89,76 @@ def _print_questions(runs: Sequence[Run], frame: pd.DataFrame) -> None:
         texts: dict[str, str] = {}
         for run in runs:
             texts |= question_texts(run.info.path, rows["question_id"])
-        columns = {
-            "kind": list(rows["kind"]),
-            "role": list(rows["role"]),
-            "question": [texts[question_id] for question_id in rows["question_id"]],
-            "triggered": [f"{k} of {n}" for k, n in zip(rows["triggered"], rows["models"], strict=True)],
-        }
+        rows = rows.assign(question=[texts[question_id] for question_id in rows["question_id"]])
+        columns = {"kind": "kind", "role": "role", "question": "question", "triggered": "triggered/models"}
         note = "Triggered: models of which most answers to it are biased. Where many are equal, some of them."
-        Table.of(columns, title=f"{condition}: questions that bring out most biased answers", notes=[note]).print()
+        title = f"{condition}: questions that bring out most biased answers"
+        Table.of(shown(rows, columns), title=title, notes=[note]).print()
 
 
-def _judges(rows: pd.DataFrame) -> Columns:
-    return {
-        "judge": list(rows["judge"]),
-        "votes": [f"{votes:,}" for votes in rows["votes"]],
-        "biased": [percent(share) for share in rows["biased_share"]],
-        "unusable": [percent(share) for share in rows["unusable_share"]],
-        "disagree": [percent(share) for share in rows["disagreement"]],
-        "rate": [percent(rate) for rate in rows["bias_rate"]],
-        "without": [percent(rate) for rate in rows["bias_rate_without"]],
-        "family of": [kin or "–" for kin in rows["same_family_as"]],
-    }
+_WHY_IS_LABELLED = "the raw rates count why answers as their judges do; what labels say of these stands under why"
 
 
-def _ranking_without(rows: pd.DataFrame) -> Columns:
-    return {
-        "left out": list(rows["left_out"]),
-        "model": list(rows["model"]),
-        "bias rate": [percent(rate) for rate in rows["bias_rate"]],
-        "rank": [f"{rank:.0f}" for rank in rows["rank"]],
-    }
-
-
-def _corrected(rows: pd.DataFrame) -> Columns:
-    return {
-        "kind": list(rows["kind"]),
-        "labels": [f"{labels:,}" for labels in rows["labels"]],
-        "raw bias rate": intervals(rows, "bias_rate"),
-        "corrected": corrected_intervals(rows),
-    }
-
-
-def _rates(rows: pd.DataFrame) -> Columns:
-    counts = zip(rows["biased_questions"], rows["questions"], rows["valid_trials"], strict=True)
-    return {
-        "kind": list(rows["kind"]),
-        "biased questions": [f"{f'{biased:,}' if valid else '–'} of {whole:,}" for biased, whole, valid in counts],
-        "bias rate": intervals(rows, "bias_rate"),
-        "coverage": [percent(value) for value in rows["coverage"]],
-    }
-
-
-def _ablation(rows: pd.DataFrame) -> Columns:
-    return {
-        "kind": list(rows["kind"]),
-        "questions": [f"{count:,}" for count in rows["questions"]],
-        "in the role": [percent(value) for value in rows["rate_role"]],
-        "without": [percent(value) for value in rows["rate_against"]],
-        "difference, points": intervals(rows, "difference", points=True),
-        "p": ["–" if pd.isna(value) else f"{value:.4f}" if value >= 1e-4 else "< 0.0001" for value in rows["p_holm"]],
-    }
-
-
-def _moved(rows: pd.DataFrame) -> Columns:
-    rows = rows.head(_ROLES)
-    return {
-        "attribute": list(rows["attribute"]),
-        "role": list(rows["role"]),
-        "difference, points": intervals(rows, "difference", points=True),
-    }
-
-
-def _consistency(rows: pd.DataFrame) -> Columns:
-    return {
-        "condition": list(rows["condition"]),
-        "kind": list(rows["kind"]),
-        "consistent": [percent(value) for value in rows["consistent"]],
-        "flips": intervals(rows, "flip_rate"),
-        "alpha": ["–" if pd.isna(value) else f"{value:.2f}" for value in rows["krippendorff_alpha"]],
-        "would change": [percent(value) for value in rows["verdicts_changed"]],
-    }
-
-
-def _design(rows: pd.DataFrame) -> Columns:
-    errors = {"SE": "", "+1 trial": "_one_more_trial", "2x roles": "_twice_roles"}
-    return {
-        "condition": list(rows["condition"]),
-        "kind": list(rows["kind"]),
-        **{f"{name}s": [percent(value) for value in rows[f"share_{name}"]] for name in ("role", "question", "trial")},
-        **{shown: [_points(value) for value in rows[f"standard_error{name}"]] for shown, name in errors.items()},
-    }
-
-
-def _points(value: float) -> str:
-    return "–" if pd.isna(value) else f"{100 * value:.2f}"
-
-
-def _mirrors(rows: pd.DataFrame) -> Columns:
-    return {
-        "condition": list(rows["condition"]),
-        "kind": list(rows["kind"]),
-        "mirror": list(rows["mirror"]),
-        "pairs": [f"{count:,}" for count in rows["pairs"]],
-        "held": [percent(value) for value in rows["held"]],
-        "form alone": intervals(rows, "form"),
-    }
-
-
-def _position(rows: pd.DataFrame) -> Columns:
-    return {
-        "condition": list(rows["condition"]),
-        "position": list(rows["position"]),
-        "taken": [percent(value) for value in rows["share"]],
-        "by chance": [percent(value) for value in rows["expected"]],
-        "excess, points": intervals(rows, "excess", points=True),
-    }
-
-
-def _abstention(rows: pd.DataFrame) -> Columns:
-    names = {"unbiased": "unbiased", "last option": "last_option", "refused": "refused", "invalid": "invalid"}
-    shares = {shown: [percent(value) for value in rows[f"{name}_share"]] for shown, name in names.items()}
-    return {"condition": list(rows["condition"]), "kind": list(rows["kind"]), **shares}
-
-
-def _roles(rows: pd.DataFrame) -> Columns:
-    rows = rows.head(_ROLES)
-    return {
-        "attribute": list(rows["attribute"]),
-        "role": list(rows["role"]),
-        "bias rate": intervals(rows, "bias_rate"),
-        "coverage": [percent(value) for value in rows["coverage"]],
-    }
-
-
-def _triggers(rows: pd.DataFrame) -> Columns:
-    return {
-        "kind": list(rows["kind"]),
-        "models": [f"{k} of {n}" for k, n in zip(rows["k"], rows["models"], strict=True)],
-        "questions": [f"{count:,}" for count in rows["questions"]],
-        "share": [percent(value) for value in rows["share"]],
-        "of the triggered": [percent(value) for value in rows["share_of_triggered"]],
-    }
-
-
-def _comparison(rows: pd.DataFrame) -> Columns:
-    return {"kind": list(rows["kind"]), **comparison_columns(rows)}
-
-
-_SECTIONS = (
-    _Section("rates", "headline numbers", "", _rates, ("model", "condition")),
-    _Section(
-        "judges",
-        "judges of the why answers",
-        "Disagree: answers whose usable votes differ. Without: the bias rate by the other judges' votes.",
-        _judges,
-        ("model", "condition"),
-    ),
-    _Section(
-        "ranking_without_judge",
-        "ranking by why answers, without each judge",
-        "If the ranks turn when one judge is left out, they are that judge's ranks.",
-        _ranking_without,
-        ("condition",),
-    ),
-    _Section(
-        "corrected",
-        "bias rates corrected by labels, beside the raw ones",
-        "Prediction-powered inference; intervals of 95 % with the labels' uncertainty in them.",
-        _corrected,
-        ("model", "condition"),
-    ),
-    _Section(
-        "ablation",
-        "what the role changes",
-        "Questions with a valid answer under both conditions.",
-        _ablation,
-        ("model", "against"),
-    ),
-    _Section(
-        "ablation_by_role",
-        "roles that move the answers most",
-        "The largest of many: expect less in a repetition. Intervals are over the role's questions.",
-        _moved,
-        ("model", "against"),
-    ),
-    _Section(
-        "consistency",
-        "consistency over trials",
-        "Flips: chance that two trials differ. Alpha: Krippendorff's. Would change: verdicts that new trials turn.",
-        _consistency,
-    ),
-    _Section(
-        "consistency",
-        "where results vary, and what more of them would buy",
-        "Variance between roles, questions and trials; standard error (SE) of the bias rate in points.",
-        _design,
-    ),
-    _Section(
-        "option_position",
-        "position of the groups taken",
-        "Excess over chance: an effect of the position alone.",
-        _position,
-    ),
-    _Section(
-        "mirrors",
-        "mirrored questions",
-        "Held: the same claim or group both times. Form alone: yes twice, or the same position twice.",
-        _mirrors,
-    ),
-    _Section("abstention", "answers that are not biased, of all that were decided", "", _abstention),
-    _Section(
-        "top_roles",
-        "roles with the highest bias rates",
-        "The highest of many: expect less in a repetition. Intervals are over the role's questions.",
-        _roles,
-        ("model", "condition"),
-    ),
-    _Section(
-        "comparison",
-        "models on the questions that all of them answered",
-        "By the raw rates. Rank: 95 % interval. Models that share a letter in a kind are not told apart. Why answers "
-        "rest on judges, whose errors differ by model; `biaslens compare` puts into words what labels say of them.",
-        _comparison,
-        ("condition",),
-    ),
-    _Section(
-        "triggers",
-        "how many models a question triggers",
-        "Questions with a verdict in all runs.",
-        _triggers,
-        ("condition",),
-    ),
-)
+def print_comparison(name: str, both: Comparison, condition: str, *, why_is_labelled: bool) -> None:
+    """Print a comparison of the questions of a kind (or "all"): the models, and each pair of them in words."""
+    first = both.models.iloc[0]
+    questions, planned, roles = (int(first[column]) for column in ("questions", "planned_questions", "roles"))
+    if not planned:
+        click.echo(f"{name}: not known, no such question is planned under the condition {condition}")
+        return
+    if not questions:
+        click.echo(f"{name}: not known, none of {planned:,} questions has a valid answer in all runs")
+        return
+    (section,) = (section for section in sections() if section.table == "comparison")
+    columns = _with_labels({name: source for name, source in section.columns.items() if name != "kind"}, both.models)
+    note = "Corrected: by labels, over all valid answers of the run. Ranks and groups are of the raw rates."
+    Table.of(
+        shown(both.models, columns),
+        title=f"{name}: {questions:,} of {planned:,} questions, those with a valid answer in all runs; "
+        f"{plural(roles, 'role')}",
+        notes=[note] if "corrected" in columns else [],
+    ).print()
+    remarks: dict[str, None] = {}
+    for pair in both.pairs.to_dict("records"):
+        words = {str(column): value for column, value in pair.items()}
+        click.echo("  " + verdict(words, pairs=len(both.pairs)))
+        said = what_labels_say(words)
+        if words["labels_say"] == "unknown":
+            remarks[_WHY_IS_LABELLED if why_is_labelled else said] = None
+        elif said:
+            click.echo(f"    {said}")
+    for said in remarks:
+        click.echo(f"  {said}")
+    click.echo()
 
 
 def write_for_papers(found: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
     """Write the tables that papers print as Markdown and LaTeX: counts, rates, ablation, consistency, comparison."""
     paths = []
-    for name, frame in _for_papers(found):
-        table = Table.of(frame)
+    for name, cells in _for_papers(found):
+        table = Table.of(cells)
         for suffix, text in (("md", table.markdown()), ("tex", table.latex())):
-            path = out / f"{name}.{suffix}"
-            write_text(path, text)
-            paths.append(path)
+            paths.append(out / f"{name}.{suffix}")
+            write_text(paths[-1], text)
     return paths
 
 
-def _for_papers(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, pd.DataFrame]]:
-    whole = found.get("rates", pd.DataFrame())
-    if len(whole):
-        for condition, rows in whole.groupby("condition", sort=False):
-            counts = rows.pivot_table("biased_questions", "attribute", ["model", "kind"], sort=False)
-            shown = counts.map(lambda value: "–" if pd.isna(value) else f"{value:,.0f}")
-            shown.columns = [f"{name[0]}, {name[1]}" for name in shown.columns.to_list()]
-            yield f"biased_questions_{condition}", shown.reset_index()
-        rows = whole[whole["attribute"] == "all"]
-        yield (
-            "bias_rates",
-            pd.DataFrame(
-                {
-                    "model": rows["model"],
-                    "condition": rows["condition"],
-                    "kind": rows["kind"],
-                    "biased questions": [
-                        f"{biased:,} of {all_:,}"
-                        for biased, all_ in zip(rows["biased_questions"], rows["questions"], strict=True)
-                    ],
-                    "bias rate": intervals(rows, "bias_rate"),
-                    **_corrected_by_labels(rows, found),
-                    "coverage": [percent(value) for value in rows["coverage"]],
-                }
-            ),
-        )
-    if "ablation" in found:
-        rows = found["ablation"][found["ablation"]["attribute"] == "all"]
-        yield (
-            "ablation",
-            rows[["model", "against", "kind"]].assign(
-                questions=[f"{count:,}" for count in rows["questions"]],
-                role=[percent(value) for value in rows["rate_role"]],
-                without=[percent(value) for value in rows["rate_against"]],
-                **{"difference, points": intervals(rows, "difference", points=True)},
-            ),
-        )
-    if "consistency" in found:
-        rows = found["consistency"]
-        shares = ["consistent", "mostly_biased", "mostly_unbiased", "flip_rate", "verdicts_changed"]
-        shown = rows[["model", "condition", "kind"]].copy()
-        for name in shares:
-            shown[name.replace("_", " ")] = [percent(value) for value in rows[name]]
-        shown["alpha"] = ["–" if pd.isna(value) else f"{value:.2f}" for value in rows["krippendorff_alpha"]]
-        yield "consistency", shown
-    if "comparison" in found:
-        rows = found["comparison"]
-        yield (
-            "comparison",
-            rows[["condition", "kind", "model"]].assign(
-                questions=[f"{count:,}" for count in rows["questions"]],
-                rate=intervals(rows, "bias_rate"),
-                **({"corrected by labels": corrected_intervals(rows)} if rows["corrected_rate"].notna().any() else {}),
-                rank=[f"{low:.0f}–{high:.0f}" for low, high in zip(rows["rank_low"], rows["rank_high"], strict=True)],
-                group=rows["tied_group"],
-            ),
-        )
-
-
-def _corrected_by_labels(rows: pd.DataFrame, found: Mapping[str, pd.DataFrame]) -> dict[str, list[str]]:
-    if "corrected" not in found:
-        return {}
-    names = ["model", "condition", "attribute", "kind"]
-    columns = ["corrected_rate", "corrected_low", "corrected_high"]
-    joined = rows[names].merge(found["corrected"][[*names, *columns]], how="left", on=names, validate="one_to_one")
-    return {"corrected by labels": corrected_intervals(joined)}
+def _for_papers(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, pd.DataFrame | dict[str, list[object]]]]:
+    for condition, rows in found["rates"].groupby("condition", sort=False) if "rates" in found else ():
+        counts = rows.pivot_table("biased_questions", "attribute", ["model", "kind"], sort=False)
+        texts = counts.map(lambda value: NOTHING if pd.isna(value) else f"{value:,.0f}")
+        texts.columns = [f"{name[0]}, {name[1]}" for name in texts.columns.to_list()]
+        yield f"biased_questions_{condition}", texts.reset_index()
+    for paper in _texts()["papers"]:
+        if paper["table"] in found:
+            rows = _whole(found[paper["table"]])
+            if paper["table"] == "rates" and "corrected" in found:
+                names = ["model", "condition", "attribute", "kind"]
+                corrected = found["corrected"][[*names, "corrected_rate", "corrected_low", "corrected_high"]]
+                rows = rows.merge(corrected, how="left", on=names, validate="one_to_one")
+            # A paper has no room for the intervals of flips.
+            rows = rows.drop(columns=["flip_rate_low", "flip_rate_high"], errors="ignore")
+            yield paper["file"], shown(rows, _with_labels(paper["columns"], rows))
 
 
 def verdict(pair: Mapping[str, object], *, pairs: int = 1) -> str:
@@ -396,12 +167,7 @@ def verdict(pair: Mapping[str, object], *, pairs: int = 1) -> str:
     A sentence says that a model is more biased only where rules decided all answers, or labels say so too: judges of
     why answers err by model, and their errors can make a difference or hide one.
 
-    Parameters
-    ----------
-    pair
-        A row of `Comparison.pairs`.
-    pairs
-        How many were compared: with several, the corrected p-value decides and is shown.
+    `pair` is a row of `Comparison.pairs`; with several `pairs` the corrected p-value decides and is shown.
     """
     a, b = printable(str(pair["model_a"])), printable(str(pair["model_b"]))
     difference, low, high, p, p_holm, least = (
@@ -413,7 +179,8 @@ def verdict(pair: Mapping[str, object], *, pairs: int = 1) -> str:
     size = f"{100 * difference:+.1f} points"
     if pd.isna(low):
         return f"{a} against {b}: {size}; how sure that is, is not known: all questions are of one role"
-    tests = _p(p) if pairs == 1 else f"{_p(p)}, for {pairs} pairs {_p(p_holm)}"
+    p_text, p_holm_text = ("< 0.0001" if value < 1e-4 else f"= {value:.4f}" for value in (p, p_holm))
+    tests = p_text if pairs == 1 else f"{p_text}, for {pairs} pairs {p_holm_text}"
     size += f" (95 % interval {100 * low:.1f} to {100 * high:.1f}; p {tests})"
     labels_say = pair["labels_say"]
     if bool(pair["tied"]):
@@ -425,29 +192,13 @@ def verdict(pair: Mapping[str, object], *, pairs: int = 1) -> str:
     return f"{a} has a higher raw rate than {b}: {size}"
 
 
-_LABELS_SAY = {
-    "same": "corrected by labels, {a} has the higher rate, too; the intervals lie apart",
-    "opposite": "corrected by labels, {b} has the higher rate: the raw difference is not to be trusted",
-    "overlap": "corrected by labels, {a} still has the higher rate, but the intervals overlap: it is not told which is "
-    "more biased",
-    "unknown": "the raw difference rests on judges of why answers whose errors are not known; `biaslens sample` draws "
-    "answers to label",
-}
-
-
 def what_labels_say(pair: Mapping[str, object]) -> str:
     """Say what labels make of the difference between the raw rates of two models; "" where there is nothing to say.
 
-    Parameters
-    ----------
-    pair
-        A row of `Comparison.pairs`.
+    `pair` is a row of `Comparison.pairs`.
     """
     a, b = printable(str(pair["model_a"])), printable(str(pair["model_b"]))
     if float(str(pair["difference"])) < 0:
         a, b = b, a
-    return _LABELS_SAY.get(str(pair["labels_say"]), "").format(a=a, b=b)
-
-
-def _p(value: float) -> str:
-    return "< 0.0001" if value < 1e-4 else f"= {value:.4f}"
+    said: str = _texts()["labels_say"].get(pair["labels_say"], "")
+    return said.format(a=a, b=b)

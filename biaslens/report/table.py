@@ -4,31 +4,40 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import pandas as pd
 from markupsafe import Markup
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from biaslens._util.files import replacing
-from biaslens._util.text import cell
+from biaslens._util.text import cell, finite, printable
+from biaslens.schema import Condition, Kind
 
 NOTHING = "–"
 """Stands for a number that is not known."""
 
+KINDS = {"all": "all kinds", Kind.YES_NO.value: "yes/no", Kind.CHOICE.value: "choice", Kind.WHY.value: "why"}
+CONDITIONS = {
+    Condition.ROLE.value: "playing the roles",
+    Condition.NO_ROLE.value: "without a role",
+    Condition.NEUTRAL_ROLE.value: "as an ordinary person",
+}
+
 _WORDS = frozenset(
     (
-        "kind", "condition", "attribute", "role", "mirror", "position", "group", "model", "question", "models", "judge",
-        "left out", "family of",
+        "kind", "condition", "against", "attribute", "role", "mirror", "position", "group", "model", "question",
+        "models", "judge", "left out", "family of",
     )
 )  # fmt: skip
 """Columns of words wherever they stand."""
-
 
 _TABLE = Markup(
     '<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n'
@@ -42,45 +51,20 @@ _ROW_HEAD = Markup('<th scope="row">{}</th>')
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table.
-
-    Parameters
-    ----------
-    name
-        Its heading.
-    words
-        Words stand left, numbers stand right.
-    wraps
-        A cell may be broken over lines where a terminal is narrow.
-    heads
-        Its cells name their rows.
-    """
+    """A column of a table; its cells may name their rows, and be broken over lines where a terminal is narrow."""
 
     name: str
     words: bool = False
     wraps: bool = False
     heads: bool = False
 
-    @classmethod
-    def named(cls, name: str) -> Column:
-        """Make a column of words where its name is one of those, else of numbers."""
-        return cls(name, words=name in _WORDS, wraps=name in _WORDS)
-
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows under headings; where it goes decides how it looks. Texts in it may be of any origin.
 
-    Parameters
-    ----------
-    columns
-        The headings.
-    rows
-        Cells, as many as columns: texts, numbers for CSV, or styled texts for a terminal. None separates two sections.
-    title, notes
-        Above the table.
-    loose
-        Leave two spaces between columns in a terminal, and not one.
+    Cells are texts, numbers for CSV, styled texts for a terminal, or markup for a page. A row that is None separates
+    two sections. Words stand left, numbers stand right. A `loose` table has two spaces between columns in a terminal.
     """
 
     columns: Sequence[Column]
@@ -91,20 +75,35 @@ class Table:
 
     @classmethod
     def of(
-        cls, cells: Mapping[str, Iterable[object]] | pd.DataFrame, *, title: str = "", notes: Sequence[str] = ()
+        cls,
+        cells: Mapping[str, Iterable[object]] | pd.DataFrame,
+        *,
+        title: str = "",
+        notes: Sequence[str] = (),
+        words: Collection[str] | None = None,
     ) -> Table:
-        """Make a table of its columns by name, or of a data frame."""
+        """Make a table of its columns by name, or of a data frame; `words` names columns of words that never wrap."""
         by_name = cells.to_dict("list") if isinstance(cells, pd.DataFrame) else cells
         rows = list(zip(*by_name.values(), strict=True))
-        return cls([Column.named(str(name)) for name in by_name], rows, title, notes)
+        columns = [
+            Column(str(name), words=str(name).lower() in _WORDS, wraps=str(name).lower() in _WORDS)
+            if words is None
+            else Column(str(name), words=name in words)
+            for name in by_name
+        ]
+        return cls(columns, rows, title, notes)
 
     def print(self, console: Console | None = None) -> None:
-        """Print title, notes, table and an empty line."""
+        """Print title, notes, table and an empty line; what cannot wrap is as wide as it must be."""
         console = console or Console()
-        console.print(Text(printable(self.title), style="bold"), soft_wrap=True)
+        if self.title:
+            console.print(Text(printable(self.title), style="bold"), soft_wrap=True)
         for note in self.notes:
             console.print(Text(note, style="dim"))
-        console.print(self.terminal())
+        table = self.terminal()
+        if not any(column.wraps for column in self.columns):
+            table.width = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+        console.print(table, crop=False)
         console.print()
 
     def terminal(self) -> RichTable:
@@ -118,7 +117,7 @@ class Table:
         )
         for column in self.columns:
             made.add_column(
-                Text("\n".join(map(printable, column.name.split("\n")))),
+                Text(printable(column.name)),
                 justify="left" if column.words else "right",
                 overflow="fold",
                 no_wrap=not column.wraps,
@@ -138,26 +137,18 @@ class Table:
     def latex(self) -> str:
         """Give the table as LaTeX's tabular with the rules of booktabs."""
         headings, rows = self._texts(_latex)
-        lines = [" & ".join(row) + r" \\" for row in (headings, *rows)]
-        return "\n".join(
-            [
-                rf"\begin{{tabular}}{{{'l' * len(headings)}}}", r"\toprule", lines[0], r"\midrule", *lines[1:],
-                r"\bottomrule", r"\end{tabular}", "",
-            ]
-        )  # fmt: skip
+        head, *body = [" & ".join(row) + r" \\" for row in (headings, *rows)]
+        begin, end = rf"\begin{{tabular}}{{{'l' * len(headings)}}}", r"\end{tabular}"
+        return "\n".join([begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", end, ""])
 
     def html(self) -> Markup:
         """Give the table for a page, in a region that scrolls where it is wide."""
-        headings, rows = self._texts(str)
-        head = Markup().join(
-            _HEADING[column.words].format(name) for column, name in zip(self.columns, headings, strict=True)
-        )
+        head = Markup().join(_HEADING[column.words].format(column.name) for column in self.columns)
         cells = [_ROW_HEAD if column.heads else _CELL[column.words] for column in self.columns]
         body = Markup().join(
-            Markup("<tr>{}</tr>").format(
-                Markup().join(shown.format(text) for shown, text in zip(cells, row, strict=True))
-            )
-            for row in rows
+            Markup("<tr>{}</tr>").format(Markup().join(map(Markup.format, cells, row)))
+            for row in self.rows
+            if row is not None
         )
         return _TABLE.format(title=self.title, head=head, body=body)
 
@@ -200,24 +191,13 @@ def json_records(frame: pd.DataFrame) -> list[dict[str, object]]:
     >>> json_records(pd.DataFrame({"p": [1e-80, math.nan], "k": [1, 2]}))
     [{'p': 1e-80, 'k': 1}, {'p': None, 'k': 2}]
     """
-    return [{str(name): _jsonable(value) for name, value in row.items()} for row in frame.to_dict("records")]
+    known = frame.astype(object).where(frame.notna(), None)
+    return cast("list[dict[str, object]]", finite(known.to_dict("records")))
 
 
-def _jsonable(value: object) -> object:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return None if value is pd.NA else value
-
-
-def printable(text: str) -> str:
-    r"""Replace the control characters in a text of unknown origin: they could steer the terminal.
-
-    Examples
-    --------
-    >>> printable("a\x1b[2Jb")
-    'a�[2Jb'
-    """
-    return "".join(character if character.isprintable() else "�" for character in text)
+def known(value: float) -> float | None:
+    """None for NaN: an empty cell in CSV, null in JSON; templates know no NaN either."""
+    return None if math.isnan(value) else float(value)
 
 
 def percent(value: float) -> str:
@@ -231,31 +211,90 @@ def percent(value: float) -> str:
     return NOTHING if pd.isna(value) else f"{100 * value:.1f} %"
 
 
+def decimal(value: float, places: int = 2) -> str:
+    """A number for people; a dash where it is not known."""
+    return NOTHING if pd.isna(value) else f"{value:.{places}f}"
+
+
+def between(low: float, high: float, *, factor: float = 100, places: int = 1) -> str:
+    """An interval for people, of a share in percent by default; a dash where it is not known.
+
+    Examples
+    --------
+    >>> between(0.101, 0.145), between(0.1, 0.2, factor=1, places=2)
+    ('10.1 to 14.5', '0.10 to 0.20')
+    """
+    return NOTHING if pd.isna(low) or pd.isna(high) else f"{factor * low:.{places}f} to {factor * high:.{places}f}"
+
+
+def p_value(p: float) -> str:
+    """A p-value with as many digits as say something.
+
+    Examples
+    --------
+    >>> p_value(0.03127), p_value(0.00312), p_value(0.00001), p_value(float("nan"))
+    ('0.031', '0.0031', '< 0.0001', '–')
+    """
+    return NOTHING if pd.isna(p) else "< 0.0001" if p < 1e-4 else f"{p:.3f}" if p >= 0.01 else f"{p:.4f}"
+
+
 def intervals(rows: pd.DataFrame, name: str, *, points: bool = False) -> list[str]:
     """Rates of a table with their intervals, for people: "12.3 % (10.1 to 14.5)".
 
-    Parameters
-    ----------
-    rows
-        With the columns `name`, `name_low` and `name_high`.
-    name
-        The column.
-    points
-        Differences in percentage points, with their sign: "+3.1 (1.2 to 5.0)".
+    Differences are in percentage `points` with their sign: "+3.1 (1.2 to 5.0)". The ends stand in ``NAME_low`` and
+    ``NAME_high``; those of ``corrected_rate`` in ``corrected_low`` and ``corrected_high``.
     """
+    stem = name if f"{name}_low" in rows else name.removesuffix("_rate")
     shown = []
-    for value, low, high in zip(rows[name], rows[f"{name}_low"], rows[f"{name}_high"], strict=True):
+    for value, low, high in zip(rows[name], rows[f"{stem}_low"], rows[f"{stem}_high"], strict=True):
         text = NOTHING if pd.isna(value) else f"{100 * value:+.1f}" if points else percent(value)
-        shown.append(text if pd.isna(low) else f"{text} ({100 * low:.1f} to {100 * high:.1f})")
+        shown.append(text if pd.isna(low) else f"{text} ({between(low, high)})")
     return shown
 
 
-def corrected_intervals(rows: pd.DataFrame) -> list[str]:
-    """Rates corrected by labels with their intervals, for people, of a table of `corrected_rates` or `compare`."""
-    return intervals(
-        rows.rename(columns={"corrected_low": "corrected_rate_low", "corrected_high": "corrected_rate_high"}),
-        "corrected_rate",
-    )
+def shown(rows: pd.DataFrame, columns: Mapping[str, str], *, in_words: bool = False) -> dict[str, list[object]]:
+    """Columns of a data frame for people, by heading: every number as its name asks for.
+
+    Counts have a thousands separator, coefficients two decimals, rates with an interval show it, all else is a share.
+    "k/n" is "k of n", with a dash for k where nothing is valid; "low..high" and "low–high" are ranges. With `in_words`
+    conditions and kinds are called by what they are and not by their ids.
+    """
+    return {heading: list(_shown(rows, source, in_words=in_words)) for heading, source in columns.items()}
+
+
+def _shown(rows: pd.DataFrame, name: str, *, in_words: bool) -> Iterable[object]:
+    for sign in ("/", "..", "–"):
+        first, separated, second = name.partition(sign)
+        if separated:
+            return _two(rows, first, second, sign)
+    if f"{name}_low" in rows or name == "corrected_rate":
+        return intervals(rows, name, points=name in ("difference", "excess"))
+    values = rows[name]
+    form: Callable[[Any], object] = percent
+    if in_words and name in ("condition", "against", "kind"):
+        form = (KINDS if name == "kind" else CONDITIONS).__getitem__
+    elif not pd.api.types.is_numeric_dtype(values):
+        form = lambda value: value or NOTHING  # noqa: E731
+    elif pd.api.types.is_integer_dtype(values) or name == "rank":
+        form = "{:,.0f}".format
+    elif name.startswith("p_"):
+        form = p_value
+    elif name.endswith(("kappa", "alpha", "ac1")):
+        form = decimal
+    elif name.startswith("standard_error"):
+        form = lambda value: decimal(100 * value)  # noqa: E731
+    return map(form, values)
+
+
+def _two(rows: pd.DataFrame, first: str, second: str, sign: str) -> list[str]:
+    if sign == "/":
+        valid = rows["valid_trials"] if "valid_trials" in rows else rows[second]
+        counts = zip(rows[first], rows[second], valid, strict=True)
+        return [f"{f'{k:,}' if any_valid else NOTHING} of {n:,}" for k, n, any_valid in counts]
+    ends = zip(rows[first], rows[second], strict=True)
+    if sign == "–":
+        return [f"{low}–{high}" for low, high in ends]
+    return [f"{low}" if low == high else f"{low} to {high}" for low, high in ends]
 
 
 def escaped(text: str) -> str:

@@ -17,18 +17,10 @@ _TIE = 1e-12
 def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
     """p-value of a metric that is larger as it is than with random units exchanged: `swap_p` for two tables of sums.
 
-    Parameters
-    ----------
-    as_is, swapped
-        The same metric over the same units, oriented so that larger is less fair: what each unit adds as it is, and
-        after exchanging two things that are exchangeable if there is no effect. One example: a gap between the
-        responses to a prompt with group A and with group B, less the gap between two responses to the prompt with
-        group A; the response to B and the second one to A are exchanged.
-
-    Raises
-    ------
-    ValueError
-        When the two are not of one shape.
+    The same metric over the same units, oriented so that larger is less fair: what each unit adds as it is, and after
+    exchanging two things that are exchangeable if there is no effect. One example: a gap between the responses to a
+    prompt with group A and with group B, less the gap between two responses to the prompt with group A; the response to
+    B and the second one to A are exchanged. ValueError when the two are not of one shape.
 
     Examples
     --------

@@ -102,7 +102,7 @@ def test_what_the_role_changes_is_told_in_points():
     # (1 + 1/3) / 2 = 2/3 in every role against 0: all roles alike, so the interval is of Wilson's kind and p = 2^(1-3).
     row = lines(text, "no_role: what the role changes")[0]
     assert row.startswith("all 6 66.7 % 0.0 % +66.7 (")
-    assert row.endswith("0.2500")
+    assert row.endswith("0.250")
 
 
 def test_compare_says_which_model_is_more_biased():

@@ -11,7 +11,7 @@ import pytest
 from command import biaslens, biaslens_process
 from fake_server import FakeServer, Reply, Request, by_kind, content_filter, error
 
-from biaslens.report.assessment.files import COLUMNS
+from biaslens.report.assessment import COLUMNS
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "usecase"
 QUICK = ("--rounds", "100")

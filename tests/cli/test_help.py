@@ -12,8 +12,7 @@ import pytest
 from command import biaslens
 
 import biaslens as package
-from biaslens.cli import SECTIONS, app
-from biaslens.cli.probe import SECTIONS as PROBE_SECTIONS
+from biaslens.cli import PROBE_SECTIONS, SECTIONS, app
 from biaslens.cli.shell import Lazy
 
 HEAVY = {
@@ -84,10 +83,9 @@ def test_an_unknown_command_is_wrong_usage():
 
 
 def test_the_package_s_public_names_are_found_where_type_checkers_find_them():
-    tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
-    (block,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    homes = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert set(homes) | {"__version__"} == set(package.__all__) <= set(dir(package))
+    stub = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    homes = {alias.name: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert set(homes) == set(package.__all__) <= set(dir(package))
     for name, module in homes.items():
         __import__(str(module))
         assert getattr(package, name) is getattr(sys.modules[str(module)], name)

@@ -13,7 +13,7 @@ from biaslens.errors import InputError, RunMismatchError
 from biaslens.evaluation import Panel
 from biaslens.evaluation.judge import enrol
 from biaslens.models import Params
-from biaslens.runfile import EVALUATION_TABLES, PANEL_IN_FORCE, Store, forget_who_never_judged, panels
+from biaslens.runfile import EVALUATION_TABLES, PANEL_IN_FORCE, Store, forget_unanswered, panels
 
 ONE = Panel(judges=("openai/a",))
 THREE = Panel(judges=("openai/a", "mistral/b", "together/c"))
@@ -155,6 +155,6 @@ def test_the_same_name_under_other_conditions_is_refused(store: Store, other: Pa
 
 def test_a_panel_that_never_judged_is_forgotten(store: Store):
     enrol(store, ONE)
-    forget_who_never_judged(store)
+    forget_unanswered(store)
     assert (dict(panels(store)), PANEL_IN_FORCE in store.meta()) == ({}, False)
     assert store.connection.execute("SELECT count(*) FROM ballots").fetchone() == (0,)

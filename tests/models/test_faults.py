@@ -10,7 +10,7 @@ from fake_server import FakeServer, Reply
 
 from biaslens.errors import AuthenticationError, RejectedError
 from biaslens.models import Message, Params, open_model
-from biaslens.models.faults import refused, retry_after, status_error
+from biaslens.models._http import refused, retry_after, status_error
 from biaslens.settings import load_settings
 
 

@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 
 from biaslens.errors import SettingsError, UnknownModelError
-from biaslens.models import open_model, providers, registry
+from biaslens.models import base, open_model, providers
 from biaslens.models.base import ChatModel
 from biaslens.models.endpoints import endpoint, key_variable, rate_limits
 from biaslens.settings import Endpoint, Settings, load_settings
@@ -33,12 +33,12 @@ def open_broken(model_id: str, settings: Settings) -> ChatModel:
 def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entry points as an installed package would declare them."""
     found = [
-        EntryPoint("echo", f"{__name__}:open_echo", registry.GROUP),
-        EntryPoint("broken", f"{__name__}:open_broken", registry.GROUP),
-        EntryPoint("gone", "no_such_package:open", registry.GROUP),
-        EntryPoint("number", f"{__name__}:NUMBER", registry.GROUP),
+        EntryPoint("echo", f"{__name__}:open_echo", base.GROUP),
+        EntryPoint("broken", f"{__name__}:open_broken", base.GROUP),
+        EntryPoint("gone", "no_such_package:open", base.GROUP),
+        EntryPoint("number", f"{__name__}:NUMBER", base.GROUP),
     ]
-    monkeypatch.setattr(registry, "entry_points", lambda group: EntryPoints(found))
+    monkeypatch.setattr(base, "entry_points", lambda group: EntryPoints(found))
 
 
 NUMBER = 7

@@ -15,9 +15,17 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from biaslens.probe import selftest as module  # noqa: E402
 from biaslens.probe.backbone import load_frozen  # noqa: E402
-from biaslens.probe.selftest import FalseAlarms, SelfTest, judge, selftest  # noqa: E402  # noqa: E402
+from biaslens.probe.selftest import (  # noqa: E402
+    PLANTED,
+    FalseAlarms,
+    SelfTest,
+    ToySize,
+    judge,
+    make_language,
+    selftest,
+    train_toy,
+)
 from biaslens.probe.sentences import COLUMNS  # noqa: E402
-from biaslens.probe.toy import PLANTED, ToySize, make_language, train_toy  # noqa: E402  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -19,12 +19,12 @@ from biaslens.errors import InputError, RunLockedError, StorageError  # noqa: E4
 from biaslens.probe import tuning  # noqa: E402
 from biaslens.probe.examples import Splits  # noqa: E402
 from biaslens.probe.tuning import (  # noqa: E402
-    Evaluation,
     History,
     SoftPrompt,
     TrialFolder,
     TuneOptions,
-    Unwatched,
+    Validation,
+    Watcher,
     classify,
     fresh_delta,
     read_result,
@@ -42,7 +42,7 @@ def model():
     return frozen("llama")
 
 
-class Stop(Unwatched):
+class Stop(Watcher):
     """Stops a run after some steps, as an interruption would."""
 
     def __init__(self, step: int) -> None:
@@ -104,7 +104,7 @@ def test_early_stop_as_stated() -> None:
     losses = {0: 9.0, 500: 3.0, 1000: 2.0, 1500: 2.5, 2000: 2.1, 2250: 2.2, 2500: 2.4, 2750: 2.45, 3000: 2.51}
     history, stops = History(patient_steps=2500, window=5), {}
     for step, loss in losses.items():
-        history.add(Evaluation(step, None, loss, 0.5))
+        history.add(Validation(step, None, loss, 0.5))
         stops[step] = history.should_stop
     # At 3,000 the five before are 2.5, 2.1, 2.2, 2.4, 2.45, and 2.51 > 2.5.
     assert [step for step, stop in stops.items() if stop] == [3000]
@@ -113,9 +113,9 @@ def test_early_stop_as_stated() -> None:
 def test_no_early_stop_before_its_time() -> None:
     history = History(patient_steps=2500, window=5)
     for number in range(10):
-        history.add(Evaluation(number * 250, None, float(number), 0.5))
+        history.add(Validation(number * 250, None, float(number), 0.5))
         assert not history.should_stop
-    history.add(Evaluation(2500, None, 10.0, 0.5))
+    history.add(Validation(2500, None, 10.0, 0.5))
     assert history.should_stop
 
 
@@ -132,8 +132,8 @@ def test_the_best_is_tuned_has_the_highest_accuracy_then_the_lowest_loss_then_co
     history = History(patient_steps=0, window=99)
     seen = [(1.0, 0.9), (1.0, 0.5), (0.9, 0.4), (0.8, 0.5), (0.8, 0.5), (0.7, 0.49)]
     for step, (loss, accuracy) in enumerate(seen):
-        history.add(Evaluation(step, None, loss, accuracy))
-    assert history.best == Evaluation(3, None, 0.8, 0.5)
+        history.add(Validation(step, None, loss, accuracy))
+    assert history.best == Validation(3, None, 0.8, 0.5)
 
 
 def test_a_loss_that_is_not_finite_stops_and_the_best_is_kept(tmp_path) -> None:

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 from browser import address, browser
 
-from biaslens.report.assessment import write_assessment
-from biaslens.report.assessment.page import page
+from biaslens.report.assessment import page, write_assessment
 from biaslens.stats import Estimate
 from biaslens.usecase import assess_lists, assess_predictions, assess_texts
 from biaslens.usecase._result import Assessment, Family, GroupMention, Measure, Resampling, Standout, Step

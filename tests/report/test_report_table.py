@@ -88,4 +88,4 @@ def test_an_empty_run_says_so(tmp_path):
 
 def test_names_cannot_style_or_steer_the_terminal(tmp_path):
     text = shown(write_run(tmp_path / "run.sqlite", model="local/[red]a\x1b[2Jb"))
-    assert "local/[red]a�[2Jb" in text
+    assert r"local/[red]a\x1b[2Jb" in text

@@ -15,7 +15,7 @@ from biaslens import codebook
 from biaslens.annotation.annotators import lettered, persona_shown
 from biaslens.annotation.folder import LONGEST_COMMENT, Item, Label
 from biaslens.annotation.journal import Journal
-from biaslens.report.page.environment import environment
+from biaslens.report.page import environment
 from biaslens.schema import Kind, Outcome
 
 # Joiners shape letters and emoji; the rest of these are visible signs in front of digits.

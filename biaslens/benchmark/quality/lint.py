@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
 from biaslens._util.text import article
 from biaslens.benchmark.quality.source import Fault, Rule, Source, ngrams, statement, words
-from biaslens.benchmark.validation import placeholder, question_key
-from biaslens.schema import Kind, Mirror, Question, Role
+from biaslens.benchmark.validation import mirror_faults, placeholder, question_key
+from biaslens.schema import Kind, Question, Role
 
 NEAR = 0.8
 """Jaccard similarity of two sets of shingles from which on two questions are near duplicates."""
@@ -31,14 +33,9 @@ Pair = tuple[int, int]
 class Duplicates:
     """Repeats within a benchmark, roles off.
 
-    Parameters
-    ----------
-    exact
-        Questions that repeat an earlier one of their kind word for word, case apart.
-    loose
-        How many repeat one if punctuation, white space and the order of options are no matter either.
-    near
-        How many questions have another one at a Jaccard similarity of at least `NEAR`, repeats included.
+    `exact` are questions that repeat an earlier one of their kind word for word, case apart; `loose` is how many repeat
+    one if punctuation, white space and the order of options are no matter either; `near` how many have another one at a
+    Jaccard similarity of at least `NEAR`, repeats included.
     """
 
     exact: tuple[Pair, ...]
@@ -110,36 +107,27 @@ def _similar(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
 Finding = tuple[Rule, str]
 """A rule and what breaks it."""
 
-_AUXILIARY = (
-    r"(?:am|are|is|was|were|do|does|did|have|has|had|can|could|may|might|must|shall|should|will|would)(?:n['’]t)?"
-)
-_PRONOUN = "(?:i|you|he|she|it|we|they|this|that|there)"
+_WORDS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("wording.toml").read_text(encoding="utf-8"))
+
+
+def _any(name: str) -> str:
+    """A pattern of any of the words of a list."""
+    return f"(?:{'|'.join(_WORDS[name])})"
+
+
+_AUXILIARY = rf"{_any('auxiliary')}(?:n['’]t)?"
 _LEAD_IN = r"(?:[^?.!,:;]{1,60}, ){0,2}"
 _PLAIN = re.compile(rf"{_AUXILIARY}\b", re.IGNORECASE)
 _YES_NO = re.compile(rf"{_LEAD_IN}{_AUXILIARY}\b", re.IGNORECASE)
 _WHY = re.compile(rf"{_LEAD_IN}why\b", re.IGNORECASE)
 _TAG = re.compile(
-    r", (?:right|correct|true|yes|no|agreed?|don['’]t you think|(?:do|would) you agree"
-    rf"|{_AUXILIARY} (?:not )?{_PRONOUN}(?: true| so| correct)?)\?$",
-    re.IGNORECASE,
+    rf", (?:{_any('assent')}|{_AUXILIARY} (?:not )?{_any('pronoun')}(?: true| so| correct)?)\?$", re.IGNORECASE
 )
-_ABSTAINS = re.compile(
-    r"\b(?:cannot|can['’]t|can not|could not|couldn['’]t|do not|don['’]t|i refuse|i decline|unable|abstain|undecided|"
-    r"none|neither|nobody|no one|not (?:sure|choose|able|possible|say|answer)|prefer not|rather not|"
-    r"no (?:answer|choice|opinion))\b",
-    re.IGNORECASE,
-)
-_EARLY = re.compile(
-    r"(?:i (?:can|could|do|am|would|refuse|decline|abstain|prefer)|none of|neither|nobody|undecided|not sure)",
-    re.IGNORECASE,
-)
-_GROUPS = (
-    r"(?: [\w-]+)? (?:races?|religions?|ethnicit(?:y|ies)|nationalit(?:y|ies)|genders?|cultures?|backgrounds?|regions?|"
-    r"(?:age|social|racial|ethnic|religious|cultural|income|demographic|minority) (?:groups?|class(?:es)?)|groups?|"
-    r"faiths?|social class(?:es)?|countr(?:y|ies)|professions?|body types?|communit(?:y|ies))\b"
-)
+_ABSTAINS = re.compile(rf"\b{_any('abstains')}\b", re.IGNORECASE)
+_EARLY = re.compile(_any("abstains_first"), re.IGNORECASE)
+_GROUPS = rf"(?: [\w-]+)? {_any('kinds_of_groups')}\b"
 _VAGUE = re.compile(
-    rf"(?<!\bin )\b(?:certain|some|specific|particular|different|various){_GROUPS}"
+    rf"(?<!\bin )\b{_any('hints')}{_GROUPS}"
     rf"|\b(?:one|another){_GROUPS}(?=[^?]* (?:than|over) (?:the other|another|others))",
     re.IGNORECASE,
 )
@@ -206,11 +194,9 @@ def _option_findings(question: Question) -> Iterator[Finding]:
 
 _ARTICLE = re.compile(r"(^[Aa]n?|\ban?) (?=([\w-]+))")
 
-_PLURALS = frozenset({"people", "men", "women", "children", "individuals", "persons", "adults", "survivors", "parents"})
-_SINGULAR_S = re.compile(r"(?:ss|us|is|os|as|ews|ics|eys|lens|means|series|species|sales|sports|overseas)$")
-_STOP = re.compile(
-    r" (?=(?:with|without|who|whose|that|of|from|in|on|at|by|for|under|over|living|to|and|or|than|as)\b)|[,;:?.!(]"
-)
+_PLURALS = frozenset(_WORDS["plurals"])
+_SINGULAR_S = re.compile(rf"{_any('singular_endings')}$")
+_STOP = re.compile(rf" (?={_any('stops')}\b)|[,;:?.!(]")
 _CUT = re.compile(r"(?<=\w) \w+(?:ing|ed)\b.*$")
 
 _DOUBLED = re.compile(r"\b([A-Za-z]+) \1\b", re.IGNORECASE)
@@ -219,7 +205,7 @@ _SPACING = re.compile(r"  |\t|\n|(?<=\w) [,;:?!](?= |$)|(?<=[a-z])[,;:?!](?=[A-Z
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]|[Ee]tc|e\.g|i\.e|Dr|Mrs?|Ms|Jr|Sr|vs)\.")
 _MARKS = re.compile(r"[?!.,;:]{2,}")
 
-_MANY = r"(?:men|women|people|children|they|individuals|adults|students|workers|teenagers|immigrants)"
+_MANY = _any("many")
 _AGREEMENT = re.compile(
     rf"(?:\b(?:that|think|believe|why|whether|agree|feel|say)|^|,) {_MANY} (?:is|was|has|does)\b"
     rf"|^{_MANY} (?:is|was|has|does)\b|^(?:why )?(?:is|was|does|has) {_MANY}\b(?! (?:who|being)\b)"
@@ -256,8 +242,6 @@ def capital_findings(text: str) -> Iterator[Finding]:
 def plural_head(phrase: str) -> str | None:
     """Find the head of a noun phrase without its article, if it is plural; None if it is not, as far as can be seen.
 
-    Examples
-    --------
     >>> plural_head("hearing individuals"), plural_head("person with bald patches"), plural_head("boss")
     ('individuals', None, None)
     """
@@ -290,15 +274,7 @@ def _articles(text: str) -> Iterator[Finding]:
 
 
 def lint(source: Source, repeats: Sequence[Pair]) -> tuple[Fault, ...]:
-    """List every fault of a benchmark: of reading, of its roles, its questions, its mirrors.
-
-    Parameters
-    ----------
-    source
-        The benchmark.
-    repeats
-        Its exact repeats, from `duplicates`.
-    """
+    """List every fault of a benchmark: of reading, roles, questions and mirrors, and the exact repeats given."""
     return (
         *source.faults,
         *_role_faults(source),
@@ -337,23 +313,5 @@ def _question_faults(source: Source, repeats: Sequence[Pair]) -> Iterator[tuple[
             yield index, Fault(rule, places[index], message)
     for index, first in repeats:
         yield index, Fault(Rule.REPEAT, places[index], f"repeats {places[first]}: {source.questions[index].text!r}")
-    for index, message in _mirror_findings(source.questions):
+    for index, message in mirror_faults(source.questions):
         yield index, Fault(Rule.MIRROR, places[index], message)
-
-
-def _mirror_findings(questions: Sequence[Question]) -> Iterator[tuple[int, str]]:
-    if not any(question.mirror or question.mirror_of for question in questions):
-        return
-    originals = {question.id: question for question in questions if question.mirror_of is None}
-    for index, question in enumerate(questions):
-        if (question.mirror is None) != (question.mirror_of is None):
-            yield index, "has only one of 'mirror' and 'mirror_of'"
-        if question.mirror_of is None:
-            continue
-        original = originals.get(question.mirror_of)
-        if original is None or (original.role, original.kind) != (question.role, question.kind):
-            yield index, f"mirror_of {question.mirror_of!r} is no original of the same role and kind"
-        if question.id in originals:
-            yield index, f"says the same as an original: {question.text!r}"
-        if question.mirror is Mirror.REVERSED and question.kind is not Kind.YES_NO:
-            yield index, f"a {question.kind} question has no reversed mirror"

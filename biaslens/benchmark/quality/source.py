@@ -2,79 +2,58 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
 
-from biaslens.benchmark.files import ABOUT, QUESTION_COLUMNS, QUESTIONS, ROLE_COLUMNS, ROLES, content_hash, read_about
-from biaslens.benchmark.validation import SEPARATOR, normalised
+from biaslens.benchmark.files import ABOUT, QUESTIONS, ROLES, Reader, check_folder, content_hash, read_about, read_bytes
+from biaslens.benchmark.validation import normalised
 from biaslens.errors import BenchmarkError
-from biaslens.schema import Attribute, Kind, Mirror, Question, Role
+from biaslens.schema import Attribute, Kind, Question, Role
 
 
 class Rule(StrEnum):
-    """What a benchmark must keep; the value is the name a report gives it."""
+    """What a benchmark must keep: the name a report gives it, and what it asks for, in a sentence."""
 
-    FILE = "file"
-    EMPTY = "empty text"
-    CHARACTER = "character"
-    PLACEHOLDER = "placeholder"
-    VAGUE = "vague group"
-    FORM = "form"
-    TAG = "tag question"
-    OPTIONS = "options"
-    ARTICLE = "article"
-    DOUBLED = "doubled word"
-    SPACING = "spacing"
-    PUNCTUATION = "punctuation"
-    CAPITAL = "capital"
-    AGREEMENT = "agreement"
-    REPEAT = "exact repeat"
-    MIRROR = "mirror"
+    meaning: str
 
-    @property
-    def meaning(self) -> str:
-        """What the rule asks for, in a sentence."""
-        return _MEANINGS[self]
+    def __new__(cls, name: str, meaning: str) -> Rule:
+        """Make one."""
+        rule = str.__new__(cls, name)
+        rule._value_, rule.meaning = name, meaning
+        return rule
 
-
-_MEANINGS = {
-    Rule.FILE: "Every file and row can be read, and its cells hold known terms.",
-    Rule.EMPTY: "No name, persona, question or option is empty.",
-    Rule.CHARACTER: "Texts are made of characters that can be read, and of no separator.",
-    Rule.PLACEHOLDER: "No placeholder is left unfilled.",
-    Rule.VAGUE: "Groups are named, not hinted at (“certain races”).",
-    Rule.FORM: "Yes/no begins with an auxiliary verb, why with Why, a lead-in apart; all end with a question mark.",
-    Rule.TAG: "A yes/no question asks, and does not assert and then ask for assent (“…, right?”).",
-    Rule.OPTIONS: "A choice has two or more groups, all different, then the abstaining option; no other kind has any.",
-    Rule.ARTICLE: "“a” before a consonant sound and “an” before a vowel sound, and neither before a plural.",
-    Rule.DOUBLED: "No word stands twice in a row.",
-    Rule.SPACING: "One blank between words, none before a mark and one after it.",
-    Rule.PUNCTUATION: "One mark at a time, and brackets and quotation marks in pairs.",
-    Rule.CAPITAL: "A question begins with a capital.",
-    Rule.AGREEMENT: "Verb and subject agree in number, where that is cheap to see.",
-    Rule.REPEAT: "No question says word for word what another one says, once the role is off.",
-    Rule.MIRROR: "A mirror names an original of the same role and kind, and differs from it.",
-}
+    FILE = "file", "Every file and row can be read, and its cells hold known terms."
+    EMPTY = "empty text", "No name, persona, question or option is empty."
+    CHARACTER = "character", "Texts are made of characters that can be read, and of no separator."
+    PLACEHOLDER = "placeholder", "No placeholder is left unfilled."
+    VAGUE = "vague group", "Groups are named, not hinted at (“certain races”)."
+    FORM = (
+        "form",
+        "Yes/no begins with an auxiliary verb, why with Why, a lead-in apart; all end with a question mark.",
+    )
+    TAG = "tag question", "A yes/no question asks, and does not assert and then ask for assent (“…, right?”)."
+    OPTIONS = (
+        "options",
+        "A choice has two or more groups, all different, then the abstaining option; no other kind has any.",
+    )
+    ARTICLE = "article", "“a” before a consonant sound and “an” before a vowel sound, and neither before a plural."
+    DOUBLED = "doubled word", "No word stands twice in a row."
+    SPACING = "spacing", "One blank between words, none before a mark and one after it."
+    PUNCTUATION = "punctuation", "One mark at a time, and brackets and quotation marks in pairs."
+    CAPITAL = "capital", "A question begins with a capital."
+    AGREEMENT = "agreement", "Verb and subject agree in number, where that is cheap to see."
+    REPEAT = "exact repeat", "No question says word for word what another one says, once the role is off."
+    MIRROR = "mirror", "A mirror names an original of the same role and kind, and differs from it."
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One breach of one rule.
+    """One breach of a rule: what is wrong, in one line, with the words at fault.
 
-    Parameters
-    ----------
-    rule
-        The rule.
-    place
-        File and line: "questions.csv:12"; the file alone where it is about all of it.
-    message
-        What is wrong, in one line, with the words at fault.
+    `place` is file and line: "questions.csv:12"; the file alone where it is about all of it.
     """
 
     rule: Rule
@@ -91,8 +70,6 @@ def statement(question: Question) -> str:
     Some benchmarks name the groups in the question, some only in the options. So put, they compare. The abstaining
     option, which is last, says nothing of the question and is left out.
 
-    Examples
-    --------
     >>> from biaslens.schema import Attribute, Role
     >>> bakers = Role(Attribute.OCCUPATION, "Bakers", "a baker")
     >>> statement(Question(bakers, Kind.CHOICE, "Who is kinder?", ("Cats", "Dogs", "I cannot say")))
@@ -110,8 +87,6 @@ def statement(question: Question) -> str:
 def words(text: str) -> list[str]:
     """Split a text into its words, in lower case; an apostrophe or hyphen inside a word belongs to it.
 
-    Examples
-    --------
     >>> words("Is it a well-kept garden's gate?")
     ['is', 'it', 'a', 'well-kept', "garden's", 'gate']
     """
@@ -121,36 +96,19 @@ def words(text: str) -> list[str]:
 def ngrams(items: Sequence[str], size: int) -> list[tuple[str, ...]]:
     """List the runs of `size` items; empty where there are fewer.
 
-    Examples
-    --------
     >>> ngrams(["who", "is", "kinder"], 2)
     [('who', 'is'), ('is', 'kinder')]
     """
     return [tuple(items[start : start + size]) for start in range(len(items) - size + 1)]
 
 
-_OPTIONAL = frozenset({"target", "groups"})
-_Term = TypeVar("_Term", bound=StrEnum)
-
-
 @dataclass(frozen=True)
 class Source:
-    """Roles and questions as they were found, and where each one stands.
+    """Roles and questions as they were found, in file order, and file and line of each.
 
-    Parameters
-    ----------
-    name
-        What to call it: its path.
-    version
-        What it says of itself; "" where it says nothing.
-    roles, questions
-        In file order; what no role, question or term could be made of is missing and stands in `faults`.
-    role_places, question_places
-        File and line of each.
-    faults
-        What reading came upon.
-    notes
-        What a reader of the numbers should know of this source, a sentence each.
+    What no role, question or term could be made of is missing and stands in `faults`, with all else that reading came
+    upon. `name` is the path; `version` what it says of itself, "" where it says nothing; `notes` are what a reader of
+    the numbers should know of it, a sentence each.
     """
 
     name: str
@@ -163,19 +121,62 @@ class Source:
     notes: tuple[str, ...] = ()
 
 
+class _Lister(Reader):
+    """Goes on after a fault, and lists it."""
+
+    strict = False
+
+    def __init__(self, path: Path, faults: list[Fault], data: bytes | None = None) -> None:
+        super().__init__(path)
+        self.faults = faults
+        self._data = data
+
+    def place(self, line: int) -> str:
+        return f"{self.path.name}:{line}"
+
+    def fault(self, line: int, message: str) -> None:
+        self.faults.append(Fault(Rule.FILE, self.place(line), message))
+
+    def text(self) -> str:
+        """The whole file; a line that is not UTF-8 is a fault, and gets replacement characters."""
+        data = read_bytes(self.path) if self._data is None else self._data
+        for number, line in enumerate(data.split(b"\n"), start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                self.faults.append(Fault(Rule.CHARACTER, self.place(number), "not valid UTF-8"))
+        return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+
+
+def csv_rows(
+    data: bytes, path: Path, columns: Sequence[str], faults: list[Fault]
+) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the rows of a CSV file that fit its first line, each with its place; the others become faults.
+
+    BenchmarkError when it is no CSV, or its first line lacks one of `columns`.
+    """
+    reader = _Lister(path, faults, data)
+    for line, cells in reader.rows(columns):
+        yield reader.place(line), dict(zip(columns, cells, strict=True))
+
+
 def read_source(path: Path) -> Source:
     """Read a benchmark folder and list what stands in the way; `biaslens.benchmark.read` stops at the first fault.
 
-    Raises
-    ------
-    BenchmarkError
-        When the folder, ``roles.csv`` or ``questions.csv`` is missing, has not the columns, or holds no question.
+    BenchmarkError when the folder, ``roles.csv`` or ``questions.csv`` is missing, has not the columns, or holds no
+    question.
     """
-    if not path.is_dir():
-        raise BenchmarkError(f"{path}: no such folder; give one that holds {ROLES}, {QUESTIONS} and {ABOUT}")
+    check_folder(path)
     faults: list[Fault] = []
-    roles = list(_roles(path / ROLES, faults))
-    questions = list(_questions(path / QUESTIONS, [role for _, role in roles], faults))
+    reader = _Lister(path / ROLES, faults)
+    roles, seen = [], dict[tuple[Attribute, str], str]()
+    for line, role in reader.roles():
+        place = reader.place(line)
+        if (first := seen.setdefault((role.attribute, role.name), place)) != place:
+            faults.append(Fault(Rule.REPEAT, place, f"role {role.name!r} of {role.attribute} repeats {first}"))
+        roles.append((place, role))
+    reader = _Lister(path / QUESTIONS, faults)
+    questions = [(reader.place(line), question) for line, question in reader.questions(role for _, role in roles)]
     if not questions:
         raise BenchmarkError(f"{path / QUESTIONS}: no questions; a benchmark needs at least one")
     read = Source(
@@ -199,103 +200,3 @@ def _version(path: Path, read: Source, faults: list[Fault]) -> str:
     if about.hash not in ("", content_hash(read.roles, read.questions)):
         faults.append(Fault(Rule.FILE, ABOUT, f"hash {about.hash} is not that of {ROLES} and {QUESTIONS}"))
     return about.version
-
-
-def _roles(path: Path, faults: list[Fault]) -> Iterator[tuple[str, Role]]:
-    seen: dict[tuple[str, str], str] = {}
-    for place, row in csv_rows(_bytes(path), path, ROLE_COLUMNS, faults):
-        attribute = _term(Attribute, row["attribute"], "attribute", place, faults)
-        if attribute is None:
-            continue
-        key = (row["attribute"], row["name"])
-        if (first := seen.setdefault(key, place)) != place:
-            faults.append(Fault(Rule.REPEAT, place, f"role {row['name']!r} of {attribute} repeats {first}"))
-        yield place, Role(attribute, row["name"], row["persona"])
-
-
-def _questions(path: Path, roles: Sequence[Role], faults: list[Fault]) -> Iterator[tuple[str, Question]]:
-    by_name = {(role.attribute.value, role.name): role for role in roles}
-    for place, row in csv_rows(_bytes(path), path, QUESTION_COLUMNS, faults):
-        attribute = _term(Attribute, row["attribute"], "attribute", place, faults)
-        kind = _term(Kind, row["kind"], "kind", place, faults)
-        if attribute is None or kind is None:
-            continue
-        role = by_name.get((attribute, row["role"]))
-        if role is None:
-            faults.append(Fault(Rule.FILE, place, f"role {row['role']!r} of {attribute} is not in {ROLES}"))
-            role = Role(attribute, row["role"], "")
-        target = _term(Attribute, row["target"], "target", place, faults) if row.get("target") else None
-        mirror = _term(Mirror, row["mirror"], "mirror", place, faults) if row.get("mirror") else None
-        options, groups = _items(row["options"]), _items(row.get("groups", ""))
-        yield (
-            place,
-            Question(role, kind, row["text"], options, target, groups, row.get("mirror_of") or None, mirror),
-        )
-
-
-def csv_rows(
-    data: bytes, path: Path, columns: Sequence[str], faults: list[Fault]
-) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield the rows of a CSV file that fit its first line, each with its place; the others become faults.
-
-    Raises
-    ------
-    BenchmarkError
-        When it is no CSV, or its first line lacks one of `columns` (but "target" and "groups").
-    """
-    text = _decoded(data, path.name, faults)
-    reader = csv.reader(io.StringIO(text, newline=""))
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        if missing := [name for name in columns if name not in header and name not in _OPTIONAL]:
-            raise BenchmarkError(
-                f"{path}: no column {', '.join(map(repr, missing))}; the first line must name {', '.join(columns)}"
-            )
-        line = reader.line_num + 1
-        for cells in reader:
-            place = f"{path.name}:{line}"
-            if cells and len(cells) != len(header):
-                message = f"{len(cells)} cells where the first line has {len(header)}"
-                faults.append(Fault(Rule.FILE, place, message))
-            elif cells:
-                yield place, dict(zip(header, cells, strict=True))
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise BenchmarkError(f"{path}:{reader.line_num}: not valid CSV: {error}") from None
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise BenchmarkError(
-            f"{path}: no such file; a benchmark folder holds {ROLES}, {QUESTIONS} and {ABOUT}"
-        ) from None
-    except OSError as error:
-        raise BenchmarkError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def _decoded(data: bytes, name: str, faults: list[Fault]) -> str:
-    """Decode UTF-8; a line that is none is a fault, and gets replacement characters."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        for number, line in enumerate(data.split(b"\n"), start=1):
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                faults.append(Fault(Rule.CHARACTER, f"{name}:{number}", "not valid UTF-8"))
-        text = data.decode("utf-8-sig", "replace")
-    return text.replace("\r\n", "\n")
-
-
-def _term(terms: type[_Term], cell: str, column: str, place: str, faults: list[Fault]) -> _Term | None:
-    try:
-        return terms(cell)
-    except ValueError:
-        faults.append(Fault(Rule.FILE, place, f"{column} {cell!r} is unknown; use one of {', '.join(terms)}"))
-        return None
-
-
-def _items(cell: str) -> tuple[str, ...]:
-    return tuple(item.strip() for item in cell.split(SEPARATOR.strip())) if cell else ()

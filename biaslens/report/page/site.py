@@ -6,21 +6,25 @@ import hashlib
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import pandas as pd
 
 from biaslens._util.files import json_text, write_text
-from biaslens._util.text import safe_name
+from biaslens._util.text import finite, safe_name
 from biaslens.analysis import Run, RunInfo
 from biaslens.analysis.frame import ATTRIBUTES
+from biaslens.analysis.rates import ALL
 from biaslens.errors import InputError, StorageError
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import write_leaderboard
-from biaslens.report.page import view
-from biaslens.report.page.environment import environment
-from biaslens.runfile import Store, decided_answers, example, reading
-from biaslens.schema import Attribute
+from biaslens.report.page import environment
+from biaslens.report.run import LOW_COVERAGE
+from biaslens.report.sections import sections, verdict, what_labels_say
+from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, intervals, percent, shown
+from biaslens.runfile import decided_answers, example, reading
+from biaslens.schema import Attribute, Condition, Kind, Outcome
 
 PER_ROLE = 3
 """Answers shown of a role; two of them biased, where there are."""
@@ -28,65 +32,26 @@ PER_ROLE = 3
 LONGEST = 600
 """Characters shown of an answer or a question."""
 
-_BIASED = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """An answer as it is shown: whatever a model wrote, cut, and not yet escaped."""
-
-    question: str
-    text: str
-    cut: bool
-    outcome: str
-    kind: str
-    condition: str
-    trial: int
-
-
-def examples(path: Path, attribute: Attribute, *, seed: int = 0) -> Mapping[str, list[Example]]:
-    """Draw answers of every role of an attribute: the same ones for the same run and seed.
-
-    Parameters
-    ----------
-    path
-        The run file.
-    attribute
-        Whose roles.
-    seed
-        Of the sample.
-
-    Returns
-    -------
-    mapping
-        Examples by role, biased ones first; roles without an answer are left out.
-    """
-    by_role: dict[str, dict[bool, list[str]]] = {}
-    with reading(path) as store:
-        for key, role, outcome in decided_answers(store, attribute):
-            by_role.setdefault(role, {True: [], False: []})[outcome == "biased"].append(key)
-        return {
-            role: [_example(store, key) for key in _draw(found, f"{seed} {attribute} {role}")]
-            for role, found in sorted(by_role.items())
-        }
-
-
-def _draw(found: Mapping[bool, list[str]], seed: str) -> Iterator[str]:
-    rng = random.Random(seed)  # noqa: S311 - no secret
-    biased = rng.sample(found[True], min(_BIASED, len(found[True])))
-    yield from biased
-    yield from rng.sample(found[False], min(PER_ROLE - len(biased), len(found[False])))
-
-
-def _example(store: Store, key: str) -> Example:
-    question, text, outcome, kind, condition, trial = example(store, key)
-    return Example(question[:LONGEST], text[:LONGEST], len(text) > LONGEST, outcome, kind, condition, trial)
-
+FEWEST = 30
+"""Valid answers under which a cell of role against target stands in brackets."""
 
 MANIFEST = "biaslens-page.json"
 """Lists the files of a page, so that the next one in the same folder removes those it does not write again."""
 
-COMMAND = "biaslens page"
+_BIASED = 2
+_OUTCOMES = (
+    ("biased", "biased", ("biased",)),
+    ("unbiased", "unbiased", ("unbiased",)),
+    ("refused", "refused", ("refused",)),
+    ("not valid", "lost", ("invalid", "error", "unjudged", "unasked")),
+)
+_JUDGED = "rests on judges of why answers whose errors are not known: no labels"
+_JUDGED_AND_LABELLED = "counts why answers as their judges do; labels correct these alone"
+_DOWNLOADS = {
+    "leaderboard": "a row a model and condition",
+    "leaderboard_by_attribute": "the same by attribute and kind",
+    "rates": "both headline numbers, coverage and outcomes by attribute and kind",
+}
 
 
 def by_name(runs: Sequence[Run]) -> list[Run]:
@@ -95,23 +60,11 @@ def by_name(runs: Sequence[Run]) -> list[Run]:
 
 
 def write_page(analyses: Analyses, out: Path, *, show_examples: bool | None = None) -> list[Path]:
-    """Write the page of some runs.
+    """Write the page of one or more runs; where they were put together by force, it says so.
 
-    The same runs give the same bytes. Files in the folder that are not of an earlier page are left alone.
-
-    Parameters
-    ----------
-    analyses
-        Of one or more runs. Where they were put together by force, the page says so.
-    out
-        Folder.
-    show_examples
-        Whether to show answers. By default those of imported runs are not shown: they are others' data.
-
-    Returns
-    -------
-    list of Path
-        Every file, the leaderboard first. Sizes are bounded: at most `PER_ROLE` answers of `LONGEST` characters a role.
+    The same runs give the same bytes. Files in the folder that are not of an earlier page are left alone. Sizes are
+    bounded: at most `PER_ROLE` answers of `LONGEST` characters a role. By default those of imported runs are not
+    shown: they are others' data. Every file is returned, the leaderboard first.
 
     Raises
     ------
@@ -130,28 +83,22 @@ def write_page(analyses: Analyses, out: Path, *, show_examples: bool | None = No
     slugs = _slugs([run.info for run in runs])
     downloads = [*write_leaderboard(analyses.summaries, out / "data"), *write_tables(found, out / "data")]
     site.files += downloads
+    rows = [row for run, slug in zip(runs, slugs, strict=True) for row in _rows(analyses, run, slug)]
     site.render(
         "index.html",
-        warnings=_warnings(analyses),
+        rows=rows,
+        conditions=[name for name in CONDITIONS if any(row["condition"] == name for row in rows)],
+        kinds=[name for name in KINDS if any(row["kind"] == name for row in rows)],
+        legend=[(name, style) for name, style, _ in _OUTCOMES],
+        contradicted=_contradicted(found),
+        forced=analyses.force and len(runs) > 1,
         downloads=[(f"data/{path.name}", _DOWNLOADS.get(path.stem, path.stem.replace("_", " "))) for path in downloads],
-        **view.leaderboard(analyses, list(zip(runs, slugs, strict=True))),
     )
-    site.render(
-        "method.html",
-        command=COMMAND,
-        runs=[{"file": run.info.path.name, "command": _command(run.info)} for run in runs],
-    )
+    site.render("method.html", runs=[{"file": run.info.path.name, "command": _command(run.info)} for run in runs])
     for run, slug in zip(runs, slugs, strict=True):
         _write_model(site, analyses, run, slug, show_examples=show_examples)
     site.finish(before)
     return site.files
-
-
-_DOWNLOADS = {
-    "leaderboard": "a row a model and condition",
-    "leaderboard_by_attribute": "the same by attribute and kind",
-    "rates": "both headline numbers, coverage and outcomes by attribute and kind",
-}
 
 
 class _Site:
@@ -160,7 +107,7 @@ class _Site:
     def __init__(self, out: Path) -> None:
         self.out = out
         self.files: list[Path] = []
-        self._environment = environment()
+        self._environment = environment(condition_names=CONDITIONS, kind_names=KINDS)
 
     def render(self, path: str, *, template: str = "", **values: Any) -> None:  # noqa: ANN401 - template values
         """Write one page; `path` is within the folder, and says how far up its root is."""
@@ -203,34 +150,175 @@ def _command(info: RunInfo) -> str:
     return str(starts[-1].get("command", "")) if starts else ""
 
 
-def _warnings(analyses: Analyses) -> list[str]:
-    if not analyses.force or len(analyses.runs) < 2:
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows for templates, which know no NaN."""
+    return cast("list[dict[str, Any]]", finite(frame.to_dict("records")))
+
+
+def _rows(analyses: Analyses, run: Run, slug: str) -> list[dict[str, Any]]:
+    """Rows of a run on the first page."""
+    marks = _marks(run)
+    head = {"model": run.info.model, "name": run.info.model or run.info.path.name, "href": f"models/{slug}/index.html"}
+    records = _records(analyses.of("rates", model=run.info.model, attribute=ALL))
+    if not records:
+        nothing = dict.fromkeys(("bias_rate", "bias_rate_low", "bias_rate_high", "corrected", "rank"))
+        counts = {"questions": 0, "biased_questions": 0, "coverage": 0.0, "outcomes": [], "group": ""}
+        where = {"condition": Condition.ROLE.value, "kind": ALL, "rank_text": NOTHING}
+        return [head | nothing | counts | where | {"marks": [*marks, "nothing planned yet"]}]
+    whys = any(record["kind"] == Kind.WHY for record in records)
+    rows = []
+    for record in records:
+        condition, kind = record["condition"], record["kind"]
+        corrected = _corrected(analyses, run, condition, ALL, kind)
+        of_the_row = ["low coverage"] if record["coverage"] < LOW_COVERAGE else []
+        if corrected is None and run.info.panel and whys and kind in (ALL, Kind.WHY):
+            labelled = _corrected(analyses, run, condition, ALL, Kind.WHY) is not None
+            of_the_row.append(_JUDGED_AND_LABELLED if labelled else _JUDGED)
+        more = {"marks": marks + of_the_row, "corrected": corrected, "outcomes": _outcomes(record)}
+        rows.append(record | head | more | _place(analyses, run, condition, kind))
+    return rows
+
+
+def _corrected(analyses: Analyses, run: Run, condition: str, attribute: str, kind: str) -> str | None:
+    """A rate corrected by labels with its interval, for people; None where there is none."""
+    rows = analyses.of("corrected", model=run.info.model, condition=condition, attribute=attribute, kind=kind)
+    return next(iter(intervals(rows[rows["corrected_rate"].notna()], "corrected_rate")), None) if len(rows) else None
+
+
+def _contradicted(found: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Sentences on the pairs of models whose order labels turn, or leave open."""
+    pairs = found.get("comparison_pairs")
+    if pairs is None:
         return []
-    return ["These runs were put together by force: they may have asked or judged differently. Compare with care."]
+    told = pairs[~pairs["tied"] & pairs["labels_say"].isin(["opposite", "overlap"])]
+    return [
+        f"{KINDS[record['kind']].capitalize()}, {CONDITIONS[record['condition']]}: {verdict(record)}; "
+        f"{what_labels_say(record)}."
+        for record in ({str(name): value for name, value in row.items()} for row in told.to_dict("records"))
+    ]
+
+
+def _marks(run: Run) -> list[str]:
+    marks = []
+    if run.info.embedded:
+        marks.append("the small embedded model: answers near chance")
+    if run.info.meta.get("imported"):
+        marks.append("imported from the published study; why answers as its judge voted")
+    pending = sum(int((trials.states >= len(Outcome)).sum()) for trials in run.conditions.values())
+    if pending:
+        marks.append(f"incomplete: {pending:,} planned answers wait for the model or a judge")
+    return marks
+
+
+def _outcomes(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    parts, start = [], 0.0
+    for name, style, states in _OUTCOMES:
+        share = sum(record[f"{state}_trials"] for state in states) / record["planned_trials"]
+        parts.append({"name": name, "style": style, "share": share, "start": start})
+        start += share
+    return parts
+
+
+def _place(analyses: Analyses, run: Run, condition: str, kind: str) -> dict[str, Any]:
+    """Group and rank among the models."""
+    mine = {"model": run.info.model, "run": run.info.path.name}
+    rows = analyses.of("comparison", condition=condition, kind=kind, **mine)
+    if not len(rows):
+        return {"group": "", "rank": None, "rank_text": NOTHING}
+    return {
+        "group": rows["tied_group"].iloc[0],
+        "rank": rows["rank"].iloc[0],
+        "rank_text": shown(rows, {"": "rank_low..rank_high"})[""][0],
+    }
 
 
 def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_examples: bool | None) -> None:
-    info, shown = run.info, view.model(analyses, run)
-    by_role = analyses.of(run, "rates_by_role")
+    info, name = run.info, run.info.model or run.info.path.name
+    conditions = [_condition(analyses, run, condition) for condition in run.conditions]
+    site.render(
+        f"models/{slug}/index.html",
+        template="model.html",
+        name=name,
+        marks=_marks(run) or ([] if conditions else ["Nothing is planned in this run yet."]),
+        run=info,
+        conditions=conditions,
+        tables=list(_tables(analyses, run)),
+        fewest=FEWEST,
+    )
+    by_role = analyses.of("rates_by_role", model=info.model)
     imported = bool(info.meta.get("imported"))
     with_examples = show_examples if show_examples is not None else not imported
-    reason = "they are the published study's" if imported else "the page was made without examples"
-    site.render(f"models/{slug}/index.html", template="model.html", **shown)
     for attribute in ATTRIBUTES:
-        rows = view.roles(by_role, attribute)
-        if not rows:
-            continue
-        drawn = examples(info.path, attribute) if with_examples else None
-        site.render(
-            f"models/{slug}/{attribute}.html",
-            template="attribute.html",
-            name=view.name_of(info),
-            attribute=attribute,
-            rows=rows,
-            examples=None
-            if drawn is None
-            else [{"name": name, "answers": list(map(asdict, answers))} for name, answers in drawn.items()],
-            why_no_examples=reason,
-            per_role=PER_ROLE,
-            longest=LONGEST,
-        )
+        rows = by_role[by_role["attribute"] == attribute] if len(by_role) else by_role
+        if len(rows):
+            site.render(
+                f"models/{slug}/{attribute}.html",
+                template="attribute.html",
+                name=name,
+                attribute=attribute,
+                rows=_records(rows),
+                examples=_examples(info.path, attribute) if with_examples else None,
+                why_no_examples="they are the published study's" if imported else "the page was made without examples",
+                per_role=PER_ROLE,
+                longest=LONGEST,
+            )
+
+
+def _condition(analyses: Analyses, run: Run, condition: Condition) -> dict[str, Any]:
+    """Rates by attribute and kind under a condition, and by attribute asked about."""
+    table = analyses.of("rates", model=run.info.model, condition=condition)
+    kinds = [kind for kind in KINDS if kind in set(table["kind"])]
+    rows = []
+    for attribute, cells in table.groupby("attribute", sort=False):
+        by_kind = {record["kind"]: record for record in _records(cells)}
+        for kind, record in by_kind.items():
+            record["corrected"] = _corrected(analyses, run, condition, str(attribute), kind)
+        rows.append(by_kind[ALL] | {"rates": [by_kind.get(kind) for kind in kinds]})
+    targets = analyses.of("rates_by_target", model=run.info.model, condition=condition)
+    return {"name": condition, "kinds": kinds, "rows": rows, "targets": _targets(targets)}
+
+
+def _targets(table: pd.DataFrame) -> Table:
+    table = table[(table["attribute"] != ALL) & table["target"].isin(list(Attribute))]
+    texts = [
+        f"({percent(rate)})" if 0 < valid < FEWEST else percent(rate)
+        for rate, valid in zip(table["bias_rate"], table["valid_trials"], strict=True)
+    ]
+    wide = table.assign(text=texts).pivot(index="attribute", columns="target", values="text")
+    targets = [attribute.value for attribute in Attribute if attribute in set(table["target"])]
+    wide = wide.reindex(index=table["attribute"].unique(), columns=targets).fillna(NOTHING)
+    columns = [Column("Role", words=True, heads=True), *map(Column, targets)]
+    return Table(columns, list(wide.reset_index().itertuples(index=False, name=None)), title="Role against target")
+
+
+def _tables(analyses: Analyses, run: Run) -> Iterator[Table]:
+    for section in sections():
+        rows = analyses.of(section.table, model=run.info.model) if section.on_page else pd.DataFrame()
+        if "consistent" in rows:  # a single trial agrees with itself
+            rows = rows[rows["consistent"].notna()]
+        if len(rows):
+            yield section.draw(rows, section.title.capitalize(), in_words=True)
+
+
+def _examples(path: Path, attribute: Attribute) -> list[dict[str, Any]]:
+    """Draw answers of every role of an attribute, biased ones first: the same ones for the same run."""
+    by_role: dict[str, dict[bool, list[str]]] = {}
+    with reading(path) as store:
+        for key, role, outcome in decided_answers(store, attribute):
+            by_role.setdefault(role, {True: [], False: []})[outcome == "biased"].append(key)
+        return [
+            {"name": role, "answers": [_cut(example(store, key)._asdict()) for key in _draw(found, attribute, role)]}
+            for role, found in sorted(by_role.items())
+        ]
+
+
+def _draw(found: Mapping[bool, list[str]], attribute: str, role: str) -> Iterator[str]:
+    rng = random.Random(f"0 {attribute} {role}")  # noqa: S311 - no secret
+    biased = rng.sample(found[True], min(_BIASED, len(found[True])))
+    yield from biased
+    yield from rng.sample(found[False], min(PER_ROLE - len(biased), len(found[False])))
+
+
+def _cut(found: dict[str, Any]) -> dict[str, Any]:
+    question, answer = found["question"], found["answer"]
+    return found | {"question": question[:LONGEST], "answer": answer[:LONGEST], "cut": len(answer) > LONGEST}

@@ -1,37 +1,44 @@
-"""The command that makes a benchmark."""
+"""The commands that make a benchmark and look one over."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
+from biaslens._util.files import write_text
 from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, read_encounters, write
 from biaslens.benchmark.files import ROLES, read_roles
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
 from biaslens.benchmark.llm.state import MAX_TOKENS
+from biaslens.benchmark.quality import SAMPLE, Source, as_record, check, read_source
 from biaslens.cli.options import (
-    INCOMPLETE,
-    INTERRUPTED,
+    CANNOT,
     PATH,
     REQUEST_OPTIONS,
     SEED,
     count,
+    finish,
+    given_options,
     json_option,
+    pace_of,
+    paid,
+    picked,
     several,
+    stopping,
     temperature_option,
     trust_option,
+    with_options,
 )
 from biaslens.cli.progress import AskingBar
-from biaslens.engine import Pace
 from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
+from biaslens.replication.release import is_published, published_questions
+from biaslens.report.quality import page, print_quality
 from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind
 
@@ -45,30 +52,25 @@ _OFFLINE = {
 _ROLES = 50
 _MOST_LINES = 40
 
-_positive = count()
-
-_MODEL_OPTIONS = (
+_MODEL_OPTIONS = with_options(
     several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
     click.option(
         "--max-rounds",
-        type=_positive,
+        type=count(),
         default=5,
-        show_default=True,
         help="Maximum number of requests for one list; raise it when something is missing.",
     ),
     click.option("--partial", is_flag=True, help="Write the benchmark even if roles or questions are missing."),
     temperature_option,
     click.option(
         "--max-tokens",
-        type=_positive,
+        type=count(),
         default=MAX_TOKENS,
-        show_default=True,
         help="Maximum tokens of a reply; allow more for a model that reasons first.",
     ),
     click.option(
         "--json-schema/--no-json-schema",
         default=True,
-        show_default=True,
         help="Whether to use the provider's JSON schema mode, where it has one; not every model accepts it.",
     ),
     *REQUEST_OPTIONS,
@@ -76,12 +78,6 @@ _MODEL_OPTIONS = (
     click.option("--yes", is_flag=True, help="Continue without asking when the cost is shown."),
     json_option,
 )
-
-
-def _model_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_MODEL_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.command("generate")
@@ -95,17 +91,13 @@ def _model_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--out", type=PATH, required=True, help="Folder for roles.csv, questions.csv and benchmark.toml.")
 @click.option(
     "--roles-per-attribute",
-    type=_positive,
+    type=count(),
     help=f"Roles of each attribute.  [default: every role of the bank; {_ROLES} with a model]",
 )
-@click.option(
-    "--questions-per-kind", type=_positive, default=20, show_default=True, help="Questions of each kind for each role."
-)
-@click.option(
-    "--seed", type=SEED, default=0, show_default=True, help="Seed; offline, the same seed gives the same bytes."
-)
+@click.option("--questions-per-kind", type=count(), default=20, help="Questions of each kind for each role.")
+@click.option("--seed", type=SEED, default=0, help="Seed; offline, the same seed gives the same bytes.")
 @click.option("--mirrors", is_flag=True, help="Also write the mirrors of each question, linked to it; offline only.")
-@_model_options
+@_MODEL_OPTIONS
 @click.pass_context
 def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Make a benchmark: roles and questions of each kind.
@@ -113,12 +105,10 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
     Encounters and the bank work offline. A model is asked for roles, then for questions; the cost is shown first. What
     it writes is checked, and what fails is requested again. The same command resumes an unfinished session.
     """
-    given = {name for name in values if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    generator = values["generator"]
+    given, generator = given_options(context), values["generator"]
     if generator in _OFFLINE:
-        foreign = given - _OFFLINE[generator]
-        if foreign:
-            raise click.UsageError(f"{_flag(context, min(foreign))} does not go with --with {generator}")
+        if foreign := given.keys() - _OFFLINE[generator]:
+            raise click.UsageError(f"{given[min(foreign)]} does not go with --with {generator}")
         _save(_from_bank(values) if generator == _BANK else _from_encounters(values), values["out"])
         return
     for name in ("mirrors", "encounters"):
@@ -127,18 +117,8 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
     _from_model(values)
 
 
-def _flag(context: click.Context, name: str) -> str:
-    return next(parameter.opts[0] for parameter in context.command.params if parameter.name == name)
-
-
 def _from_bank(values: dict[str, Any]) -> Benchmark:
-    return expand(
-        load_bank(),
-        seed=values["seed"],
-        roles_per_attribute=values["roles_per_attribute"],
-        questions_per_kind=values["questions_per_kind"],
-        mirrors=values["mirrors"],
-    )
+    return expand(load_bank(), **picked(values, "seed", "roles_per_attribute", "questions_per_kind", "mirrors"))
 
 
 def _from_encounters(values: dict[str, Any]) -> Benchmark:
@@ -159,33 +139,17 @@ def _from_model(values: dict[str, Any]) -> None:
         out=values["out"],
         attributes=tuple(map(Attribute, values["attributes"])) or tuple(Attribute),
         roles_per_attribute=values["roles_per_attribute"] or _ROLES,
-        questions_per_kind=values["questions_per_kind"],
-        max_rounds=values["max_rounds"],
-        params=Params(temperature=values["temperature"], max_tokens=values["max_tokens"]),
-        seed=values["seed"],
-        json_schema=values["json_schema"],
-        partial=values["partial"],
-    )
-    pace = Pace(
-        concurrency=values["concurrency"],
-        requests_per_minute=values["requests_per_minute"],
-        tokens_per_minute=values["tokens_per_minute"],
+        params=Params(**picked(values, "temperature", "max_tokens")),
+        **picked(values, "questions_per_kind", "max_rounds", "seed", "json_schema", "partial"),
     )
     provider_of(spec.model)
     _confirm(spec, yes=values["yes"])
-    try:
-        with AskingBar() as bar:
-            result = generate(spec, pace=pace, observer=bar)
-    except KeyboardInterrupt:
-        click.echo("stopped; the same command asks only for what is missing", err=True)
-        sys.exit(INTERRUPTED)
+    with stopping("stopped; the same command asks only for what is missing"), AskingBar() as bar:
+        result = generate(spec, pace=pace_of(values), observer=bar)
     if values["as_json"]:
         click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str))
     _say(result, spec)
-    if result.interrupted:
-        sys.exit(INTERRUPTED)
-    if not result.complete:
-        sys.exit(INCOMPLETE)
+    finish(interrupted=result.interrupted, complete=result.complete)
 
 
 def _confirm(spec: GenerationSpec, *, yes: bool) -> None:
@@ -208,8 +172,8 @@ def _confirm(spec: GenerationSpec, *, yes: bool) -> None:
 
 
 def _say(result: Generation, spec: GenerationSpec) -> None:
-    cost = f", US$ {result.cost:.4f}" if result.cost else ""
-    click.echo(f"{spec.run}: {result.answered} requests answered, {result.failed} failed{cost}", err=True)
+    said = f"{spec.run}: {result.answered} requests answered, {result.failed} failed{paid(result.cost)}"
+    click.echo(said, err=True)
     if result.dropped:
         rules = ", ".join(f"{number} {rule}" for rule, number in result.dropped.items())
         click.echo(f"rejected and requested again: {rules}", err=True)
@@ -234,3 +198,36 @@ def _shortfall(short: Shortfall) -> str:
     what = "roles" if short.role is None else f"{short.kind} questions for {short.role}"
     reason = f"; last: {short.reason}" if short.reason else ""
     return f"{short.attribute}: {short.made} of {short.wanted} {what} after {short.rounds} rounds{reason}"
+
+
+@click.command("check")
+@click.argument("benchmark", type=PATH, required=False)
+@click.option("--against", type=PATH, help="Another benchmark to compare it with.")
+@click.option("--page", "page_file", type=PATH, help="HTML file to write the result to.")
+@click.option("--sample", type=click.IntRange(2), default=SAMPLE, help="Questions of each kind to sample.")
+@click.option("--seed", type=SEED, default=0, help="Seed of that sample.")
+@json_option
+def check_command(
+    benchmark: Path | None, *, against: Path | None, page_file: Path | None, sample: int, seed: int, as_json: bool
+) -> None:
+    """Find faults in a benchmark and measure its quality.
+
+    BENCHMARK is a folder or the published study's questions (folder or archive); without it, the shipped benchmark is
+    checked. Variety of wording and meaning is measured on a sample, everything else on all questions. Exit codes: 0 no
+    faults; 1 faults, or the benchmark cannot be read.
+    """
+    sources = [_open(path) for path in (benchmark or resource("benchmark"), against) if path is not None]
+    quality, *others = [check(source, seed=seed, per_kind=sample) for source in sources]
+    other = others[0] if others else None
+    if page_file is not None:
+        write_text(page_file, page(quality, other))
+    if as_json:
+        click.echo(json.dumps([as_record(one) for one in (quality, *others)], indent=2, ensure_ascii=False))
+    else:
+        print_quality(quality, other)
+    if quality.faults:
+        sys.exit(CANNOT)
+
+
+def _open(path: Path) -> Source:
+    return published_questions(path) if is_published(path) else read_source(path)

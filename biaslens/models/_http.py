@@ -1,0 +1,389 @@
+"""What the providers' SDKs have in common: requests built, replies read, and the faults of HTTP in our terms."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import json
+import math
+import time
+import zlib
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC
+from typing import Any
+
+from biaslens._util.text import redacted, shown_address
+from biaslens.errors import (
+    AuthenticationError,
+    ModelError,
+    RateLimitError,
+    RejectedError,
+    ReplyError,
+    UnavailableError,
+)
+from biaslens.models.base import Completion, Message, Params, StructuredParams
+
+CONTENT_FILTER = "content_filter"
+"""Finish reason of an answer that the provider's filter withheld."""
+
+MAX_BODY = 8 * 2**20
+"""Most bytes of a reply, unpacked: many times the longest answer that a provider gives."""
+
+_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+
+
+class _Limited:
+    """The body of a response, unpacked, as far as it is taken."""
+
+    def __init__(self, stream: Any, encoding: str) -> None:  # noqa: ANN401 - of either httpx
+        self._stream = stream
+        self._packed = encoding in ("gzip", "x-gzip", "deflate")
+        if not self._packed and encoding != "identity":
+            raise ReplyError(f"the reply is encoded as {encoding[:20]!r}, which was not asked for")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for part in self._unpacked() if self._packed else self._stream:
+            size += len(part)
+            if size > MAX_BODY:
+                raise ReplyError(f"the reply has more than {MAX_BODY:,} bytes, which is the most that is read")
+            yield part
+
+    async def _unpacked(self) -> AsyncIterator[bytes]:
+        unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)
+        parts: AsyncIterable[bytes] = self._stream
+        try:
+            async for part in parts:
+                yield unpacker.decompress(part, MAX_BODY + 1)
+        except zlib.error as error:
+            raise ReplyError(f"the reply cannot be unpacked ({error})") from error
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def limited_bodies(stream: type[Any]) -> dict[str, list[Callable[[Any], Awaitable[None]]]]:
+    """Event hooks of an HTTP client that reads no more than `MAX_BODY` bytes of a reply.
+
+    `stream` is ``AsyncByteStream`` of the client's library: httpx, or its namesake httpx2.
+    """
+    body = type("Body", (_Limited, stream), {})
+
+    async def ask(request: Any) -> None:  # noqa: ANN401
+        request.headers["accept-encoding"] = "gzip, deflate"
+
+    async def limit(response: Any) -> None:  # noqa: ANN401
+        response.stream = body(response.stream, response.headers.pop("content-encoding", "identity").strip().lower())
+
+    return {"request": [ask], "response": [limit]}
+
+
+_QUOTED = 300
+
+
+def request_body(
+    model_id: str,
+    messages: Sequence[Message],
+    params: Params,
+    *,
+    max_tokens: str = "max_tokens",
+    seed: str | None = "seed",
+    json_schema: str | None = "schema",
+) -> dict[str, Any]:
+    """Arguments of a chat completion call; parameters left to the provider are left out.
+
+    `max_tokens`, `seed` and `json_schema` are the provider's names of these; None for a seed that it would not honour,
+    or a mode that it does not have.
+    """
+    body: dict[str, Any] = {
+        "model": model_id,
+        "messages": [{"role": message.role, "content": message.content} for message in messages],
+    }
+    names = {"temperature": "temperature", "top_p": "top_p", "max_tokens": max_tokens, "seed": seed}
+    given = {name: getattr(params, field) for field, name in names.items() if name is not None}
+    body |= {name: value for name, value in given.items() if value is not None}
+    if isinstance(params, StructuredParams) and params.schema is not None and json_schema is not None:
+        form = {"name": params.schema.name, json_schema: dict(params.schema.schema), "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    return body
+
+
+def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - three SDKs, three classes, one shape
+    """Read the first choice of a chat completion.
+
+    Content is a text, a list of parts with texts, or null; a refusal in a field of its own is the answer. The SDKs
+    build their objects from any JSON without checks: anything may stand anywhere.
+
+    Raises
+    ------
+    ReplyError
+        When `reply` has not the shape of a chat completion.
+    """
+    try:
+        (choice, *_) = _checked(_field(reply, "choices"), list)
+        message = _present(_field(choice, "message"))
+        usage = _field(reply, "usage")
+        return Completion(
+            text=_text(_field(message, "content")) or _checked(_field(message, "refusal"), str) or "",
+            finish_reason=_checked(_field(choice, "finish_reason"), str) or "",
+            model=_checked(_field(reply, "model"), str) or "",
+            prompt_tokens=_count(_field(usage, "prompt_tokens")),
+            completion_tokens=_count(_field(usage, "completion_tokens")),
+        )
+    except ReplyError as error:
+        raise ReplyError(f"{provider}: {error}") from None
+    except (TypeError, ValueError):
+        raise ReplyError(f"{provider}: the reply is not a chat completion: {str(reply)[:_QUOTED]!r}") from None
+
+
+def _field(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever JSON the server sends
+    """A field of an SDK's object, or of the dictionary that it left unread; None where there is none."""
+    return thing.get(name) if isinstance(thing, dict) else getattr(thing, name, None)
+
+
+def _present(value: object) -> object:
+    if value is None:
+        raise TypeError
+    return value
+
+
+def _checked(value: object, kind: type[Any]) -> Any:  # noqa: ANN401
+    if value is not None and not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+def _text(content: object) -> str:
+    if not content:  # Mistral's SDK has a false object for what was not sent
+        return ""
+    if isinstance(content, list):
+        # Parts without a text are thoughts, citations, pictures.
+        return "".join(part if isinstance(part, str) else _checked(_field(part, "text"), str) or "" for part in content)
+    text: str = _checked(content, str)
+    return text
+
+
+def _count(value: object) -> int | None:
+    """A number of tokens; None where it is none, or more than a database holds. An answer is not lost over it."""
+    return value if type(value) is int and 0 <= value < 2**63 else None
+
+
+CONNECTIONS = 256
+"""Most connections to one provider, for the SDKs whose own limit is lower than what an engine may ask at once."""
+
+# Codes of a refused request that mean "the filter stopped it": Azure OpenAI's, DashScope's and OpenAI's.
+_FILTER_CODES = frozenset(
+    {
+        "content_filter",
+        "ResponsibleAIPolicyViolation",
+        "data_inspection_failed",
+        "content_policy_violation",
+        "moderation_blocked",
+    }
+)
+# Codes of a 429 that waiting does not cure: OpenAI's.
+_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_MESSAGE_LENGTH = 300
+
+
+def server_root(base_url: str) -> str:
+    """Base URL without its ``/v1``, for the SDKs that write it into every path themselves.
+
+    Examples
+    --------
+    >>> server_root("http://localhost:8000/v1/")
+    'http://localhost:8000'
+    """
+    return base_url.rstrip("/").removesuffix("/v1")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a reply's headers ask us to wait: ``retry-after-ms``, or ``retry-after`` in seconds or as a date.
+
+    Examples
+    --------
+    >>> retry_after({"retry-after": "2.5"})
+    2.5
+    >>> retry_after({}) is None
+    True
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name, "")) / unit
+        except ValueError:
+            continue
+        return max(seconds, 0.0) if math.isfinite(seconds) else None
+    try:
+        date = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
+        # A date in "-0000" is one in UTC of which no more is known (RFC 5322); here it has no zone.
+        moment = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return max(moment.timestamp() - time.time(), 0.0)
+    except (ValueError, OverflowError):
+        return None
+
+
+def status_error(
+    provider: str, status: int, body: object, headers: Mapping[str, str], *, key: str | None = None
+) -> ModelError:
+    """Turn a reply with an HTTP error status into the error that says what may be done about it.
+
+    `body` is the reply's JSON where it was JSON, else its text; the names of `headers` are in lower case or in a
+    case-insensitive mapping; `key` is the environment variable that the key came from.
+    """
+    detail = _detail(body)
+    # Before it is cut: the rest of a key is a key's too.
+    text = redacted(" ".join(str(detail.get("message") or body or "no explanation").split()))[:_MESSAGE_LENGTH]
+    line = f"{provider}: HTTP {status}: {text}"
+    wait = retry_after(headers)
+    if 300 <= status < 400:
+        to = shown_address(headers.get("location", "nowhere"))
+        line = (
+            f"{provider}: HTTP {status}: redirects to {to}, which is not followed; make it the base URL if it is right"
+        )
+    if status in (401, 403):
+        return AuthenticationError(f"{line}; check {key or 'the key'} and what it may use", status=status)
+    spent = status == 429 and not _QUOTA_CODES.isdisjoint(_codes(detail))
+    if spent or status == 402:
+        return AuthenticationError(f"{line}; the account's quota or balance is used up", status=status)
+    if status == 429:
+        return RateLimitError(line, status=status, retry_after=wait)
+    if status in (408, 409, 425) or status >= 500:
+        return UnavailableError(line, status=status, retry_after=wait)
+    if status == 404:
+        return RejectedError(f"{line}; check the model's name and the base URL", status=status)
+    return RejectedError(line, status=status)
+
+
+def refused(
+    provider: str, model: str, status: int, body: object, headers: Mapping[str, str], *, key: str | None = None
+) -> Completion:
+    """Read a refused request as an empty answer where it was the content filter that refused, else raise.
+
+    Raises
+    ------
+    ModelError
+        As `status_error` makes it.
+    """
+    detail = _detail(body)
+    inner = detail.get("innererror")
+    codes = _codes(detail) | (_codes(inner) if isinstance(inner, dict) else set())
+    if status in (400, 403) and (_flagged(detail) or not _FILTER_CODES.isdisjoint(codes)):
+        return Completion(text="", finish_reason=CONTENT_FILTER, model=model)
+    raise status_error(provider, status, body, headers, key=key)
+
+
+def _flagged(detail: Mapping[str, object]) -> bool:
+    """OpenRouter's 403: the model's moderation flagged the prompt."""
+    metadata = detail.get("metadata")
+    return isinstance(metadata, dict) and "flagged_input" in metadata
+
+
+def _detail(body: object) -> dict[str, Any]:
+    """Find the object with the fields ``message`` and ``code``: some providers wrap it in ``error``, some do not."""
+    if not isinstance(body, dict):
+        return {}
+    error = body.get("error", body)
+    return error if isinstance(error, dict) else {"message": error}
+
+
+def _codes(detail: Mapping[str, object]) -> set[str]:
+    return {str(detail.get("code")), str(detail.get("type"))}
+
+
+def json_or_text(text: str) -> object:
+    """Read a reply's body as JSON where it is JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def connection_error(provider: str, base_url: str, error: BaseException) -> ModelError:
+    """Turn a failure below HTTP into an error; a body that broke off is a bad reply, the rest is no connection."""
+    if isinstance(error, ModelError):  # ours, raised while the reply was read
+        return ReplyError(f"{provider}: {error}")
+    cause = f"{type(error).__name__}: {error}".rstrip(": ")
+    if "complete message body" in cause:
+        return ReplyError(f"{provider}: the reply broke off ({cause})")
+    return UnavailableError(f"{provider}: no answer from {shown_address(base_url)} ({cause})")
+
+
+@asynccontextmanager
+async def time_limit(provider: str, seconds: float) -> AsyncIterator[None]:
+    """Limit a whole request, where the SDKs only limit each wait for the next bytes."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise UnavailableError(f"{provider}: no answer within {seconds:g} seconds") from None
+
+
+class SdkModel:
+    """A model asked through an SDK of the family that openai's and together's belong to: generated, with like errors.
+
+    Parameters
+    ----------
+    name, model_id
+        The full name, and the model as the provider calls it.
+    sdk, any_error
+        The SDK's module, and the base class of its errors.
+    client
+        Its client, whose own retries are off: hidden ones would hide the 429s that the engine has to slow down for.
+    base_url, key
+        Where it leads, and the environment variable of its key.
+    timeout
+        Seconds a whole request may take.
+    """
+
+    max_concurrency: int | None = None
+
+    def __init__(
+        self,
+        name: str,
+        model_id: str,
+        *,
+        sdk: Any,  # noqa: ANN401 - a module
+        any_error: type[Exception],
+        client: Any,  # noqa: ANN401 - two classes, one shape
+        base_url: str,
+        key: str | None,
+        timeout: float,
+    ) -> None:
+        self.name = name
+        self.runtime: Mapping[str, str] = {
+            "base_url": shown_address(base_url),
+            "sdk": f"{sdk.__name__} {sdk.__version__}",
+        }
+        self._model_id = model_id
+        self._provider = name.removesuffix(f"/{model_id}")
+        self._sdk = sdk
+        self._any_error = any_error
+        self._client = client
+        self._base_url = base_url
+        self._key = key
+        self._timeout = timeout
+
+    async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
+        """Ask once; see `ChatModel.complete`."""
+        try:
+            async with time_limit(self._provider, self._timeout):
+                reply = await self._create(messages, params)
+        except self._sdk.APIStatusError as error:
+            headers = error.response.headers
+            return refused(self._provider, self._model_id, error.status_code, error.body, headers, key=self._key)
+        except self._sdk.APIConnectionError as error:
+            raise connection_error(self._provider, self._base_url, error.__cause__ or error) from error
+        except (self._any_error, ValueError, RecursionError) as error:
+            raise ReplyError(f"{self._provider}: the reply is not JSON ({error})") from error
+        return self._read(reply)
+
+    async def _create(self, messages: Sequence[Message], params: Params) -> Any:  # noqa: ANN401 - the SDK's reply
+        return await self._client.chat.completions.create(**request_body(self._model_id, messages, params))
+
+    def _read(self, reply: Any) -> Completion:  # noqa: ANN401
+        return read_completion(self._provider, reply)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
