@@ -99,7 +99,7 @@ def _ends(word: str) -> bool:
 
 
 def _ended_or_joined(here: _Spot) -> Decision | None:
-    """None where nothing follows that begins a noun phrase; one where joined to one: "his or her book", not "or hers"."""
+    """No determiner where no noun phrase follows; one where it is joined to one: "his or her book"."""
     if here.after in {BREAK, "s"}:
         return NO
     if here.after in {"and", "or"} and here.behind in _PRONOUNS.determiners - {here.word(0)}:
