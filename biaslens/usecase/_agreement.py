@@ -230,13 +230,7 @@ _NO_S = ("ss", "us", "is")
 
 
 def base(verb: str) -> str | None:
-    """The base form of a verb in the third person singular, in lower case; None where it is not in that form.
-
-    Examples
-    --------
-    >>> [base(verb) for verb in ("walks", "tries", "watches", "goes", "has", "can", "lies", "uses")]
-    ['walk', 'try', 'watch', 'go', 'have', None, 'lie', 'use']
-    """
+    """The base form of a verb in the third person singular, in lower case; None where it is not in that form."""
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
     if not verb.endswith("s") or len(verb) < 4 or verb.endswith(_NO_S):

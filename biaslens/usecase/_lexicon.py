@@ -23,13 +23,8 @@ from biaslens.usecase._tokens import WORD, Mentions, Tokens, tokenise, toml_data
 class FormRow:
     """Forms of one grammatical kind (noun, plural, adjective, attributive, collective, subject, title, number ...).
 
-    Parameters
-    ----------
-    needs
-        Context in which the forms count; "" where the kind and the word say it.
-    recognised, written
-        By group: the forms that are looked for in a text, and the one that a substitution writes; "" where it drops the
-        word. A group without one has no form.
+    `needs` is the context in which they count, "" where kind and word say it. By group: the forms `recognised` in a
+    text, and the one `written` by a substitution; "" where it drops the word. A group without one has no form.
     """
 
     kind: str
@@ -226,14 +221,7 @@ class Lexicon:
         )
 
     def find(self, text: str, *, prefer: str | None = None) -> list[FoundWord]:
-        """Find the words in one text, as characters; the same ones as :meth:`match` finds.
-
-        Examples
-        --------
-        >>> from biaslens.usecase import load_words
-        >>> [(found.text, found.group) for found in load_words(["race"]).find("Black coffee for a Black woman")]
-        [('Black', 'black')]
-        """
+        """Find the words in one text, as characters; the same ones as :meth:`match` finds."""
         spoken = Spoken.of(text)
         names = list(self.attributes.values())
         found = []

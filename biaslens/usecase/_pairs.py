@@ -80,29 +80,16 @@ class Sides:
 
 
 class Opposed(Generic[T]):
-    """What two groups got, paired by prompt and trial.
+    """What two groups got, paired by prompt and trial; `again` is what the first one got once more.
 
-    Parameters
-    ----------
-    first, second, again
-        Of the two groups, and of the first one once more; where there is nothing of that, the second half of its
-        trials stands for it.
-    of
-        What there is none of where nothing can be compared: between the groups, and within one.
-    what
-        Of its measures: family, attribute, and what the test says.
+    Where nothing of that is there, the second half of its trials stands for it. `of` says what there is none of where
+    nothing can be compared, between the groups and within one; `what` are family, attribute and test of the measures.
 
-    Attributes
-    ----------
-    items, rows
-        Different things, and where those of the two groups stand among them; then, where prompts were asked again,
-        those of the first group, of the second, and of the first once more.
-    units, triple_units, count
-        The prompt of each pair from 0, and of each of those triples; how many prompts there are.
-    withheld, unpaired
-        Pairs left out because a filter withheld a side, and things left out because the other side is missing.
-    notes, columns
-        What all its measures say, and scores of the pairs by metric.
+    `items` are the different things, and `rows` where those of the two groups stand among them; then, where prompts
+    were asked again, those of the first group, of the second, and of the first once more. `units` are the prompt of
+    each pair from 0, `triple_units` of each of those triples, `count` how many there are. So many pairs are left out
+    because a filter `withheld` a side, so many things because they are `unpaired`. `notes` are what all measures say,
+    `columns` scores of the pairs by metric.
     """
 
     def __init__(

@@ -259,17 +259,9 @@ class _Assessing:
 class Index:
     """What is known of the responses before any is measured.
 
-    Parameters
-    ----------
-    units, prompts
-        Number of each prompt of the population, and its text where it is known, by id.
-    population
-        Series that the use case's own responses are in: the original ones, or, where there are none, those to the
-        counterfactual prompts.
-    counts
-        Responses in all, and those withheld, empty or cut off.
-    groups
-        Groups that there are responses for, by attribute, in the order of appearance.
+    The use case's own ones are those of the series `population`: original, or, where there are none, to counterfactual
+    prompts. `units` and `prompts` have the number of each of its prompts, and the text where it is known, by id;
+    `counts` how many responses there are, withheld, empty or cut off; `groups` those with responses, by attribute.
     """
 
     units: dict[str, int] = field(default_factory=dict)
