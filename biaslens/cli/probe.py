@@ -30,7 +30,7 @@ from biaslens.probe.predictions import read_predictions
 from biaslens.probe.run import BEST, DataChoice, ModelChoice, ProbeRun, ProbeSpec, predict, read, tune_prompts
 from biaslens.probe.selftest import Measured, SelfTest, selftest
 from biaslens.probe.tuning import RATES, Tuned, TuneOptions, Validation, Watcher
-from biaslens.report.table import Table, json_records
+from biaslens.report.table import Column, Table, json_records
 
 # What draws figures takes long to load, and is imported where something is drawn or printed.
 
@@ -89,10 +89,7 @@ def _print_selftest(result: SelfTest) -> None:
 
 
 def _selftest_record(result: SelfTest) -> dict[str, object]:
-    return {
-        "size": result.size,
-        "seed": result.seed,
-        "passed": result.passed,
+    return {name: getattr(result, name) for name in ("size", "seed", "passed")} | {
         "checks": [asdict(check) for check in result.checks],
         "false_alarms": finite(asdict(result.alarms)),
         "planted": _model(result.planted),
@@ -101,15 +98,8 @@ def _selftest_record(result: SelfTest) -> dict[str, object]:
 
 
 def _model(part: Measured) -> dict[str, object]:
-    return {
-        "negative": part.negative,
-        "parameters": part.parameters,
-        "loss": part.loss,
-        "accuracy": part.accuracy,
-        "majority": part.majority,
-        "bootstrap": json_records(part.bootstrap),
-        "published": json_records(part.published),
-    }
+    facts = {name: getattr(part, name) for name in ("negative", "parameters", "loss", "accuracy", "majority")}
+    return facts | {"bootstrap": json_records(part.bootstrap), "published": json_records(part.published)}
 
 
 class SelfTestBar(PhaseBar, Watcher):
@@ -297,19 +287,15 @@ def _summary(run: ProbeRun, best: list[Tuned]) -> dict[str, object]:
 
 
 def _print_tuned(run: ProbeRun, best: list[Tuned]) -> None:
-    prompts = run.prompts
-    Table.of(
-        {
-            "seed": [tuned.seed for tuned in prompts],
-            "accuracy": [f"{tuned.best.accuracy:.4f}" for tuned in prompts],
-            "loss": [f"{tuned.best.loss:.4f}" for tuned in prompts],
-            "rate": [f"{tuned.learning_rate:g}" for tuned in prompts],
-            "step": [tuned.best.step for tuned in prompts],
-            "stopped": [f"{tuned.stopped} at {tuned.steps}" for tuned in prompts],
-            "": ["chosen" if tuned in best else "" for tuned in prompts],
-        },
-        words=("stopped", ""),
-    ).print()
+    columns = ("seed", "accuracy", "loss", "rate", "step", "stopped", "")
+    rows = [
+        (
+            tuned.seed, f"{tuned.best.accuracy:.4f}", f"{tuned.best.loss:.4f}", f"{tuned.learning_rate:g}",
+            tuned.best.step, f"{tuned.stopped} at {tuned.steps}", "chosen" if tuned in best else "",
+        )
+        for tuned in run.prompts
+    ]  # fmt: skip
+    Table([Column(name, words=name in ("stopped", "")) for name in columns], rows).print()
 
 
 class TuningBar(PhaseBar, Watcher):
