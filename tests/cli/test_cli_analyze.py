@@ -172,7 +172,7 @@ def test_an_empty_run_says_so(tmp_path):
 def test_nothing_valid_is_a_dash_and_never_a_zero(tmp_path):
     paths = [write_run(tmp_path / f"{model}.sqlite", ODD["nothing valid"], model=model) for model in ("a", "b")]
     assert lines(output("analyze", paths[0]), "headline numbers")[0] == "all – of 2 – 0.0 %"
-    assert "all: not known, none of 2 questions has a valid answer in all runs" in output("compare", *paths)
+    assert "all: none of 2 questions has a valid answer in all runs" in output("compare", *paths)
     (pair,) = json.loads(output("compare", *paths, "--json"))["all"]["pairs"]
     assert (pair["difference"], pair["p"], pair["questions"]) == (None, None, 0)
 
