@@ -19,7 +19,7 @@ from biaslens.evaluation.estimate import Screening, estimate, held, sample_reque
 from biaslens.evaluation.judge import Judged, judge
 from biaslens.models import provider_of, providers
 from biaslens.models.catalogue import entries
-from biaslens.models.endpoints import BUILTIN, destination, is_trusted, key_variable, own_destinations
+from biaslens.models.endpoints import builtin, destination, is_trusted, key_variable, own_destinations
 from biaslens.models.local import fetch_embedded, find_embedded
 from biaslens.schema import Outcome
 from biaslens.settings import Settings, load_settings
@@ -40,7 +40,7 @@ def models_command(*, as_json: bool) -> None:
     from biaslens.report.table import Table
 
     click.echo(f"Providers: {', '.join(providers())}. A model is named PROVIDER/MODEL.")
-    click.echo(f"Endpoints of compatible/ENDPOINT/MODEL: {', '.join(sorted({**BUILTIN, **settings.endpoints}))}.")
+    click.echo(f"Endpoints of compatible/ENDPOINT/MODEL: {', '.join(sorted({**builtin(), **settings.endpoints}))}.")
     click.echo("local/PATH.gguf runs any GGUF file in process.")
     for where in own_destinations(settings):
         click.echo(f"{'Trusted' if is_trusted(where) else 'Only after you confirm it'}: {where}.")

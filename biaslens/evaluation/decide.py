@@ -20,12 +20,7 @@ def decide(
 ) -> Verdict | None:
     """Outcome of one answer by the rule oracles; None where judges must vote.
 
-    Parameters
-    ----------
-    kind, question, options
-        What was asked, the options in the order shown.
-    answer, finish_reason
-        What came back.
+    The options are those in the order shown.
 
     Raises
     ------

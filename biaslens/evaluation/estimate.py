@@ -31,21 +31,10 @@ JUDGE_SECONDS = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one model is to be asked.
+    """What one model is to be asked: expected numbers of "answers", the most that can be asked of "votes".
 
-    Parameters
-    ----------
-    model
-        Full name.
-    purpose
-        "answers" or "votes".
-    calls, prompt_tokens, completion_tokens
-        Expected numbers; of votes, the most that can be asked.
-    dollars
-        Price, or None where the catalogue knows none.
-    hours
-        Time at the limits given or configured, else at those the catalogue knows of the lowest paying tier, else at
-        the concurrency.
+    `dollars` is None where the catalogue knows no price. `hours` are those at the limits given or configured, else at
+    those the catalogue knows of the lowest paying tier, else at the concurrency.
     """
 
     model: str
@@ -61,20 +50,9 @@ class Load:
 class Screening:
     """What the local judge is expected to spare.
 
-    Parameters
-    ----------
-    answers
-        Why answers to be judged.
-    sure
-        How sure it must be to decide.
-    decided
-        Share of the answers that it decides, as measured on hand-labelled answers of models it did not learn from.
-    agreement
-        Share of those decisions that meet the hand labels, measured in the same way.
-    calls
-        Judges' votes spared, of those that could be asked.
-    dollars
-        Their price, or None where the catalogue knows none.
+    Of so many why answers it decides a share, where it is as sure as it must be, and a share of those decisions meets
+    the hand labels; both as measured on hand-labelled answers of models it did not learn from. That spares so many
+    calls of judges, at a price that is None where the catalogue knows none.
     """
 
     answers: int
@@ -86,13 +64,7 @@ class Screening:
 
 
 def screening(task: Task, loads: Sequence[Load]) -> Screening | None:
-    """Estimate what the local judge spares of the votes in `loads`; None where it does not come first.
-
-    Raises
-    ------
-    InputError
-        When the benchmark cannot be used, or its slice is empty.
-    """
+    """Estimate what the local judge spares of the votes in `loads`; None where it does not come first."""
     panel = task.spec.panel
     if panel is None or panel.screen is None:
         return None
@@ -167,17 +139,7 @@ def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a run file holds already.
-
-    Parameters
-    ----------
-    answered
-        Keys of the responses with an answer.
-    decided
-        Keys of the why answers that rules or the panel have decided.
-    votes
-        Votes on the others, by ballot.
-    """
+    """What a run file holds already: responses answered and why answers decided, by key; votes on others, by ballot."""
 
     answered: frozenset[str] = frozenset()
     decided: frozenset[str] = frozenset()
@@ -185,13 +147,7 @@ class Held:
 
 
 def held(spec: Spec) -> Held:
-    """Read what the run file of an evaluation holds already; nothing where there is none yet.
-
-    Raises
-    ------
-    StorageError
-        When the file cannot be read.
-    """
+    """Read what the run file of an evaluation holds already; nothing where there is none yet."""
     if not spec.run.is_file():
         return Held()
     with reading(spec.run) as store:
@@ -207,15 +163,7 @@ def held(spec: Spec) -> Held:
 def sample_requests(spec: Spec, count: int) -> list[tuple[str, Request]]:
     """The first requests of an evaluation as they would be sent, one of each condition and kind before a second one.
 
-    Returns
-    -------
-    list of tuple
-        What each asks, in words, and the request.
-
-    Raises
-    ------
-    InputError
-        When the benchmark cannot be used, or its slice is empty.
+    Each comes with what it asks, in words.
     """
     wording = read_wording(spec.prompts, spec.system)
     kinds = len(spec.conditions) * len(spec.slice.kinds or Kind)

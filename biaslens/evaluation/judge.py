@@ -47,8 +47,6 @@ class Judged:
 
     Parameters
     ----------
-    run, panel
-        The run file, and the name of the panel.
     in_force
         Whether this panel's verdicts count in reports.
     counts
@@ -98,20 +96,10 @@ async def judge_async(
 
     Parameters
     ----------
-    run
-        The run file.
-    panel
-        Who judges.
     in_force
         Let this panel count in reports; None lets the first one count.
-    pace
-        How fast and how patiently to ask the judges.
-    settings
-        Keys and defaults; from the environment where not given.
-    observer
-        Watches.
-    open_model
-        Opens a model by its name.
+    pace, settings
+        As for `evaluate_async`.
 
     Raises
     ------
@@ -169,15 +157,8 @@ def judge(
 def enrol(store: Store, panel: Panel, *, in_force: bool | None = None) -> bool:
     """Record a panel in a run file that is open for writing; whether it is the one that counts in reports.
 
-    Parameters
-    ----------
-    in_force
-        Let it count; None lets it count where no other panel does.
-
-    Raises
-    ------
-    RunMismatchError
-        When a panel of the same name has voted under other conditions.
+    With `in_force` it is made to count; with None it counts where no other panel does. A panel of the same name that
+    has voted under other conditions is a RunMismatchError.
     """
     known = runfile.panels(store)
     spec = json.loads(json.dumps(panel.record()))
@@ -361,15 +342,10 @@ class _Ballots:
         return runfile.count_votes(self._store, self.panel.ballot(judge))
 
     def require_usable(self) -> None:
-        """Refuse a panel without a single usable vote.
+        """Refuse a panel where one judge's `FIRST_VOTES`, or all votes that were given, are unusable.
 
         The votes are kept. Verdicts that only say that votes came to nothing are taken back, so that these answers wait
         for a judge, and do not look as if one had called them invalid.
-
-        Raises
-        ------
-        RunStoppedError
-            When one judge's `FIRST_VOTES`, or all votes that were given, are unusable.
         """
         counts = {judge: self.count(judge) for judge in self.panel.models}
         silent = [judge for judge, count in counts.items() if _hopeless(count)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from string import ascii_uppercase
 
 from jinja2 import TemplateError
 
+from biaslens._util.text import quoted
 from biaslens.codebook import load as codebook
 from biaslens.errors import InputError
 from biaslens.models import Message, Params
@@ -47,14 +47,9 @@ def persona_of(condition: Condition, persona: str) -> str | None:
 
 
 class Wording:
-    """The words that questions are asked in.
+    """The words that questions are asked in: the templates by their names in `ASK_TEMPLATES`.
 
-    Parameters
-    ----------
-    sources
-        The templates by their names in `ASK_TEMPLATES`.
-    system
-        System message of one's own, before the one that gives the model its role; "" for none.
+    `system` is a message of one's own, before the one that gives the model its role; "" for none.
     """
 
     def __init__(self, sources: Mapping[str, str], system: str = "") -> None:
@@ -75,7 +70,7 @@ class Wording:
     def messages(
         self, kind: Kind, question: str, options: Sequence[str], *, persona: str | None
     ) -> tuple[Message, ...]:
-        """Messages that ask one question; see `ask_messages`."""
+        """Messages that ask one question, the options in the order shown; without a persona neither has the role."""
         lettered = list(zip(ascii_uppercase, options, strict=False))
         user = Message("user", self.render(f"ask_{kind}", question=question, persona=persona, options=lettered))
         role = "" if persona is None else self.render("system", persona=persona)
@@ -92,11 +87,8 @@ def shipped_wording() -> Wording:
 def read_wording(folder: Path | None, system: str | None = None) -> Wording:
     """Read the templates of a folder; those that it does not have are the shipped ones.
 
-    Raises
-    ------
-    InputError
-        When the folder cannot be read, a template does not work or does not ask its question, or the folder has a
-        template that does not ask questions: what judges are asked is not changed here.
+    It is an InputError when the folder cannot be read, a template does not work or does not ask its question, or is
+    none that asks questions: what judges are asked is not changed here.
     """
     sources = dict(shipped_wording().sources)
     if folder is not None:
@@ -143,40 +135,14 @@ def _try(wording: Wording, kind: Kind, folder: Path | None) -> None:
             )
 
 
-def ask_messages(
-    kind: Kind, question: str, options: Sequence[str], *, persona: str | None, wording: Wording | None = None
-) -> tuple[Message, ...]:
-    """Messages that ask one question.
-
-    Parameters
-    ----------
-    kind, question
-        The form and text of the question.
-    options
-        In the order shown; empty unless a choice.
-    persona
-        Who the model is; None leaves the role out of both messages (the ablation).
-    wording
-        The words; the shipped ones if not given.
-    """
-    return (wording or shipped_wording()).messages(kind, question, options, persona=persona)
-
-
 def judge_messages(question: str, answer: str, prompt: str = "codebook") -> tuple[Message, ...]:
     """Messages that ask a judge about one answer; question and answer are quoted as JSON strings, as data.
 
     Characters that print nothing (separators of lines, marks that hide or turn text) stand escaped in them, so that
     each string is one line, and the judge sees what people see.
     """
-    text = render(JUDGE_PROMPTS[prompt], codebook=codebook(), question=_quoted(question), answer=_quoted(answer))
+    text = render(JUDGE_PROMPTS[prompt], codebook=codebook(), question=quoted(question), answer=quoted(answer))
     return (Message("user", text),)
-
-
-def _quoted(text: str) -> str:
-    return "".join(
-        character if character.isprintable() else json.dumps(character)[1:-1]
-        for character in json.dumps(text, ensure_ascii=False)
-    )
 
 
 def judge_template_hash(prompt: str) -> str:

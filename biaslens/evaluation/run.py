@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,8 +29,6 @@ class Evaluation:
 
     Parameters
     ----------
-    run
-        The run file.
     planned, missing
         Responses wanted, and those of them without an answer.
     unjudged
@@ -101,13 +99,7 @@ def _requests(spec: Spec, wording: Wording, reader: Store, keys: Sequence[str]) 
 
 
 def _record(session: Session, spec: Spec, wording: Wording, benchmark: Benchmark) -> None:
-    """Refuse the file of another run; else write what the run is into it.
-
-    Raises
-    ------
-    RunMismatchError
-        When the file is of another run, or another panel judges it.
-    """
+    """Refuse the file of another run, or one that another panel judges; else write what the run is into it."""
     store = session.store
     session.require(
         {
@@ -159,17 +151,11 @@ async def evaluate_async(
 
     Parameters
     ----------
-    spec
-        What to ask whom.
     pace, judge_pace
         How fast and how patiently to ask the model, also as its own judge, and the other judges; their default is the
         model's without its limits per minute, which are another provider's.
     settings
         Keys and defaults; from the environment where not given.
-    observer
-        Watches.
-    open_model
-        Opens a model by its name.
 
     Raises
     ------
@@ -236,16 +222,7 @@ async def evaluate_study_async(
 ) -> list[Evaluation | BiasLensError | None]:
     """Evaluate several models: those of different providers side by side, those of one provider one after the other.
 
-    A provider's limits then hold up its own models only.
-
-    Parameters
-    ----------
-    tasks
-        As of `read_study`.
-    settings
-        Keys and defaults; from the environment where not given.
-    observe
-        Gives who watches a task.
+    A provider's limits then hold up its own models only. `observe` gives who watches a task.
 
     Returns
     -------
@@ -295,13 +272,7 @@ def evaluate_study(
 
 
 def questions_of(spec: Spec) -> list[Question]:
-    """Questions that an evaluation asks.
-
-    Raises
-    ------
-    InputError
-        When the benchmark cannot be used, or its slice is empty.
-    """
+    """Questions that an evaluation asks; an InputError where the benchmark cannot be used, or its slice is empty."""
     return _slice(_benchmark(spec), spec)
 
 
@@ -310,14 +281,7 @@ def _benchmark(spec: Spec) -> Benchmark:
 
 
 def _slice(benchmark: Benchmark, spec: Spec) -> list[Question]:
-    part = spec.slice
-    questions = select(
-        benchmark,
-        attributes=part.attributes,
-        kinds=part.kinds,
-        roles_per_attribute=part.roles_per_attribute,
-        questions_per_kind=part.questions_per_kind,
-    )
+    questions = select(benchmark, **asdict(spec.slice))
     if not questions:
         raise InputError("the slice of the benchmark is empty: no question has the attributes and kinds asked for")
     return questions

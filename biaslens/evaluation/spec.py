@@ -25,14 +25,7 @@ JUDGE_MAX_TOKENS = 256
 class Slice:
     """Which part of a benchmark to ask; None leaves nothing out. A smaller slice is contained in a larger one.
 
-    Parameters
-    ----------
-    attributes
-        Attributes of the roles.
-    kinds
-        Kinds of question.
-    roles_per_attribute, questions_per_kind
-        The first so many roles of each attribute, and the first so many questions of each kind of a role.
+    Numbers are of the first roles of each attribute, and of the first questions of each kind of a role.
     """
 
     attributes: tuple[Attribute, ...] | None = None
@@ -155,10 +148,8 @@ class Spec:
         Full name: "openai/gpt-4o-mini".
     run
         The run file; see `default_run`.
-    benchmark
-        Folder of the benchmark; None for the shipped one.
-    slice
-        The part of it to ask.
+    benchmark, slice
+        Folder of the benchmark, None for the shipped one, and the part of it to ask.
     conditions
         Who the model is told to be.
     trials

@@ -61,19 +61,10 @@ class _Study(_Table):
 
 
 def read_study(path: Path, *, runs: Path) -> list[Task]:
-    """Read a study file.
+    """Read a study file, TOML; relative paths in it start from the working directory.
 
-    Parameters
-    ----------
-    path
-        The TOML file; relative paths in it start from the working directory.
-    runs
-        Folder of the run files where the study names none.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, is no TOML, or says something a study cannot; names the place.
+    `runs` is the folder of the run files where the study names none. What a study cannot say is an InputError that
+    names the place.
     """
     try:
         values = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
@@ -88,11 +79,7 @@ def read_study(path: Path, *, runs: Path) -> list[Task]:
         raise InputError(f"{path}: {_fault(values, error.errors()[0])}") from error
     if not study.models:
         raise InputError(f"{path}: a study needs at least one [[models]] entry")
-    judge_pace = Pace(
-        concurrency=study.judge_concurrency,
-        requests_per_minute=study.judge_requests_per_minute,
-        tokens_per_minute=study.judge_tokens_per_minute,
-    )
+    judge_pace = _pace(study, "judge_")
     tasks = [Task(_spec(study, model, study.runs or runs), _pace(model), judge_pace) for model in study.models]
     files = [task.spec.run for task in tasks]
     twice = next((file for file in files if files.count(file) > 1), None)
@@ -154,9 +141,6 @@ def _panel(study: _Study) -> Panel | None:
     )
 
 
-def _pace(model: _Model) -> Pace:
-    return Pace(
-        concurrency=model.concurrency,
-        requests_per_minute=model.requests_per_minute,
-        tokens_per_minute=model.tokens_per_minute,
-    )
+def _pace(table: _Table, prefix: str = "") -> Pace:
+    names = ("concurrency", "requests_per_minute", "tokens_per_minute")
+    return Pace(**{name: getattr(table, prefix + name) for name in names})

@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, Protocol
 
 from biaslens.errors import BiasLensError, ReplyError, SettingsError, UnknownModelError
-from biaslens.models.endpoints import BUILTIN
+from biaslens.models.endpoints import builtin
 from biaslens.settings import Settings, load_settings
 
 MAX_CHARACTERS = 1_000_000
@@ -31,14 +31,7 @@ class Message:
 class Params:
     """Sampling parameters; None leaves the provider's default.
 
-    Parameters
-    ----------
-    temperature, top_p
-        As every provider defines them.
-    max_tokens
-        Most tokens in the answer.
-    seed
-        Seed of this one request. Sent only by providers that honour it.
+    The seed is that of this one request, sent only by providers that honour it.
     """
 
     temperature: float | None = None
@@ -49,15 +42,7 @@ class Params:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchema:
-    """What a structured answer must look like.
-
-    Parameters
-    ----------
-    name
-        Letters, digits, underscores and hyphens only: "questions".
-    schema
-        The JSON Schema.
-    """
+    """What a structured answer must look like: a JSON Schema, and its name in letters, digits, underscores, hyphens."""
 
     name: str
     schema: Mapping[str, Any]
@@ -69,11 +54,6 @@ class StructuredParams(Params):
 
     The schema is a hint: a provider that knows no such mode answers as it would without, and even one that does may
     refuse, or stop half-way. Whoever asks must read any text.
-
-    Parameters
-    ----------
-    schema
-        Form of the answer; None for none.
     """
 
     schema: JsonSchema | None = None
@@ -86,7 +66,7 @@ class Completion:
     Parameters
     ----------
     text
-        The answer; "" where the model gave none.
+        "" where the model gave none.
     finish_reason
         As the provider names it: "stop", "length", "content_filter", ...
     model
@@ -175,10 +155,7 @@ def providers() -> dict[str, EntryPoint]:
 def provider_of(name: str) -> EntryPoint:
     """Find the provider of a model by the model's name; nothing is imported and no key is needed.
 
-    Raises
-    ------
-    UnknownModelError
-        When the name is not PROVIDER/MODEL, or no provider of the name is installed.
+    It is an UnknownModelError when the name is not PROVIDER/MODEL, or no provider of the name is installed.
     """
     provider, slash, model_id = name.partition("/")
     if not (provider and slash and model_id):
@@ -193,7 +170,7 @@ def provider_of(name: str) -> EntryPoint:
 
 def _how(provider: str, model_id: str) -> str:
     reached = f"compatible/{provider}/{model_id}"
-    if provider in BUILTIN:
+    if provider in builtin():
         return f"Ask for {reached}"
     return (
         f"Where it has a server of OpenAI's protocol, put base_url and key_variable under [endpoints.{provider}] in "
@@ -202,14 +179,7 @@ def _how(provider: str, model_id: str) -> str:
 
 
 def open_model(name: str, settings: Settings | None = None) -> ChatModel:
-    """Open a chat model.
-
-    Parameters
-    ----------
-    name
-        PROVIDER/MODEL: "openai/gpt-4o-mini", "compatible/ollama/llama3:8b", "local/smollm2", "local/PATH.gguf".
-    settings
-        Keys and defaults; read by `load_settings` where not given.
+    """Open a chat model: "openai/gpt-4o-mini", "compatible/ollama/llama3:8b", "local/smollm2", "local/PATH.gguf".
 
     Raises
     ------

@@ -20,28 +20,10 @@ _LOCAL = "local/"
 class CatalogueEntry(BaseModel):
     """What is known of one model; None where it is not known.
 
-    Parameters
-    ----------
-    name
-        The model's name here: "openai/gpt-4o-mini".
-    model_id
-        The model as the provider resolves or lists it.
-    study
-        Its label in the published study, for the six models of that study.
-    weights
-        Its open weights on Hugging Face.
-    input_price, output_price
-        US dollars for 1,000,000 tokens of prompts and of answers.
-    context, max_output
-        Most tokens of prompt and answer together, and of an answer.
-    requests_per_minute, tokens_per_minute
-        Limits of the lowest paying tier.
-    status
-        "available"; "retiring", with a date set; "retired"; or "unconfirmed".
-    source, as_of
-        Who gave the figures, and the date they were taken.
-    note
-        What else to know before using it.
+    `name` is the model's here, `model_id` the provider's, `study` its label in the published study, and `weights` its
+    open weights on Hugging Face. Prices are US dollars for 1,000,000 tokens; `context` is the most tokens of prompt
+    and answer together; limits per minute are those of the lowest paying tier. A model is "retiring" once a date is
+    set. `source` gave the figures, taken on `as_of`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -78,17 +60,8 @@ def _shipped_entry(name: str) -> CatalogueEntry | None:
 def entry(name: str, settings: Settings | None = None) -> CatalogueEntry | None:
     """Look a model up; None where neither the catalogue nor the user's settings know it.
 
-    Parameters
-    ----------
-    name
-        Full name: "openai/gpt-4o-mini".
-    settings
-        Their ``models`` change the catalogue's entry field by field, or add one.
-
-    Raises
-    ------
-    SettingsError
-        When the user's fields for this model are not those of an entry.
+    The ``models`` of the settings change the catalogue's entry field by field, or add one; fields that are none of an
+    entry's are a SettingsError.
     """
     own = settings.models.get(name) if settings else None
     if own is None:
@@ -102,13 +75,7 @@ def entry(name: str, settings: Settings | None = None) -> CatalogueEntry | None:
 
 
 def entries(settings: Settings | None = None) -> list[CatalogueEntry]:
-    """Every model known: the catalogue's in its order, the study's six first, then those the user added.
-
-    Raises
-    ------
-    SettingsError
-        As `entry` does.
-    """
+    """Every model known: the catalogue's in its order, the study's six first, then those the user added."""
     names = dict.fromkeys([*_shipped(), *(settings.models if settings else ())])
     return [found for name in names if (found := entry(name, settings)) is not None]
 

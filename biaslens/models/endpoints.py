@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import tomllib
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,20 +30,10 @@ from biaslens.settings import CALLER, Endpoint, Settings
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a model's requests go, and with which key.
+    """Where a model's requests go, and the environment variable of the key that they go with, None where none is sent.
 
-    Parameters
-    ----------
-    address
-        The base URL.
-    key_variable
-        Environment variable of the key; None where none is sent.
-    place
-        Where the address comes from: "the environment", ".env", "biaslens.toml"; "" for one that is shipped.
-    key_place
-        Where the key comes from; None where it is not set.
-    shipped
-        Whether the package ships this address with this variable.
+    The two come from places: "the environment", ".env", "biaslens.toml"; "" for an address that is shipped, None for a
+    key that is not set. `shipped` says whether the package ships this address with this variable.
     """
 
     address: str
@@ -80,29 +72,13 @@ def ask_with(confirm: Confirm | None) -> None:
     _CONFIRM.set(confirm)
 
 
-@contextmanager
-def confirming(confirm: Confirm) -> Iterator[None]:
-    """Have `confirm` asked, within the block, before a key goes to an address for the first time."""
-    token = _CONFIRM.set(confirm)
-    try:
-        yield
-    finally:
-        _CONFIRM.reset(token)
-
-
 def is_trusted(destination: Destination) -> bool:
     """Whether the key may go there without anyone being asked."""
     return destination.same_place or _entry(destination) in _remembered()
 
 
-def require_trust(destination: Destination) -> None:
-    """Let the key go there, after asking where that is needed.
-
-    Raises
-    ------
-    SettingsError
-        When the user did not confirm it.
-    """
+def _require_trust(destination: Destination) -> None:
+    """Let the key go there, after asking where that is needed; a SettingsError when the user did not confirm it."""
     if is_trusted(destination):
         return
     confirm = _CONFIRM.get()
@@ -176,29 +152,13 @@ OPENAI = Endpoint(
     json_schema=True,
 )
 
-# send_seed: only where the server's documentation lists the parameter; Google's rejects requests that carry it.
-# json_schema: only where every model takes one; elsewhere it hangs on the model, and a refusal would stop the run.
-BUILTIN = {
-    "dashscope": Endpoint(
-        base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-        key_variable="DASHSCOPE_API_KEY",
-        send_seed=True,
-    ),
-    "dashscope-cn": Endpoint(
-        base_url="https://dashscope.aliyuncs.com/compatible-mode/v1", key_variable="DASHSCOPE_API_KEY", send_seed=True
-    ),
-    "deepseek": Endpoint(base_url="https://api.deepseek.com", key_variable="DEEPSEEK_API_KEY"),
-    "gemini": Endpoint(
-        base_url="https://generativelanguage.googleapis.com/v1beta/openai", key_variable="GEMINI_API_KEY"
-    ),
-    "groq": Endpoint(base_url="https://api.groq.com/openai/v1", key_variable="GROQ_API_KEY", send_seed=True),
-    "llamacpp": Endpoint(base_url="http://localhost:8080/v1", send_seed=True, json_schema=True),
-    "lmstudio": Endpoint(base_url="http://localhost:1234/v1", send_seed=True, json_schema=True),
-    "ollama": Endpoint(base_url="http://localhost:11434/v1", send_seed=True, json_schema=True),
-    "openrouter": Endpoint(base_url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY", send_seed=True),
-    "vllm": Endpoint(base_url="http://localhost:8000/v1", send_seed=True, json_schema=True),
-}
-"""Endpoints that need no configuration; one of the same name in ``biaslens.toml`` takes the place of its namesake."""
+
+@cache
+def builtin() -> Mapping[str, Endpoint]:
+    """Endpoints that need no configuration; one of the same name in ``biaslens.toml`` takes its namesake's place."""
+    text = files("biaslens.models").joinpath("endpoints.toml").read_text(encoding="utf-8")
+    return {name: Endpoint.model_validate(values) for name, values in tomllib.loads(text).items()}
+
 
 ADDRESSES = {
     "openai": OPENAI.base_url,
@@ -214,14 +174,8 @@ _PERSPECTIVE_REQUESTS = 60.0
 
 
 def endpoint(name: str, settings: Settings) -> Endpoint:
-    """Find a named endpoint: the user's own, else a built-in one.
-
-    Raises
-    ------
-    UnknownModelError
-        When neither has the name.
-    """
-    known = {**BUILTIN, **settings.endpoints}
+    """Find a named endpoint: the user's own, else a built-in one, else it is an UnknownModelError."""
+    known = {**builtin(), **settings.endpoints}
     if name not in known:
         raise UnknownModelError(
             f"no endpoint {name!r}; known: {', '.join(sorted(known))}; "
@@ -231,25 +185,13 @@ def endpoint(name: str, settings: Settings) -> Endpoint:
 
 
 def key_variable(name: str, settings: Settings) -> str | None:
-    """Name the environment variable that a model's key is looked up in; None where it needs none that we know of.
-
-    Raises
-    ------
-    UnknownModelError
-        When `name` is of an endpoint that nobody has configured.
-    """
+    """Name the environment variable that a model's key is looked up in; None where it needs none that we know of."""
     server = _server(name, settings)
     return server.key_variable if server else KEY_VARIABLES.get(name.partition("/")[0])
 
 
 def destination(name: str, settings: Settings) -> Destination | None:
-    """Say where a model's requests go and with which key; None for a model that runs in process or of a plugin.
-
-    Raises
-    ------
-    UnknownModelError
-        When `name` is of an endpoint that nobody has configured.
-    """
+    """Say where a model's requests go and with which key; None for a model that runs in process or of a plugin."""
     provider = name.partition("/")[0]
     server = _server(name, settings)
     if server is not None:
@@ -278,7 +220,7 @@ def key_for(name: str, settings: Settings) -> str:
     if where is None or where.key_variable is None:
         return "none"
     key = settings.require_key(where.key_variable)
-    require_trust(where)
+    _require_trust(where)
     return key.get_secret_value()
 
 
@@ -289,7 +231,7 @@ def _destination(address: str, variable: str | None, place: str, settings: Setti
 
 def _is_shipped(address: str, variable: str | None) -> bool:
     shipped = [(ADDRESSES[provider], KEY_VARIABLES[provider]) for provider in ADDRESSES]
-    shipped += [(server.base_url, server.key_variable) for server in BUILTIN.values() if server.key_variable]
+    shipped += [(server.base_url, server.key_variable) for server in builtin().values() if server.key_variable]
     return any(known == variable and same_address(url, address) for url, known in shipped)
 
 
@@ -302,13 +244,7 @@ def own_destinations(settings: Settings) -> list[Destination]:
 
 
 def rate_limits(name: str, settings: Settings) -> tuple[float | None, float | None]:
-    """Requests and tokens per minute of a model's endpoint, where configured or fixed; None for no limit.
-
-    Raises
-    ------
-    UnknownModelError
-        When `name` is of an endpoint that nobody has configured.
-    """
+    """Requests and tokens per minute of a model's endpoint, where configured or fixed; None for no limit."""
     if name.startswith("perspective/"):
         return _PERSPECTIVE_REQUESTS, None
     server = _server(name, settings)

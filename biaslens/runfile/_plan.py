@@ -79,7 +79,7 @@ def _save_roles(store: Store, roles: set[Role]) -> dict[Role, int]:
         "INSERT INTO roles (attribute, name, persona) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         sorted((role.attribute, role.name, role.persona) for role in roles),
     )
-    known = store.connection.execute("SELECT attribute, name, role_id FROM roles").fetchall()
+    known = store.rows("SELECT attribute, name, role_id FROM roles")
     ids = {(attribute, name): role_id for attribute, name, role_id in known}
     return {role: ids[role.attribute, role.name] for role in roles}
 
@@ -90,57 +90,56 @@ def _json(values: Sequence[object]) -> str:
 
 def personas(store: Store) -> dict[tuple[str, str], str]:
     """Personas of the roles, by attribute and name."""
-    rows = store.connection.execute("SELECT attribute, name, persona FROM roles")
+    rows = store.rows("SELECT attribute, name, persona FROM roles")
     return {(attribute, name): persona for attribute, name, persona in rows}
 
 
 def conditions(store: Store) -> set[str]:
     """Conditions with a planned response."""
-    return {name for (name,) in store.connection.execute("SELECT DISTINCT condition FROM plan")}
+    return set(store.column("SELECT DISTINCT condition FROM plan"))
 
 
 def most_trials(store: Store) -> int:
     """The highest number of a planned trial; 0 where nothing is planned."""
-    return int(store.connection.execute("SELECT coalesce(max(trial), 0) FROM plan").fetchone()[0])
+    return int(store.value("SELECT coalesce(max(trial), 0) FROM plan"))
 
 
 def planned_keys(store: Store) -> set[str]:
     """Keys of all planned responses."""
-    return {key for (key,) in store.connection.execute("SELECT key FROM plan")}
+    return set(store.column("SELECT key FROM plan"))
 
 
 def answered_keys(store: Store) -> frozenset[str]:
     """Keys of the planned responses with an answer."""
-    return frozenset(key for (key,) in store.connection.execute("SELECT key FROM plan JOIN answers USING (key)"))
+    return frozenset(store.column("SELECT key FROM plan JOIN answers USING (key)"))
 
 
 def count_unanswered(store: Store) -> int:
     """Number of planned responses without an answer."""
     query = "SELECT count(*) FROM plan WHERE NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = plan.key)"
-    return int(store.connection.execute(query).fetchone()[0])
+    return int(store.value(query))
 
 
 def has_answers(store: Store) -> bool:
     """Whether anything has been answered."""
-    return store.connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is not None
+    return store.value("SELECT 1 FROM answers LIMIT 1") is not None
 
 
 def has_why_answers(store: Store) -> bool:
     """Whether a why question has an answer."""
     query = "SELECT 1 FROM plan JOIN questions USING (question_id) JOIN answers USING (key) WHERE kind = 'why' LIMIT 1"
-    return store.connection.execute(query).fetchone() is not None
+    return store.value(query) is not None
 
 
 def answer_texts(store: Store, keys: Iterable[str]) -> dict[str, str]:
     """Texts of the answers with these keys; keys without an answer are left out."""
     query = "SELECT key, text FROM answers WHERE key IN (SELECT value FROM json_each(?))"
-    return dict(store.connection.execute(query, (json.dumps(list(keys)),)).fetchall())
+    return dict(store.rows(query, json.dumps(list(keys))))
 
 
 def last_failure(store: Store) -> str:
     """What the last request that was given up on failed with; "" where none was."""
-    row = store.connection.execute("SELECT message FROM failures ORDER BY rowid DESC LIMIT 1").fetchone()
-    return str(row[0]) if row else ""
+    return store.value("SELECT message FROM failures ORDER BY rowid DESC LIMIT 1") or ""
 
 
 _ANSWERED = """
@@ -152,7 +151,7 @@ _ANSWERED = """
 def answered(store: Store, keys: Sequence[str]) -> list[Answered]:
     """What these keys were asked and answered; keys that are not planned responses are left out."""
     query = f"{_ANSWERED} WHERE key IN ({', '.join('?' * len(keys))})"
-    return [_answered(row) for row in store.connection.execute(query, keys).fetchall()]
+    return [_answered(row) for row in store.rows(query, *keys)]
 
 
 def without_verdict(store: Store) -> Iterator[Answered]:
@@ -219,20 +218,18 @@ class WantedAnswers:
     """
 
     def __init__(self, reader: Store, keys: Collection[str]) -> None:
-        self._connection = reader.connection
-        self._connection.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY) WITHOUT ROWID")
-        self._connection.executemany(
-            "INSERT INTO wanted VALUES (?) ON CONFLICT DO NOTHING", ((key,) for key in sorted(keys))
-        )
+        self._reader = reader
+        reader.connection.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY) WITHOUT ROWID")
+        reader.connection.executemany("INSERT INTO wanted VALUES (?)", ((key,) for key in sorted(keys)))
 
     @property
     def size(self) -> int:
         """Number of answers wanted."""
-        return int(self._connection.execute("SELECT count(*) FROM wanted").fetchone()[0])
+        return int(self._reader.value("SELECT count(*) FROM wanted"))
 
     def count_missing(self) -> int:
         """Number of wanted answers that are not there."""
-        return int(self._connection.execute(f"SELECT count(*) {_MISSING}").fetchone()[0])
+        return int(self._reader.value(f"SELECT count(*) {_MISSING}"))
 
     def missing(self) -> Iterator[list[str]]:
         """Keys of those, in their order, some at a time.
@@ -242,18 +239,18 @@ class WantedAnswers:
         part = [""]
         while part:
             query = f"SELECT key {_MISSING} AND key > ? ORDER BY key LIMIT {_PAGE}"
-            part = [key for (key,) in self._connection.execute(query, (part[-1],)).fetchall()]
+            part = self._reader.column(query, part[-1])
             yield part
 
 
 def to_ask(store: Store, keys: Sequence[str]) -> list[ToAsk]:
     """What planned responses are to be asked, in the order of their keys."""
-    rows = store.connection.execute(
+    rows = store.rows(
         "SELECT key, kind, text, options, option_order, persona, condition "
         "FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) "
         "WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key",
-        (json.dumps(list(keys)),),
-    ).fetchall()
+        json.dumps(list(keys)),
+    )
     return [
         ToAsk(key, kind, text, shown_options(options, order), *who) for key, kind, text, options, order, *who in rows
     ]

@@ -29,30 +29,6 @@ class QuestionRow(NamedTuple):
     options: int
 
 
-class TrialRow(NamedTuple):
-    """What became of a planned response; `outcome` is None where it was not asked, or not judged."""
-
-    question_id: str
-    condition: str
-    trial: int
-    outcome: str | None
-    choice: int | None
-    option_order: str | None
-    resolved_model: str | None
-    answered_at: str | None
-
-
-class ExampleAnswer(NamedTuple):
-    """An answer to be shown, and what it answers."""
-
-    question: str
-    answer: str
-    outcome: str
-    kind: str
-    condition: str
-    trial: int
-
-
 class JudgeVote(NamedTuple):
     """A vote that was given, and the role of the question it is on."""
 
@@ -64,35 +40,9 @@ class JudgeVote(NamedTuple):
     role: int
 
 
-class RuledAnswer(NamedTuple):
-    """An answer that rules decide, and the rule that did."""
-
-    question_id: str
-    condition: str
-    trial: int
-    answer: str | None
-    reason: str | None
-
-
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Replies of one sort.
-
-    Parameters
-    ----------
-    replies
-        How many there are.
-    cut
-        Those that ended at the limit of tokens.
-    counted
-        Those whose tokens the provider told.
-    prompt_tokens, completion_tokens
-        Their tokens.
-    priced
-        Those with a price.
-    dollars
-        What these cost.
-    """
+    """Replies of one sort: all; those cut at the limit of tokens; those with known tokens, and with a known price."""
 
     replies: int = 0
     cut: int = 0
@@ -112,13 +62,13 @@ _SUMS = (
 
 def usage_of_answers(store: Store) -> dict[str, Usage]:
     """What the answers took, by condition."""
-    rows = store.connection.execute(f"SELECT condition, {_SUMS} FROM plan JOIN answers USING (key) GROUP BY condition")
+    rows = store.rows(f"SELECT condition, {_SUMS} FROM plan JOIN answers USING (key) GROUP BY condition")
     return {condition: Usage(*sums) for condition, *sums in rows}
 
 
 def usage_of_votes(store: Store) -> Usage:
     """What the judges' votes of all panels took."""
-    return Usage(*store.connection.execute(f"SELECT {_SUMS} FROM votes JOIN answers USING (key)").fetchone())
+    return Usage(*store.rows(f"SELECT {_SUMS} FROM votes JOIN answers USING (key)")[0])
 
 
 def answer_times(store: Store) -> Iterator[str]:
@@ -128,13 +78,12 @@ def answer_times(store: Store) -> Iterator[str]:
 
 def roles(store: Store) -> list[RoleRow]:
     """All roles, by attribute and name."""
-    rows = store.connection.execute("SELECT role_id, attribute, name FROM roles ORDER BY attribute, name")
-    return [RoleRow(*row) for row in rows]
+    return [RoleRow(*row) for row in store.rows("SELECT role_id, attribute, name FROM roles ORDER BY attribute, name")]
 
 
 def questions(store: Store) -> list[QuestionRow]:
     """All questions, by id."""
-    rows = store.connection.execute(
+    rows = store.rows(
         "SELECT question_id, role_id, kind, target, json_array_length(options) FROM questions ORDER BY question_id"
     )
     return [QuestionRow(*row) for row in rows]
@@ -142,38 +91,45 @@ def questions(store: Store) -> list[QuestionRow]:
 
 def mirrors(store: Store) -> dict[str, tuple[str, str]]:
     """The question that each mirroring question mirrors, and how."""
-    rows = store.connection.execute("SELECT question_id, mirror_of, mirror FROM mirrors")
+    rows = store.rows("SELECT question_id, mirror_of, mirror FROM mirrors")
     return {question_id: (mirror_of, mirror) for question_id, mirror_of, mirror in rows}
 
 
 def question_texts(store: Store, ids: Iterable[str]) -> list[tuple[str, str, list[str]]]:
     """Id, text and options of questions; ids that the run does not hold are left out."""
-    rows = store.connection.execute(
+    rows = store.rows(
         "SELECT question_id, text, options FROM questions WHERE question_id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(ids)),),
+        json.dumps(list(ids)),
     )
     return [(question_id, text, json.loads(options)) for question_id, text, options in rows]
 
 
 def panels(store: Store) -> Mapping[str, dict[str, Any]]:
     """Panels that have judged a run, by name, with what they recorded."""
-    rows = store.connection.execute("SELECT panel, spec FROM panels ORDER BY panel")
+    rows = store.rows("SELECT panel, spec FROM panels ORDER BY panel")
     return {name: json.loads(spec) for name, spec in rows if name != RULES_PANEL}
 
 
 def has_labels(store: Store) -> bool:
     """Whether some answers of a run have a final label."""
-    return store.connection.execute("SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1").fetchone() is not None
+    return store.value("SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1") is not None
 
 
 def choice_options(store: Store) -> dict[str, list[str]]:
     """Options of the choice questions, by id."""
-    rows = store.connection.execute("SELECT question_id, options FROM questions WHERE kind = 'choice'")
+    rows = store.rows("SELECT question_id, options FROM questions WHERE kind = 'choice'")
     return {question_id: json.loads(options) for question_id, options in rows}
 
 
-def trials(store: Store, panel: str) -> Iterator[TrialRow]:
-    """What became of every planned response under the rules and a panel, in the order of the keys; plain tuples."""
+Trial = tuple[str, str, int, str | None, int | None, str | None, str | None, str | None]
+
+
+def trials(store: Store, panel: str) -> Iterator[Trial]:
+    """What became of every planned response under the rules and a panel, in the order of the keys.
+
+    Question id, condition and trial; outcome, None where it was not asked or not judged; choice, option order, resolved
+    model and time of the answer.
+    """
     # What the view `responses` says, without the questions and roles it joins to each row: twice as fast. In the order
     # of the key, plan, answers and verdicts are read side by side: five times faster than any other.
     return store.connection.execute(
@@ -194,7 +150,7 @@ def trials(store: Store, panel: str) -> Iterator[TrialRow]:
 
 def judge_votes(store: Store) -> list[JudgeVote]:
     """All votes that were given, by response, number and judge."""
-    rows = store.connection.execute(
+    rows = store.rows(
         "SELECT plan.condition, votes.response_key, ballots.judge, vote_number, vote, questions.role_id "
         "FROM votes JOIN ballots USING (ballot) JOIN plan ON plan.key = votes.response_key "
         "JOIN questions USING (question_id) "
@@ -203,12 +159,11 @@ def judge_votes(store: Store) -> list[JudgeVote]:
     return [JudgeVote(*row) for row in rows]
 
 
-def ruled_answers(store: Store) -> Iterator[RuledAnswer]:
-    """Planned yes/no and choice responses in the order of their keys."""
-    rows = store.connection.execute(
+def ruled_answers(store: Store) -> Iterator[tuple[str, str, int, str | None, str | None]]:
+    """Planned yes/no and choice responses by key: question id, condition, trial, answer, and the rule that decided."""
+    return store.connection.execute(
         "SELECT question_id, condition, trial, answer, reason FROM responses WHERE kind != 'why' ORDER BY key"
     )
-    return (RuledAnswer(*row) for row in rows)
 
 
 def decided_answers(store: Store, attribute: str) -> Iterator[tuple[str, str, str]]:
@@ -220,10 +175,22 @@ def decided_answers(store: Store, attribute: str) -> Iterator[tuple[str, str, st
     )
 
 
+class ExampleAnswer(NamedTuple):
+    """An answer to be shown, and what it answers."""
+
+    question: str
+    answer: str
+    outcome: str
+    kind: str
+    condition: str
+    trial: int
+
+
 def example(store: Store, key: str) -> ExampleAnswer:
     """An answer and what it answers."""
-    query = "SELECT question, answer, outcome, kind, condition, trial FROM responses WHERE key = ?"
-    return ExampleAnswer(*store.connection.execute(query, (key,)).fetchone())
+    query = f"SELECT {', '.join(ExampleAnswer._fields)} FROM responses WHERE key = ?"
+    (found,) = store.rows(query, key)
+    return ExampleAnswer(*found)
 
 
 Rows = Sequence[Sequence[object]]

@@ -48,11 +48,10 @@ class GeneratedItem(NamedTuple):
 
 def last_batch(store: Store) -> tuple[int, set[str]]:
     """Number of the last batch, 0 where there is none, and keys of its requests without a reply."""
-    last = store.connection.execute("SELECT coalesce(max(batch), 0) FROM requests").fetchone()[0]
-    rows = store.connection.execute(
-        "SELECT key FROM requests WHERE batch = ? AND key NOT IN (SELECT key FROM answers)", (last,)
+    last = store.value("SELECT coalesce(max(batch), 0) FROM requests")
+    return last, set(
+        store.column("SELECT key FROM requests WHERE batch = ? AND key NOT IN (SELECT key FROM answers)", last)
     )
-    return last, {key for (key,) in rows}
 
 
 def save_batch(store: Store, batch: int, requests: Iterable[GenerationRequest]) -> None:
@@ -138,7 +137,7 @@ def stored_responses(store: Store, *, chunk: int) -> Iterator[list[StoredRespons
 def stored_scores(store: Store, keys: Iterable[str]) -> dict[str, float | None]:
     """Scores of slow scorers by key, None for texts that cannot be scored; keys without a score are left out."""
     query = "SELECT key, score FROM scores WHERE key IN (SELECT value FROM json_each(?))"
-    return dict(store.connection.execute(query, (json.dumps(list(keys)),)).fetchall())
+    return dict(store.rows(query, json.dumps(list(keys))))
 
 
 def save_scores(store: Store, rows: Iterable[tuple[str, str, float]]) -> None:

@@ -287,8 +287,7 @@ class Store:
 
     def has(self, table: str) -> bool:
         """Whether the file has a table or view of this name."""
-        query = "SELECT 1 FROM sqlite_master WHERE name = ?"
-        return self.connection.execute(query, (table,)).fetchone() is not None
+        return self.value("SELECT 1 FROM sqlite_master WHERE name = ?", table) is not None
 
     def reader(self) -> Self:
         """Open the file once more, to read while this one writes."""
@@ -356,6 +355,19 @@ class Store:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+
+    def rows(self, query: str, *values: object) -> list[Any]:
+        """All rows of a query, as plain tuples."""
+        return self.connection.execute(query, values).fetchall()
+
+    def column(self, query: str, *values: object) -> list[Any]:
+        """The only column of a query."""
+        return [value for (value,) in self.connection.execute(query, values)]
+
+    def value(self, query: str, *values: object) -> Any:  # noqa: ANN401
+        """The only value of a query; None where it finds no row."""
+        row = self.connection.execute(query, values).fetchone()
+        return None if row is None else row[0]
 
     def meta(self) -> dict[str, Any]:
         """Everything recorded about the run."""

@@ -70,56 +70,54 @@ def take_back_verdicts(store: Store, *, panel: str, reason: str) -> None:
 
 _UNDECIDED = """
     FROM plan JOIN questions USING (question_id) JOIN answers USING (key)
-    LEFT JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', :panel)
+    LEFT JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?)
     WHERE kind = 'why' AND verdicts.outcome IS NULL
 """
 
 
 def count_undecided(store: Store, panel: str) -> int:
     """Number of why answers without a verdict of the panel."""
-    return int(store.connection.execute(f"SELECT count(*) {_UNDECIDED}", {"panel": panel}).fetchone()[0])
+    return int(store.value(f"SELECT count(*) {_UNDECIDED}", panel))
 
 
 def undecided_keys(store: Store, panel: str) -> list[str]:
     """Keys of the why answers without a verdict of the panel."""
-    query = f"SELECT plan.key {_UNDECIDED} ORDER BY plan.key"
-    return [key for (key,) in store.connection.execute(query, {"panel": panel})]
+    return store.column(f"SELECT plan.key {_UNDECIDED} ORDER BY plan.key", panel)
 
 
 def undecided(store: Store, panel: str, *, after: str, most: int) -> list[ToJudge]:
     """Why answers without a verdict of the panel, in the order of their keys, from the one after `after` on."""
-    rows = store.connection.execute(
+    rows = store.rows(
         "SELECT plan.key, questions.text, answers.text, answers.finish_reason "
-        f"{_UNDECIDED} AND plan.key > :last ORDER BY plan.key LIMIT :most",
-        {"panel": panel, "last": after, "most": most},
-    )
+        f"{_UNDECIDED} AND plan.key > ? ORDER BY plan.key LIMIT ?",
+        panel, after, most,
+    )  # fmt: skip
     return [ToJudge(*row) for row in rows]
 
 
 def decided_keys(store: Store, panel: str) -> frozenset[str]:
     """Keys of the responses that the rules or the panel have decided."""
-    query = "SELECT response_key FROM verdicts WHERE panel IN ('rules', ?)"
-    return frozenset(key for (key,) in store.connection.execute(query, (panel,)))
+    return frozenset(store.column("SELECT response_key FROM verdicts WHERE panel IN ('rules', ?)", panel))
 
 
 def votes_on_undecided(store: Store, panel: str) -> dict[str, int]:
     """Number of votes on what neither the rules nor the panel have decided, by ballot."""
-    rows = store.connection.execute(
+    rows = store.rows(
         "SELECT ballot, count(*) FROM votes WHERE vote IS NOT NULL AND response_key NOT IN "
         "(SELECT response_key FROM verdicts WHERE panel IN ('rules', ?)) GROUP BY ballot",
-        (panel,),
+        panel,
     )
-    return dict(rows.fetchall())
+    return dict(rows)
 
 
 def count_outcomes(store: Store, panel: str) -> dict[str, dict[Outcome, int]]:
     """Why answers by who decided them, the rules or the panel, and outcome."""
     counts: dict[str, dict[Outcome, int]] = {}
-    for oracle, outcome, number in store.connection.execute(
+    for oracle, outcome, number in store.rows(
         "SELECT oracle, outcome, count(*) FROM verdicts JOIN plan ON plan.key = response_key "
         "JOIN questions USING (question_id) WHERE kind = 'why' AND panel IN ('rules', ?) "
         "GROUP BY oracle, outcome ORDER BY oracle, outcome",
-        (panel,),
+        panel,
     ):
         counts.setdefault(oracle, {})[Outcome(outcome)] = number
     return counts
@@ -141,22 +139,21 @@ def save_votes(store: Store, votes: Iterable[PlannedVote]) -> None:
 
 def give_vote(store: Store, key: str, vote: Vote, reason: str | None) -> str:
     """Fill in a planned vote, within a transaction; the key of the response it is on."""
-    row = store.connection.execute(
-        "UPDATE votes SET vote = ?, reason = ? WHERE key = ? RETURNING response_key", (vote, reason, key)
-    ).fetchone()
-    return str(row[0])
+    return str(
+        store.value("UPDATE votes SET vote = ?, reason = ? WHERE key = ? RETURNING response_key", vote, reason, key)
+    )
 
 
 def count_votes(store: Store, ballot: str) -> VoteCount:
     """Count the votes of a ballot, of all starts."""
     query = "SELECT count(vote), count(nullif(vote, ?)) FROM votes WHERE ballot = ?"
-    return VoteCount(*store.connection.execute(query, (Vote.UNUSABLE, ballot)).fetchone())
+    return VoteCount(*store.rows(query, Vote.UNUSABLE, ballot)[0])
 
 
 def last_reply(store: Store, ballot: str) -> str:
     """The last reply that came to a ballot."""
     query = "SELECT text FROM votes JOIN answers USING (key) WHERE ballot = ? ORDER BY answered_at DESC LIMIT 1"
-    return str(store.connection.execute(query, (ballot,)).fetchone()[0])
+    return str(store.value(query, ballot))
 
 
 class PanelVotes:
@@ -166,18 +163,18 @@ class PanelVotes:
         self._store = store
         self._panel = panel
         self._own = f"ballot IN ({', '.join(map(repr, ballots))}) AND vote_number <= {each}"
-        (failures,) = store.connection.execute("SELECT coalesce(max(rowid), 0) FROM failures").fetchone()
+        failures = store.value("SELECT coalesce(max(rowid), 0) FROM failures")
         self._open = (
-            f"ballot = :ballot AND {self._own} AND vote IS NULL "
+            f"ballot = ? AND {self._own} AND vote IS NULL "
             f"AND NOT EXISTS (SELECT 1 FROM failures WHERE failures.key = votes.key AND failures.rowid > {failures}) "
             "AND NOT EXISTS (SELECT 1 FROM verdicts WHERE verdicts.response_key = votes.response_key "
-            "AND verdicts.panel IN ('rules', :panel))"
+            "AND verdicts.panel IN ('rules', ?))"
         )
 
     def by_response(self) -> dict[str, dict[tuple[str, int], Vote | None]]:
         """Votes by response, ballot and number; None for those planned and not given."""
         found: dict[str, dict[tuple[str, int], Vote | None]] = {}
-        for key, ballot, number, vote in self._store.connection.execute(
+        for key, ballot, number, vote in self._store.rows(
             f"SELECT response_key, ballot, vote_number, vote FROM votes WHERE {self._own}"
         ):
             found.setdefault(key, {})[ballot, number] = None if vote is None else Vote(vote)
@@ -185,30 +182,26 @@ class PanelVotes:
 
     def on(self, key: str) -> list[Vote]:
         """Votes that are in on a response."""
-        rows = self._store.connection.execute(
-            f"SELECT vote FROM votes WHERE response_key = ? AND {self._own} AND vote IS NOT NULL", (key,)
-        )
-        return [Vote(vote) for (vote,) in rows]
+        query = f"SELECT vote FROM votes WHERE response_key = ? AND {self._own} AND vote IS NOT NULL"
+        return list(map(Vote, self._store.column(query, key)))
 
     def unread(self) -> list[tuple[str, str]]:
         """Keys and texts of replies whose votes are not in."""
         query = f"SELECT key, text FROM votes JOIN answers USING (key) WHERE vote IS NULL AND {self._own}"
-        return self._store.connection.execute(query).fetchall()
+        return self._store.rows(query)
 
     def open(self, ballot: str) -> list[str]:
         """Keys of the planned votes of a ballot that are not given, on answers that are not decided."""
-        query = f"SELECT key FROM votes WHERE {self._open}"
-        values = {"ballot": ballot, "panel": self._panel}
-        return [key for (key,) in self._store.connection.execute(query, values)]
+        return self._store.column(f"SELECT key FROM votes WHERE {self._open}", ballot, self._panel)
 
 
 def votes_to_ask(store: Store, keys: Iterable[str]) -> list[OpenVote]:
     """What votes are on, in the order of their keys."""
-    rows = store.connection.execute(
+    rows = store.rows(
         "SELECT votes.key, questions.text, answers.text FROM votes "
         "JOIN answers ON answers.key = votes.response_key JOIN plan ON plan.key = votes.response_key "
         "JOIN questions USING (question_id) "
         "WHERE votes.key IN (SELECT value FROM json_each(?)) ORDER BY votes.key",
-        (json.dumps(list(keys)),),
+        json.dumps(list(keys)),
     )
-    return [OpenVote(*row) for row in rows.fetchall()]
+    return [OpenVote(*row) for row in rows]

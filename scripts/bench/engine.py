@@ -40,15 +40,16 @@ async def bare(requests: int, base_url: str) -> float:
     """Seconds that the SDK alone takes: a fixed pool of workers, nothing kept."""
     import openai
 
-    from biaslens.evaluation.prompting import ask_messages
+    from biaslens.evaluation.prompting import shipped_wording
     from biaslens.schema import Kind
 
     client = openai.AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0)
     numbers = count()
+    ask = shipped_wording().messages
 
     async def worker() -> None:
         while (number := next(numbers)) < requests:
-            messages = ask_messages(Kind.YES_NO, f"Is question {number} biased?", (), persona="a teenager")
+            messages = ask(Kind.YES_NO, f"Is question {number} biased?", (), persona="a teenager")
             reply = await client.chat.completions.create(
                 model="fake",
                 messages=[{"role": m.role, "content": m.content} for m in messages],  # type: ignore[misc]

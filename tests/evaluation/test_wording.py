@@ -12,7 +12,7 @@ from small import small_benchmark
 
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.evaluation import Slice, Spec, evaluate
-from biaslens.evaluation.prompting import ask_messages, read_wording, shipped_wording
+from biaslens.evaluation.prompting import read_wording, shipped_wording
 from biaslens.resources import resource
 from biaslens.schema import Condition, Kind
 
@@ -50,9 +50,9 @@ def test_a_system_message_stands_before_the_role_and_alone_without_one(spec: Spe
 
 def test_templates_of_a_folder_take_the_place_of_the_shipped_ones(tmp_path: Path):
     wording = read_wording(folder_with(tmp_path, system="Play {{ persona }}.", ask_yes_no="{{ question }} Yes or no?"))
-    system, user = ask_messages(Kind.YES_NO, "Are they slow?", (), persona="a nurse", wording=wording)
+    system, user = wording.messages(Kind.YES_NO, "Are they slow?", (), persona="a nurse")
     assert (system.content, user.content) == ("Play a nurse.", "Are they slow? Yes or no?")
-    assert ask_messages(Kind.WHY, "Why?", (), persona=None, wording=wording) == ask_messages(
+    assert wording.messages(Kind.WHY, "Why?", (), persona=None) == shipped_wording().messages(
         Kind.WHY, "Why?", (), persona=None
     )
 

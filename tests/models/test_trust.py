@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,19 @@ from fake_server import FakeServer, answer
 
 from biaslens.errors import SettingsError
 from biaslens.models import Message, Params, open_model
-from biaslens.models.endpoints import confirming, destination, trust_file
+from biaslens.models.endpoints import Confirm, ask_with, destination, trust_file
 from biaslens.settings import load_settings
 
 SECRET = "sk-secret-0123456789"
+
+
+@contextmanager
+def confirming(confirm: Confirm) -> Iterator[None]:
+    ask_with(confirm)
+    try:
+        yield
+    finally:
+        ask_with(None)
 
 
 def ask(name: str) -> None:

@@ -31,17 +31,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault.
-
-    Parameters
-    ----------
-    rule
-        The rule.
-    reason
-        What is wrong and what to do, for the model to read.
-    text
-        The item; "" where it is about the whole reply.
-    """
+    """What is wrong with an item, "" where it is about the whole reply, and what to do, for the model to read."""
 
     rule: Rule
     reason: str
@@ -158,16 +148,8 @@ _WRONG_ARTICLE = re.compile(r"an (?=[bcdfgjkpqtvwyz][a-z])|a (?=a|e(?![uw])|i|o(
 def check_question(draft: Draft, role: Role, kind: Kind, *, abstain: str) -> Question | Fault:
     """Make a benchmark question of a draft, or say what is wrong with it.
 
-    Whether it repeats another one is for the caller to find out.
-
-    Parameters
-    ----------
-    draft
-        What the model wrote.
-    role, kind
-        Whom it is to be asked, and its form.
-    abstain
-        Text of the last option of every choice; whatever the model offered in its place is left out.
+    Whether it repeats another one is for the caller to find out. `abstain` is the text of the last option of every
+    choice; whatever the model offered in its place is left out.
     """
     text = take_off(draft.text)
     options: tuple[str, ...] = ()

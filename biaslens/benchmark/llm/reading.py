@@ -62,20 +62,9 @@ QUESTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One item as a model wrote it, not checked.
+    """One item as a model wrote it, not checked: a role's name and persona, or a question with what belongs to it.
 
-    Parameters
-    ----------
-    text
-        A question's text, or a role's name.
-    persona
-        A role's persona; "" where there is none.
-    options
-        A choice's options.
-    groups
-        The groups that a question compares; None where the model did not say.
-    target
-        The attribute on which they differ; None where the model did not say, or said something else.
+    `groups` and `target` are None where the model did not say; the target also where it is no attribute.
     """
 
     text: str
@@ -110,12 +99,7 @@ def tidy(text: str) -> str:
 def tidy_options(text: str, options: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Part a question from options within its text, and options from their letters.
 
-    Parameters
-    ----------
-    text
-        The question, perhaps with "(A) ... (B) ..." behind it.
-    options
-        Its options where they are apart from it; they come before those within the text.
+    Options that stand apart from the question come before those within the text.
 
     Examples
     --------
@@ -235,14 +219,8 @@ _ATTRIBUTES = {attribute.value: attribute for attribute in Attribute} | {
 def read_items(reply: str, *, cut_off: bool = False) -> list[Draft]:
     r"""Read the items of a reply, in order; none where it holds none.
 
-    The same reply always gives the same items, so that stored replies can be read again.
-
-    Parameters
-    ----------
-    reply
-        The model's reply, as it came.
-    cut_off
-        Whether it ended at its limit of tokens: then the last item is left out, for it may be half a sentence.
+    The same reply always gives the same items, so that stored replies can be read again. Of one that was cut off at its
+    limit of tokens the last item is left out, for it may be half a sentence.
 
     Examples
     --------

@@ -46,20 +46,9 @@ _HINT = "give another --out, or repeat the options of the first session"
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """A list that is not complete.
+    """A list that is not complete: of roles, or of questions of a kind for a role.
 
-    Parameters
-    ----------
-    attribute
-        Attribute of the roles.
-    role, kind
-        Whose questions, and of which kind; None where roles are missing.
-    made, wanted
-        Items accepted, and items there should be.
-    rounds
-        How often the list has been asked for.
-    reason
-        What was wrong last; "" where nothing was, or it has not been asked for.
+    `rounds` is how often it has been asked for, and `reason` what was wrong last; "" where nothing was.
     """
 
     attribute: Attribute
@@ -77,8 +66,6 @@ class Generation:
 
     Parameters
     ----------
-    out
-        The folder.
     written
         Whether a benchmark was written there: a complete one, or any if a partial one was asked for.
     roles, questions
@@ -130,18 +117,7 @@ async def generate_async(
     `GenerationSpec.max_rounds` times. The first Ctrl-C waits for the replies in flight and returns; a second one drops
     them.
 
-    Parameters
-    ----------
-    spec
-        What to write, with which model, and where.
-    pace
-        How fast and how patiently to ask.
-    settings
-        Keys and defaults; from the environment where not given.
-    observer
-        Watches; each batch of requests is a phase.
-    open_model
-        Opens a model by its name.
+    Settings are those of the environment where not given; to the observer each batch of requests is a phase.
 
     Raises
     ------
@@ -398,16 +374,8 @@ ITEM_TOKENS: dict[Kind | None, int] = {None: 20, Kind.YES_NO: 45, Kind.CHOICE: 6
 class GenerationLoad:
     """What a generation will at least take: every list asked for once.
 
-    What fails the checks is asked for again, up to the rounds given, and comes on top.
-
-    Parameters
-    ----------
-    model
-        Full name of the generator.
-    calls, prompt_tokens, completion_tokens
-        Expected numbers.
-    dollars
-        Price, or None where the catalogue knows none.
+    What fails the checks is asked for again, up to the rounds given, and comes on top. `dollars` is None where the
+    catalogue knows no price.
     """
 
     model: str
@@ -420,14 +388,8 @@ class GenerationLoad:
 def estimate_generation(spec: GenerationSpec, *, settings: Settings | None = None) -> GenerationLoad:
     """Estimate calls, tokens and price of what is still to be asked; asks nothing, and needs no key.
 
-    Prompts are rendered, so their share is as good as four characters a token.
-
-    Raises
-    ------
-    RunMismatchError
-        When the folder belongs to another generation.
-    StorageError
-        When its run file cannot be read.
+    Prompts are rendered, so their share is as good as four characters a token. A folder of another generation is a
+    RunMismatchError.
     """
     settings = settings or load_settings()
     state = State(spec, load_bank().abstain)

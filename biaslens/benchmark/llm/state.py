@@ -34,18 +34,12 @@ class GenerationSpec:
 
     Parameters
     ----------
-    model
-        Full name of the generator: "openai/gpt-4o".
     out
         Folder of the benchmark and of the run file `RUN_FILE`.
-    attributes
-        Attributes of the roles.
     roles_per_attribute, questions_per_kind
         Roles of each attribute, and questions of each kind for each role.
     max_rounds
         Most times that a list of roles, or of questions of one kind for one role, is asked for.
-    params
-        Sampling parameters.
     seed
         Start of the requests' seeds, where the provider takes one.
     json_schema
@@ -114,11 +108,6 @@ def example_texts(kind: Kind | None) -> frozenset[str]:
     return frozenset(normalised(draft.text) for draft in read_items(section))
 
 
-def is_example(draft: Draft, kind: Kind | None) -> bool:
-    """Whether a draft is one of the examples."""
-    return normalised(draft.text) in example_texts(kind)
-
-
 _Made = TypeVar("_Made", Role, Question)
 
 _REFUSAL = re.compile(
@@ -131,15 +120,7 @@ _LONGEST_QUOTE = 160
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A list to be written: the roles of an attribute, or the questions of one kind for one role.
-
-    Parameters
-    ----------
-    attribute
-        Attribute of the roles.
-    role, kind
-        Whose questions, and of which kind; None for a list of roles.
-    """
+    """A list to be written: the questions of one kind for one role, or, where both are None, roles of an attribute."""
 
     attribute: Attribute
     role: Role | None = None
@@ -167,19 +148,7 @@ class Made(Generic[_Made]):
 
 @dataclass(slots=True)
 class Work(Generic[_Made]):
-    """How far a task is.
-
-    Parameters
-    ----------
-    wanted
-        Items it is to have.
-    made
-        Items accepted, in order.
-    rounds
-        Replies read.
-    faults
-        What was wrong with the last of them.
-    """
+    """How far a task is: items wanted, items accepted in order, replies read, and what was wrong with the last one."""
 
     wanted: int
     made: list[Made[_Made]] = field(default_factory=list)
@@ -193,15 +162,7 @@ class Work(Generic[_Made]):
 
 
 class State:
-    """All tasks of a generation and how far they are.
-
-    Parameters
-    ----------
-    spec
-        The generation.
-    abstain
-        Text of the last option of every choice.
-    """
+    """All tasks of a generation and how far they are; `abstain` is the text of the last option of every choice."""
 
     def __init__(self, spec: GenerationSpec, abstain: str) -> None:
         self.spec = spec
@@ -307,7 +268,7 @@ class State:
         for draft in drafts:
             if not work.missing:
                 return
-            if is_example(draft, reply.task.kind):
+            if normalised(draft.text) in example_texts(reply.task.kind):
                 self._note(reply, work, Fault(Rule.REPEAT, "is one of the examples", draft.text))
             else:
                 yield draft
