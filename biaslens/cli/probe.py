@@ -114,8 +114,25 @@ class SelfTestBar(PhaseBar, Watcher):
         self.move(step, {"loss": f"{loss:.3f}"})
 
 
-_DEFAULT = TuneOptions()
-_TUNING = ("vectors", "noise", "batch", "objective", "max_steps", "evaluate_every", "patient_steps")
+_TUNING: dict[str, tuple[click.ParamType[Any], str]] = {
+    "vectors": (click.IntRange(1), "Vectors of a prompt."),
+    "noise": (
+        Real(0, min_open=True),
+        "Standard deviation of a prompt's initial values, in units of that of the model's embeddings.",
+    ),
+    "max_steps": (click.IntRange(1), "Maximum steps."),
+    "evaluate_every": (click.IntRange(1), "Steps between evaluations."),
+    "patient_steps": (
+        click.IntRange(0),
+        "Steps after which an evaluation loss above the previous five ends the tuning.",
+    ),
+    "batch": (click.IntRange(1), "Texts in each step."),
+    "objective": (
+        click.Choice(["vocabulary", "labels"]),
+        "Likelihood of the label token: among the whole vocabulary, as published, or among the three labels.",
+    ),
+}
+"""Fields of `TuneOptions` that are options of the command, with their types and what they are."""
 
 
 @click.command("tune")
@@ -136,29 +153,11 @@ _TUNING = ("vectors", "noise", "batch", "objective", "max_steps", "evaluate_ever
 @click.option(
     "--out", type=PATH, default=Path("runs/probe"), help="Folder for runs; each model gets its own folder there."
 )
-@click.option("--vectors", type=click.IntRange(1), default=_DEFAULT.vectors, help="Vectors of a prompt.")
-@click.option(
-    "--noise",
-    type=Real(0, min_open=True),
-    default=_DEFAULT.noise,
-    help="Standard deviation of a prompt's initial values, in units of that of the model's embeddings.",
-)
-@click.option("--max-steps", type=click.IntRange(1), default=_DEFAULT.max_steps, help="Maximum steps.")
-@click.option(
-    "--evaluate-every", type=click.IntRange(1), default=_DEFAULT.evaluate_every, help="Steps between evaluations."
-)
-@click.option(
-    "--patient-steps",
-    type=click.IntRange(0),
-    default=_DEFAULT.patient_steps,
-    help="Steps after which an evaluation loss above the previous five ends the tuning.",
-)
-@click.option("--batch", type=click.IntRange(1), default=_DEFAULT.batch, help="Texts in each step.")
-@click.option(
-    "--objective",
-    type=click.Choice(["vocabulary", "labels"]),
-    default=_DEFAULT.objective,
-    help="Likelihood of the label token: among the whole vocabulary, as published, or among the three labels.",
+@with_options(
+    *(
+        click.option(f"--{name.replace('_', '-')}", type=type_, default=getattr(TuneOptions(), name), help=text)
+        for name, (type_, text) in _TUNING.items()
+    )
 )
 @click.option("--label-words", default=",".join(NAMES), help="Words for negative, neutral and positive.")
 @click.option(
