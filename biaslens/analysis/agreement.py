@@ -49,7 +49,7 @@ def people_agreement(labels: Labels) -> pd.DataFrame:
     rows = []
     for kind in (ALL, *map(str, KINDS)):
         of_kind = labels if kind == ALL else labels.of_kind(kind)
-        for subset, people in (("all", of_kind.people), ("sure", of_kind.sure)):
+        for subset, people in (("all", of_kind.people), ("sure", of_kind.confident)):
             clusters = of_kind.items["role"].to_numpy()
             rows += [{"kind": kind, "subset": subset, **row} for row in _between(people, clusters)]
     return pd.DataFrame(rows, columns=pd.Index(PEOPLE))
@@ -119,13 +119,13 @@ def oracle_agreement(labels: Labels) -> pd.DataFrame:
                         rows.append(
                             {"oracle": oracle, "kind": kind, "attribute": attribute, "subset": subset}
                             | _against_people(of_kind.items[chosen], verdicts[chosen], labels.learned.get(oracle, ""))
-                            | _ceiling(of_kind, of_group, sure=subset == "sure")
+                            | _ceiling(of_kind, of_group, confident=subset == "sure")
                         )
     return pd.DataFrame(rows, columns=pd.Index(ORACLES))
 
 
-def _ceiling(labels: Labels, chosen: NDArray[np.bool_], *, sure: bool) -> dict[str, object]:
-    people = (labels.sure if sure else labels.people)[chosen]
+def _ceiling(labels: Labels, chosen: NDArray[np.bool_], *, confident: bool) -> dict[str, object]:
+    people = (labels.confident if confident else labels.people)[chosen]
     if len(people.columns) < 2:
         return {"people_kappa": float("nan"), "people_items": 0}
     ratings = np.stack([_codes(people[name], "biased") for name in people], axis=1)
