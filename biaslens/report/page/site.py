@@ -220,11 +220,8 @@ def _place(analyses: Analyses, run: Run, condition: str, kind: str) -> dict[str,
     rows = analyses.of("comparison", condition=condition, kind=kind, **mine)
     if not len(rows):
         return {"group": "", "rank": None, "rank_text": NOTHING}
-    return {
-        "group": rows["tied_group"].iloc[0],
-        "rank": rows["rank"].iloc[0],
-        "rank_text": shown(rows, {"": "rank_low..rank_high"})[""][0],
-    }
+    (ranks,) = shown(rows, {"rank": "rank_low..rank_high"})["rank"]
+    return {"group": rows["tied_group"].iloc[0], "rank": rows["rank"].iloc[0], "rank_text": ranks}
 
 
 def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_examples: bool | None) -> None:
