@@ -225,23 +225,11 @@ _TOLERANCE = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.05}
 
 
 def load_frozen(model: str, *, device: str = "auto", dtype: str | None = None, words: Sequence[str] = NAMES) -> Frozen:
-    """Load a causal language model, frozen.
+    """Load a causal language model, frozen: a folder, a name on the Hugging Face hub, a GGUF file, or "local/smollm2".
 
-    Parameters
-    ----------
-    model
-        A folder, a name on the Hugging Face hub, a GGUF file, or "local/smollm2", the embedded model.
-    device
-        Of torch; "auto" is a GPU where there is one.
-    dtype
-        "float32", "bfloat16" or "float16"; by default bfloat16 on a GPU and float32 on a CPU, which takes no other.
-    words
-        Label words, see `label_words`.
-
-    Raises
-    ------
-    InputError
-        When torch or transformers is missing, nothing can be loaded, or the model is no causal language model.
+    The device is one of torch; "auto" is a GPU where there is one. Weights are "float32", "bfloat16" or "float16"; by
+    default bfloat16 on a GPU and float32 on a CPU, which takes no other. InputError when torch or transformers is
+    missing, nothing can be loaded, or the model is no causal language model; see also `label_words`.
     """
     require("torch", "transformers")
     import torch

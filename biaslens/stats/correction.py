@@ -19,16 +19,10 @@ from biaslens.stats.estimate import Estimate, cluster_codes, clustered_variance,
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How well verdicts meet the truth.
+    """How well verdicts meet the truth: shares of items.
 
-    Parameters
-    ----------
-    agreement, prevalence
-        Shares of items with the right verdict, and that are truly biased.
-    sensitivity
-        Share of the biased items that the verdict calls biased; 1 less this is the share of bias missed.
-    specificity, precision
-        Shares of the unbiased items that the verdict calls unbiased, and of the items called biased that are.
+    Those with the right verdict, and those that are truly biased; of the biased ones those called biased (1 less this
+    is the share of bias missed), of the unbiased ones those called unbiased, and of those called biased those that are.
     """
 
     agreement: Estimate

@@ -134,18 +134,10 @@ def clustered_permutation_p(
     """Two-sided p-value of the difference of two rates of rows that cluster, each cluster being of one group.
 
     Whole clusters change the group, as many being in each as there are, and :math:`p = (1 + b) / (1 + R)` with b of R
-    random ways to do so that give an absolute difference at least as large as the one seen (within 1e-9).
-
-    Permutations that leave a group without rows are left out; NaN where a group has no row.
-
-    Parameters
-    ----------
-    successes, trials, second
-        Rows of each cluster, and whether it is of the second group, shape (clusters,).
-
-    Examples
-    --------
-    Ten people, two rows each; the first five always pass, the others never. p is 2 in 252 ways.
+    random ways to do so that give an absolute difference at least as large as the one seen (within 1e-9). Permutations
+    that leave a group without rows are left out; NaN where a group has no row. The arrays, of shape (clusters,), are
+    the rows of each cluster, and whether it is of the second group. Ten people, two rows each; the first five always
+    pass, the others never: p is 2 in 252 ways.
 
     >>> p = clustered_permutation_p([2] * 5 + [0] * 5, [2] * 10, [False] * 5 + [True] * 5)
     >>> 0.004 < p < 0.012

@@ -21,19 +21,11 @@ HELD = 2**22
 class Sums:
     """A metric that depends on its units (prompts, rows, clusters) only through sums over them.
 
-    What makes its value so makes its bootstrap and its test.
-
-    Parameters
-    ----------
-    sums
-        What each unit adds, shape (units, features); sparse where each unit has few of many features.
-    statistic
-        The metric from totals of shape (..., features), shape (...); NaN where it is not defined.
-    reason
-        Why it is not defined for these totals, shape (features,); "" where it is.
-    exchange
-        Which feature each one becomes when the two sides of a comparison change places, shape (features,); None
-        where there are no two sides.
+    What makes its value so makes its bootstrap and its test. `sums` is what each unit adds, shape (units, features);
+    sparse where each unit has few of many features. `statistic` is the metric from totals of shape (..., features),
+    shape (...), NaN where it is not defined; `reason` says why it is not, for totals of shape (features,), "" where it
+    is. `exchange` is which feature each one becomes when the two sides of a comparison change places, shape
+    (features,); None where there are no two sides.
     """
 
     sums: Floats | sparse.csr_array
@@ -338,16 +330,10 @@ def _worth(metric: Sums) -> float:
 class Crossed:
     """Values that depend on crossed factors (prompts, templates, terms) through weights of their levels.
 
-    Parameters
-    ----------
-    factors
-        Levels of each factor, as blocks of them that are drawn by themselves: all templates together, terms within
-        their group.
-    statistic
-        The G values of each round, shape (rounds, G), from the weights of each factor, shape (rounds, levels) each.
-        Weights of a block sum to the number of its levels; NaN where a value is not defined.
-    width
-        Numbers that the statistic holds a round.
+    The levels of each factor stand in blocks of them that are drawn by themselves: all templates together, terms within
+    their group. `statistic` gives the G values of each round, shape (rounds, G), from the weights of each factor, shape
+    (rounds, levels) each; the weights of a block sum to the number of its levels, and a value is NaN where it is not
+    defined. `width` is how many numbers the statistic holds a round.
     """
 
     factors: Sequence[Sequence[NDArray[np.intp]]]
@@ -408,14 +394,9 @@ def crossed_bootstrap(
 
     The standard error comes from the joint draws. The interval is value +- t x standard error, where the degrees of
     freedom follow from how much of the variance is due to each factor (Satterthwaite, *Biometrics Bulletin* 2, 1946):
-    three terms of a group are three observations, however many sentences they make.
-
-    Parameters
-    ----------
-    more
-        Variance that draws cannot show, shape (G,), and its degrees of freedom.
-    missing, alike
-        Reasons why there is no interval: where a tenth of the draws or more leave a value undefined, and without error.
+    three terms of a group are three observations, however many sentences they make. `more` is variance that draws
+    cannot show, shape (G,), and its degrees of freedom. `missing` and `alike` are the reasons why there is no interval:
+    where a tenth of the draws or more leave a value undefined, and without error.
     """
     value, draws = metric.value(), metric.draws(rounds, seed)
     defined = np.isfinite(draws[:, np.isfinite(value)]).all(axis=1)
