@@ -175,11 +175,22 @@ def decided_answers(store: Store, attribute: str) -> Iterator[tuple[str, str, st
     )
 
 
-def example(store: Store, key: str) -> tuple[str, str, str, str, str, int]:
-    """An answer and what it answers: question, answer, outcome, kind, condition and trial."""
-    found: tuple[str, str, str, str, str, int]
-    (found,) = store.rows("SELECT question, answer, outcome, kind, condition, trial FROM responses WHERE key = ?", key)
-    return found
+class ExampleAnswer(NamedTuple):
+    """An answer to be shown, and what it answers."""
+
+    question: str
+    answer: str
+    outcome: str
+    kind: str
+    condition: str
+    trial: int
+
+
+def example(store: Store, key: str) -> ExampleAnswer:
+    """An answer and what it answers."""
+    query = f"SELECT {', '.join(ExampleAnswer._fields)} FROM responses WHERE key = ?"
+    (found,) = store.rows(query, key)
+    return ExampleAnswer(*found)
 
 
 Rows = Sequence[Sequence[object]]

@@ -100,9 +100,6 @@ class Estimate(float):
     __str__ = float.__repr__
 
 
-Value = Estimate
-
-
 @dataclass(frozen=True, slots=True)
 class Estimates:
     """The same of many at once: arrays of one shape, and one reason for all intervals that are missing."""

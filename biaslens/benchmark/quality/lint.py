@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from biaslens._util.text import article
 from biaslens.benchmark.quality.source import Fault, Rule, Source, ngrams, statement, words
 from biaslens.benchmark.validation import mirror_faults, placeholder, question_key
 from biaslens.schema import Kind, Question, Role
@@ -192,11 +193,6 @@ def _option_findings(question: Question) -> Iterator[Finding]:
 
 
 _ARTICLE = re.compile(r"(^[Aa]n?|\ban?) (?=([\w-]+))")
-_CONSONANT_SOUND = re.compile(_any("sounds_like_a_consonant"), re.IGNORECASE)
-_SILENT = re.compile(_any("silent"), re.IGNORECASE)
-_SPELT = re.compile(r"[A-Z]{2,}s?(?:-|$)")
-_SPELT_VOWEL = frozenset("AEFHILMNORSX")
-_ACRONYMS = frozenset(_WORDS["acronyms"])
 
 _PLURALS = frozenset(_WORDS["plurals"])
 _SINGULAR_S = re.compile(rf"{_any('singular_endings')}$")
@@ -243,19 +239,6 @@ def capital_findings(text: str) -> Iterator[Finding]:
         yield Rule.CAPITAL, f"begins with a small letter: {text!r}"
 
 
-def vowel_sound(word: str) -> bool:
-    """Whether a word begins with the sound of a vowel, so that "an" stands before it.
-
-    >>> [vowel_sound(word) for word in ("elderly", "nurse", "hour", "university", "LGBTQ", "MBA", "UK", "unemployed")]
-    [True, False, True, False, True, True, False, True]
-    """
-    if _SPELT.match(word) and word.rstrip("s") not in _ACRONYMS:
-        return word[0] in _SPELT_VOWEL
-    if _SILENT.match(word):
-        return True
-    return word[0].lower() in "aeiou" and not _CONSONANT_SOUND.match(word)
-
-
 def plural_head(phrase: str) -> str | None:
     """Find the head of a noun phrase without its article, if it is plural; None if it is not, as far as can be seen.
 
@@ -273,21 +256,21 @@ def plural_head(phrase: str) -> str | None:
 def persona_findings(persona: str) -> Iterator[Finding]:
     """Check the phrase after "You are": its grammar, and that "a" is not put before a plural."""
     yield from grammar_findings(persona)
-    article, _, phrase = persona.partition(" ")
-    if article.lower() in ("a", "an") and (head := plural_head(phrase)) and head.lower() not in _PLURALS:
-        yield Rule.ARTICLE, f"{article!r} before the plural {head!r} in {persona!r}"
+    first, _, phrase = persona.partition(" ")
+    if first.lower() in ("a", "an") and (head := plural_head(phrase)) and head.lower() not in _PLURALS:
+        yield Rule.ARTICLE, f"{first!r} before the plural {head!r} in {persona!r}"
 
 
 def _articles(text: str) -> Iterator[Finding]:
     for found in _ARTICLE.finditer(text):
-        article, word = found.groups()
-        if (article.lower() == "an") != vowel_sound(word):
-            yield Rule.ARTICLE, f"'{article} {word}' in {text!r}"
+        written, word = found.groups()
+        if written.lower() != article(word):
+            yield Rule.ARTICLE, f"'{written} {word}' in {text!r}"
             continue
         core = _STOP.split(text[found.end() :], maxsplit=1)[0].split()
         plural = next((word for word in core[: 2 if len(core) == 2 else 1] if word.lower() in _PLURALS), None)
         if plural is not None:
-            yield Rule.ARTICLE, f"{article!r} before the plural {plural!r} in {text!r}"
+            yield Rule.ARTICLE, f"{written!r} before the plural {plural!r} in {text!r}"
 
 
 def lint(source: Source, repeats: Sequence[Pair]) -> tuple[Fault, ...]:
