@@ -48,15 +48,13 @@ def beginning(tokenizer: Any) -> tuple[int, str]:  # noqa: ANN401 - transformers
     A tokenizer without that token gives its end-of-sequence token, which stands between documents and so before a
     text, or else its separator, padding or unknown token, or else the first of the vocabulary.
     """
+    lacking = "the tokenizer has no beginning-of-sequence token;"
     for kind in ("bos", "eos", "cls", "sep", "pad", "unk"):
         found = getattr(tokenizer, f"{kind}_token_id", None)
         if found is not None:
-            used = f"its {kind} token {getattr(tokenizer, f'{kind}_token')!r}"
-            break
-    else:
-        found, used = 0, f"the first of its vocabulary, {tokenizer.convert_ids_to_tokens(0)!r},"
-        kind = ""
-    return int(found), "" if kind == "bos" else f"the tokenizer has no beginning-of-sequence token; {used} is used"
+            token = getattr(tokenizer, f"{kind}_token")
+            return int(found), "" if kind == "bos" else f"{lacking} its {kind} token {token!r} is used"
+    return 0, f"{lacking} the first of its vocabulary, {tokenizer.convert_ids_to_tokens(0)!r}, is used"
 
 
 def label_words(tokenizer: Any, words: Sequence[str] = NAMES) -> LabelWords:  # noqa: ANN401 - see above
