@@ -21,9 +21,9 @@ class McNemar:
 
     `only_first` and `only_second` are the discordant questions: true in one arm and not in the other; the odds ratio is
     the conditional one, only_first / only_second: NaN without discordant questions, infinite where only the first has
-    some. `p` and its interval know the clusters and are NaN with fewer than two of them, for the interval with
-    discordant questions. `p_exact` is McNemar's own and the exact interval binomial; they take every question as
-    independent, and are too small and too short when questions cluster.
+    some. `p` and the interval of the odds ratio know the clusters; they are NaN with fewer than two of them, the
+    interval also with fewer than two that have discordant questions. `p_exact` is McNemar's own, the exact interval
+    binomial: they take every question as independent, and so are too small and too short when questions cluster.
     """
 
     only_first: int
