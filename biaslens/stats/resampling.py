@@ -201,55 +201,36 @@ def bootstrap(
     share: bool = False,
     fold: Fold | None = None,
 ) -> Estimate:
-    r"""A metric with its bootstrap interval over units.
+    r"""A metric with its bootstrap interval over units; the same seed gives the same one.
 
     Each round draws as many units as there are, with replacement. The interval holds the middle of the metrics drawn,
-    its percentiles widened for few units: with n of them they are :math:`\Phi(\pm \sqrt{n / (n - 1)}\, t)`, t with
-    n - 1 degrees of freedom (the expanded percentile interval: Hesterberg, *The American Statistician* 69, 2015,
-    section 5.2). For a share it is Wilson's interval with the same t and the effective size :math:`p (1 - p) / v`, v
-    being the variance over the rounds times n / (n - 1), as `biaslens.stats.weighted_share` does it.
+    its percentiles widened for few units: with n of them they are :math:`\Phi(\pm \sqrt{n / (n - 1)}\, t)`, t with n -
+    1 degrees of freedom (the expanded percentile interval: Hesterberg, *The American Statistician* 69, 2015, section
+    5.2). For a share, or a mean of values in [0, 1], it is Wilson's interval with the same t and the effective size
+    :math:`p (1 - p) / v`, v being the variance over the rounds times n / (n - 1), as `biaslens.stats.weighted_share`
+    does it. `fold` is for a metric with a direction, whose value and interval are wanted without; the standard error is
+    still that of the metric with its direction.
 
     **Where every round gives the same value** all units are alike and the rounds say nothing. A share then has Wilson's
     interval with the number of units for its size (for a ratio of sums Kish's, as in `clustered_rates`); other metrics
     have none.
 
     More than 4,096 units are first put together at random in 4,096 blocks of nearly one size. Blocks of independent
-    units are independent units, so the variance is the same but for a factor of 4095 / 4096.
+    units are independent units, so the variance is the same but for a factor of 4095 / 4096. Units that add nothing at
+    all are left out, but for sparse metrics.
 
     Simulated coverage of the 95 % interval with 20, 50 and 200 units: mean of exponential scores 93, 93 and 94 %; mean
     of scores from beta(0.5, 4) 93, 93 and 94 %, and of the highest of 25 of them, as a share, 94, 95 and 95 %; ratio of
-    two sums, skewed, 92, 93 and 94 %; difference of rates of 0.4 and 0.2 95, 96 and 95 %; share of 0.05 98, 97 and
-    96 %; share of 0.05 of 25 responses a prompt that cluster (intraclass correlation 0.33) 88, 92 and 95 %. Plain
+    two sums, skewed, 92, 93 and 94 %; difference of rates of 0.4 and 0.2 95, 96 and 95 %; share of 0.05 98, 97 and 96
+    %; share of 0.05 of 25 responses a prompt that cluster (intraclass correlation 0.33) 88, 92 and 95 %. Plain
     percentiles have 90 % with 20 units in both means and the ratio, and 83 % in the clustered share. A difference of
     small rates of small groups is covered worse, as a rate of 0 does not vary between rounds: 80 % for 0.1 and 0.05 in
     two groups of 10, 93 % in groups of 25.
 
-    Parameters
-    ----------
-    metric
-        What to resample. Units that add nothing at all are left out, but for sparse metrics.
-    seed
-        The same one gives the same interval.
-    share
-        Whether the metric is a share, or a mean of values in [0, 1].
-    fold
-        For a metric with a direction, whose value and interval are wanted without: `GAP` or `RATIO`.
+    `items` counts the units. All is NaN where the metric is not defined; the interval is NaN, with the reason, with
+    fewer than two units, where more than 5 % of the rounds leave the metric undefined (fewer are left out), and where
+    all units are alike. ValueError for a level outside (0, 1), fewer than one round, or a share outside [0, 1].
 
-    Returns
-    -------
-    Estimate
-        `items` counts the units. The standard error is that of the metric with its direction. NaN policy: all is NaN
-        where the metric is not defined; the interval is NaN, with the reason, with fewer than two units, where more
-        than 5 % of the rounds leave the metric undefined, and where all units are alike. Fewer undefined rounds are
-        left out.
-
-    Raises
-    ------
-    ValueError
-        For a level outside (0, 1), fewer than one round, or a share outside [0, 1].
-
-    Examples
-    --------
     >>> found = bootstrap(mean(np.array([0.1, 0.2, 0.2, 0.9]), np.arange(4), 4, of="no score"))
     >>> round(found.value, 2), found.low < 0.2, found.high > 0.5
     (0.35, True, True)
