@@ -29,6 +29,17 @@ class QuestionRow(NamedTuple):
     options: int
 
 
+class ExampleAnswer(NamedTuple):
+    """An answer to be shown, and what it answers."""
+
+    question: str
+    answer: str
+    outcome: str
+    kind: str
+    condition: str
+    trial: int
+
+
 class JudgeVote(NamedTuple):
     """A vote that was given, and the role of the question it is on."""
 
@@ -175,11 +186,10 @@ def decided_answers(store: Store, attribute: str) -> Iterator[tuple[str, str, st
     )
 
 
-def example(store: Store, key: str) -> tuple[str, str, str, str, str, int]:
-    """An answer and what it answers: question, answer, outcome, kind, condition and trial."""
-    found: tuple[str, str, str, str, str, int]
-    (found,) = store.rows("SELECT question, answer, outcome, kind, condition, trial FROM responses WHERE key = ?", key)
-    return found
+def example(store: Store, key: str) -> ExampleAnswer:
+    """An answer and what it answers."""
+    query = "SELECT question, answer, outcome, kind, condition, trial FROM responses WHERE key = ?"
+    return ExampleAnswer(*store.rows(query, key)[0])
 
 
 Rows = Sequence[Sequence[object]]
