@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from biaslens import runfile
-from biaslens.engine import Observer, Pace, Request, Session, Tally, in_thread, run_to_end
+from biaslens.engine import Observer, Pace, Request, Session, Tally, in_thread, ordinary
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
@@ -135,23 +135,8 @@ async def judge_async(
         )
 
 
-def judge(
-    run: Path,
-    panel: Panel,
-    *,
-    in_force: bool | None = None,
-    pace: Pace | None = None,
-    settings: Settings | None = None,
-    observer: Observer | None = None,
-) -> Judged:
-    """Judge a run from ordinary code; see `judge_async`, which this runs.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At a second Ctrl-C; whatever had arrived is stored.
-    """
-    return run_to_end(judge_async(run, panel, in_force=in_force, pace=pace, settings=settings, observer=observer))
+judge = ordinary(judge_async)
+"""Judges from ordinary code."""
 
 
 def enrol(store: Store, panel: Panel, *, in_force: bool | None = None) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from biaslens import runfile
 from biaslens.benchmark import Benchmark, read, select, shipped
-from biaslens.engine import Observer, Pace, Request, Session, in_thread, run_to_end
+from biaslens.engine import Observer, Pace, Request, Session, in_thread, ordinary
 from biaslens.errors import BiasLensError, InputError, RunMismatchError
 from biaslens.evaluation.decide import RuleVerdicts
 from biaslens.evaluation.judge import enrol, judge_answers
@@ -199,22 +199,8 @@ async def evaluate_async(
         )
 
 
-def evaluate(
-    spec: Spec,
-    *,
-    pace: Pace | None = None,
-    judge_pace: Pace | None = None,
-    settings: Settings | None = None,
-    observer: Observer | None = None,
-) -> Evaluation:
-    """Evaluate a model from ordinary code; see `evaluate_async`, which this runs.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At a second Ctrl-C; whatever had arrived is stored.
-    """
-    return run_to_end(evaluate_async(spec, pace=pace, judge_pace=judge_pace, settings=settings, observer=observer))
+evaluate = ordinary(evaluate_async)
+"""Evaluates from ordinary code."""
 
 
 async def evaluate_study_async(
@@ -258,17 +244,8 @@ async def evaluate_study_async(
     return found
 
 
-def evaluate_study(
-    tasks: Sequence[Task], *, settings: Settings | None = None, observe: Callable[[Task], Observer | None] | None = None
-) -> list[Evaluation | BiasLensError | None]:
-    """Evaluate several models from ordinary code; see `evaluate_study_async`, which this runs.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At a second Ctrl-C; whatever had arrived is stored.
-    """
-    return run_to_end(evaluate_study_async(tasks, settings=settings, observe=observe))
+evaluate_study = ordinary(evaluate_study_async)
+"""Evaluates a study from ordinary code."""
 
 
 def questions_of(spec: Spec) -> list[Question]:

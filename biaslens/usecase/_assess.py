@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from biaslens.engine import run_to_end, this_command
+from biaslens.engine import ordinary, this_command
 from biaslens.errors import InputError
 from biaslens.settings import Settings, load_settings
 from biaslens.usecase._asking import Asking
@@ -61,7 +61,7 @@ def assess_texts(
     """
     settings = settings or load_settings()
     run = TextRun(source, options or TextOptions(), settings=settings, watcher=watcher, recorder=recorder)
-    return run_to_end(run.assess())
+    return ordinary(run.assess)()
 
 
 def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None) -> Asking:
