@@ -8,7 +8,7 @@ from pathlib import Path
 
 from biaslens import runfile
 from biaslens.errors import BenchmarkError, RunMismatchError
-from biaslens.evaluation.decide import decide
+from biaslens.evaluation import decide
 from biaslens.oracles import RULES
 from biaslens.oracles.published import ABSENT
 from biaslens.oracles.why import decide_votes
