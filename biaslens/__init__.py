@@ -15,11 +15,9 @@ An evaluation in a few lines:
     print_table(summarise(spec.run))
 """
 
-from importlib import import_module
-
+from biaslens._util import lazily
 from biaslens.version import __version__
 
-# Each is imported when it is first used: the command line starts without the libraries that most commands do not need.
 # ``__init__.pyi`` has the same names for type checkers.
 _HOMES = {
     "analysis": "Comparison Run Summary ablation compare consistency rates read_run summarise",
@@ -40,14 +38,7 @@ _HOMES = {
 }
 
 __all__ = ["__version__", *sorted(" ".join(_HOMES.values()).split())]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> object:
-    for module, names in _HOMES.items():
-        if name in names.split():
-            globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(__name__, {f"biaslens.{home}": names for home, names in _HOMES.items()})
 
 
 def __dir__() -> list[str]:

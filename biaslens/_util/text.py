@@ -59,6 +59,14 @@ def _escape(found: re.Match[str]) -> str:
     return json.dumps(char)[1:-1] if ord(char) > 0xFF else f"\\x{ord(char):02x}"
 
 
+def quoted(text: str) -> str:
+    """A text as data in a prompt: a JSON string on one line, with characters escaped that print nothing or turn it."""
+    return "".join(
+        character if character.isprintable() else json.dumps(character)[1:-1]
+        for character in json.dumps(text, ensure_ascii=False)
+    )
+
+
 _secrets: dict[str, re.Pattern[str]] = {}
 
 
@@ -172,3 +180,48 @@ def safe_name(name: str, *, fallback: str = "model") -> str:
     ('openai-gpt-4o-mini', 'model')
     """
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or fallback
+
+
+# Vowel letters that sound like a consonant, and the other beginnings that sound like a vowel.
+_CONSONANT_SOUND = re.compile(
+    r"(?:uni(?![nmd])|us[aeiu]|u[bt]i|uk|ur[aiou]|uto|utah|ugan|u[iy]g|u-|u$|eu|ewe|one\b|once|ou?ija)", re.IGNORECASE
+)
+_VOWEL_SOUND = re.compile(r"(?:hour|honest|honou?r|heir|8|1[18](?:\d{3})?(?!\d)|[aeiouáéíóúàèäöü])", re.IGNORECASE)
+_CAPITALS = re.compile(r"(?:[A-Z]{2,5}s?|[A-Z])$")
+_VOWEL_NAMES = frozenset("AEFHILMNORSX")
+_READ_AS_WORDS = frozenset(["FIFA", "LAN", "LASER", "MENSA", "NAFTA", "NASA", "NATO", "REIT", "SARS", "SWAT"])
+_SPELLED_OUT = frozenset([
+    "AI", "CEO", "CFO", "CIA", "CTO", "EU", "FAQ", "FBI", "HIV", "IRS", "IT", "LGBTI", "LGBTQ", "LGBTQIA", "MBA", "SUV",
+    "UK", "URL", "US", "USA", "USB", "UTF",
+])  # fmt: skip
+
+
+def article(word: str) -> str:
+    """Tell whether "a" or "an" goes before a word, by its sound as far as its spelling shows it.
+
+    Up to five capitals are spelled out, unless they look shouted ("A WOMAN") or are known to be read as a word.
+
+    Examples
+    --------
+    >>> [article(word) for word in ("hour", "university", "80-year-old", "MBA", "European", "uncle", "UK", "one-time")]
+    ['an', 'a', 'an', 'an', 'a', 'an', 'a', 'a']
+    """
+    first = re.split(r"[\s\-’']", word, maxsplit=1)[0]
+    name = first.rstrip("s")
+    shouted = len(name) >= 3 and any(letter in "AEIOUY" for letter in name) and name not in _SPELLED_OUT
+    if name in _SPELLED_OUT or (_CAPITALS.match(first) and name not in _READ_AS_WORDS and not shouted):
+        return "an" if first[0] in _VOWEL_NAMES else "a"
+    if _CONSONANT_SOUND.match(word):
+        return "a"
+    return "an" if _VOWEL_SOUND.match(word) else "a"
+
+
+def plural(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    Examples
+    --------
+    >>> plural(1, "role"), plural(1200, "role")
+    ('1 role', '1,200 roles')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, MIRRORS, NOTHING, VALID, Run, Trials
-from biaslens.analysis.rates import ALL, table
+from biaslens.analysis.rates import ALL, table, with_ends
 from biaslens.schema import Attribute, Condition, Kind, Mirror
 from biaslens.stats import biased_majority, clustered_mean, holm, majority_decided, mcnemar
 
@@ -33,27 +33,13 @@ def ablation(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.DataFram
     McNemar's test, clustered by role, and the conditional odds ratio. A verdict counts where no valid result of the
     missing trials could turn it; else a condition with more missing trials would look less biased.
 
-    Parameters
-    ----------
-    run
-        A run of both conditions.
-    against
-        What the role is compared with: `Condition.NO_ROLE` or `Condition.NEUTRAL_ROLE`.
-
-    Returns
-    -------
-    DataFrame
-        A row an attribute and kind and their totals ("all"), where any question can be compared; empty otherwise.
-        Columns: ``model``, ``against``, ``attribute``, ``kind``, ``roles``, ``questions``, ``rate_role``,
-        ``rate_against``, ``difference`` (the role's less the other), ``difference_low``, ``difference_high``, ``p``,
-        ``p_holm``, ``verdicts`` (questions with a verdict under both), ``biased_only_role``, ``biased_only_against``,
-        ``odds_ratio``, ``odds_ratio_low``, ``odds_ratio_high``, ``p_mcnemar``, ``p_mcnemar_holm``. Adjusted together
-        (Holm) are the p-values of the cells attribute x kind; those of the attributes; those of the kinds. The grand
-        total is a single test.
+    A row an attribute and kind and their totals ("all"), where any question can be compared, with the columns of
+    ablation.csv in results/README.md. Adjusted together (Holm) are the p-values of the cells attribute x kind; those of
+    the attributes; those of the kinds. The grand total is a single test.
     """
     paired = _Paired(run, against)
     keys = [(attribute, kind) for attribute in (None, *ATTRIBUTES) for kind in (None, *KINDS)]
-    rows = [row for key in keys if (row := paired.row(*key))]
+    rows = [row for key in keys if (row := paired.cell(*key))]
     frame = table(rows, _COLUMNS)
     families = frame.groupby([frame["attribute"] == ALL, frame["kind"] == ALL])
     for test in _TESTS:
@@ -62,37 +48,18 @@ def ablation(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.DataFram
 
 
 def ablation_by_role(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.DataFrame:
-    """Compare each role with itself left out: which roles move the answers most.
+    """Compare each role with itself left out: those that move the answers most come first.
 
-    Returns
-    -------
-    DataFrame
-        A row a role with a question that can be compared, those that move most first. Columns: ``model``,
-        ``against``, ``attribute``, ``role``, ``questions``, ``rate_role``, ``rate_against``, ``difference``,
-        ``difference_low``, ``difference_high``, ``p``, ``p_holm`` (over the roles). Here the questions are the sample:
-        the interval says how far other questions to the same role might differ.
+    Here the questions are the sample: the interval says how far other questions to the same role might differ. Columns
+    are those of ablation_by_role.csv in results/README.md; ``p_holm`` is adjusted over the roles.
     """
     paired = _Paired(run, against)
     rows = []
     for code, name in enumerate(run.questions.role_names):
         chosen = paired.known & (run.questions.role == code)
         if chosen.any():
-            mean = clustered_mean(paired.difference[chosen], np.flatnonzero(chosen))
-            rows.append(
-                {
-                    "model": run.info.model,
-                    "against": against.value,
-                    "attribute": ATTRIBUTES[run.questions.role_attribute[code]].value,
-                    "role": name,
-                    "questions": int(chosen.sum()),
-                    "rate_role": float(paired.rate[chosen].mean()),
-                    "rate_against": float(paired.other[chosen].mean()),
-                    "difference": mean.value,
-                    "difference_low": mean.low,
-                    "difference_high": mean.high,
-                    "p": mean.p,
-                }
-            )
+            attribute = ATTRIBUTES[run.questions.role_attribute[code]].value
+            rows.append(paired.row(chosen, np.flatnonzero(chosen)) | {"attribute": attribute, "role": name})
     frame = table(rows, _ROLE_COLUMNS)
     frame["p_holm"] = holm(frame["p"])
     moved = frame["difference"].to_numpy()
@@ -107,44 +74,38 @@ class _Paired:
         self._run, self._against = run, against
         self.known: NDArray[np.bool_] = (first.valid > 0) & (second.valid > 0)
         with np.errstate(invalid="ignore"):
-            self.rate: NDArray[np.float64] = first.biased / first.valid
-            self.other: NDArray[np.float64] = second.biased / second.valid
-        self.difference: NDArray[np.float64] = self.rate - self.other
+            self._rate, self._other = first.biased / first.valid, second.biased / second.valid
         self._verdict, self._other_verdict = (biased_majority(arm.biased, arm.planned) for arm in (first, second))
         self._decided = _decided(first) & _decided(second)
 
-    def keys(self, attribute: Attribute | None, kind: Kind | None) -> dict[str, str]:
+    def row(self, chosen: NDArray[np.bool_], clusters: NDArray[np.int64]) -> dict[str, object]:
+        """The rates of some questions and their difference."""
+        mean = clustered_mean((self._rate - self._other)[chosen], clusters)
         return {
             "model": self._run.info.model,
             "against": self._against.value,
-            "attribute": attribute.value if attribute else ALL,
-            "kind": kind.value if kind else ALL,
+            "roles": mean.clusters,
+            "questions": mean.items,
+            "rate_role": float(self._rate[chosen].mean()),
+            "rate_against": float(self._other[chosen].mean()),
+            **with_ends("difference", mean),
+            "p": mean.p,
         }
 
-    def row(self, attribute: Attribute | None, kind: Kind | None) -> dict[str, object] | None:
+    def cell(self, attribute: Attribute | None, kind: Kind | None) -> dict[str, object] | None:
+        """The same of an attribute and kind, and their verdicts; None where no question can be compared."""
         chosen = self.known & self._run.questions.select(attribute, kind)
         if not chosen.any():
             return None
-        role = self._run.questions.role[chosen]
-        mean = clustered_mean(self.difference[chosen], role)
-        both = chosen & self._decided
-        verdicts = mcnemar(self._verdict[both], self._other_verdict[both], self._run.questions.role[both])
-        return {
-            **self.keys(attribute, kind),
-            "roles": mean.clusters,
-            "questions": mean.items,
-            "rate_role": float(self.rate[chosen].mean()),
-            "rate_against": float(self.other[chosen].mean()),
-            "difference": mean.value,
-            "difference_low": mean.low,
-            "difference_high": mean.high,
-            "p": mean.p,
+        role, both = self._run.questions.role, chosen & self._decided
+        verdicts = mcnemar(self._verdict[both], self._other_verdict[both], role[both])
+        return self.row(chosen, role[chosen]) | {
+            "attribute": attribute.value if attribute else ALL,
+            "kind": kind.value if kind else ALL,
             "verdicts": int(both.sum()),
             "biased_only_role": verdicts.only_first,
             "biased_only_against": verdicts.only_second,
-            "odds_ratio": verdicts.odds_ratio,
-            "odds_ratio_low": verdicts.odds_ratio_low,
-            "odds_ratio_high": verdicts.odds_ratio_high,
+            **{name: getattr(verdicts, name) for name in ("odds_ratio", "odds_ratio_low", "odds_ratio_high")},
             "p_mcnemar": verdicts.p,
         }
 
@@ -169,13 +130,8 @@ def option_position(run: Run) -> pd.DataFrame:
     Of a choice among k groups, shown in random order, each position would be taken once in k times if only what it
     says mattered. The excess of the first and of the last group over 1/k, over trials in which a group was taken, is
     the effect of the position. It needs a run with ``--shuffle-options``: in a fixed order, position and group are one.
-
-    Returns
-    -------
-    DataFrame
-        A row a condition and position ("first", "last"); empty without a shuffled run. Columns: ``model``,
-        ``condition``, ``position``, ``trials`` (with a group taken), ``roles``, ``share``, ``expected``, ``excess``,
-        ``excess_low``, ``excess_high``, ``p`` (clustered by role).
+    There is a row a condition and position ("first", "last"), clustered by role, with the columns of
+    option_position.csv in results/README.md; none without a shuffled run.
     """
     rows = []
     if run.info.meta.get("shuffle_options"):
@@ -202,9 +158,7 @@ def _positions(run: Run, condition: Condition, trials: Trials) -> list[dict[str,
                     "roles": mean.clusters,
                     "share": float(there.mean()),
                     "expected": float((1 / among).mean()),
-                    "excess": mean.value,
-                    "excess_low": mean.low,
-                    "excess_high": mean.high,
+                    **with_ends("excess", mean),
                     "p": mean.p,
                 }
             )
@@ -217,16 +171,9 @@ def mirrored(run: Run) -> pd.DataFrame:
     A yes/no question and its mirror claim the opposite, so who means the claim says Yes to one of them. Yes to both is
     yes-saying. A choice and its swapped mirror have the groups in the opposite order: the same group both times is a
     held view, the same position twice (so another group) follows the form. Trials are matched by number; pairs count
-    where both trials are valid.
-
-    Returns
-    -------
-    DataFrame
-        A row a condition, kind and mirror; empty without mirrors. Columns: ``model``, ``condition``, ``kind``,
-        ``mirror`` ("swapped", "reversed"), ``pairs`` (of trials), ``roles``, ``neither`` (share of pairs with no biased
-        answer), ``held`` (the same claim or group), ``form`` (yes twice, or the same position twice) with ``form_low``
-        and ``form_high``, ``one`` (a group taken in one trial only), and ``form_among_two`` (of the pairs with two
-        biased answers; for yes/no of those with any). Why questions have no answer to match and are left out.
+    where both trials are valid. Why questions have no answer to match and are left out. There is a row a condition,
+    kind and mirror, with the columns of mirrors.csv in results/README.md: ``held`` (the same claim or group), ``form``
+    (yes twice, or the same position twice), ``one`` (a group taken in one trial only).
     """
     rows = []
     for condition in run.conditions:
@@ -273,9 +220,7 @@ def _mirror_row(
         "neither": _part(~one & ~two, both),
         "one": _part(one ^ two, both) if kind is Kind.CHOICE else float("nan"),
         "held": _part(held, both),
-        "form": mean.value,
-        "form_low": mean.low,
-        "form_high": mean.high,
+        **with_ends("form", mean),
         "form_among_two": float((form & both).sum() / among) if among else float("nan"),
     }
 

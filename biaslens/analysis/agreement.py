@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
 from biaslens.analysis.labels import Labels, oracles_of
-from biaslens.analysis.rates import ALL
+from biaslens.analysis.rates import ALL, with_ends
 from biaslens.models.catalogue import family
 from biaslens.runfile import JudgeVote, judge_votes, reading
 from biaslens.schema import Outcome, Vote
@@ -39,23 +39,12 @@ ORACLES = (
 
 
 def people_agreement(labels: Labels) -> pd.DataFrame:
-    """Agreement between annotators: each pair, and all of them together.
+    """Agreement between annotators: each pair, and all of them together ("all", "all").
 
-    Parameters
-    ----------
-    labels
-        As `read_labels` gives them.
-
-    Returns
-    -------
-    DataFrame
-        Columns `PEOPLE`. A row a kind ("all" for all of them), subset ("all" labels, or only those that their givers
-        are "sure" of), measure ("biased": biased against everything else; "outcome": the five outcomes) and pair with
-        an answer in common, and one for all annotators ("all", "all"). ``items`` are answers with two labels;
-        ``prevalence`` the share of biased ones among these labels; ``kappa`` Cohen's for a pair, ``alpha``
-        Krippendorff's for all, and ``kappa_low`` and ``kappa_high`` the bootstrap interval of either
-        (`stats.agreement`, clustered by role). ``ac1`` is Gwet's, to be read where nearly all labels are of one class.
-        Nothing is weighted: this is how people agree on what they read. Empty with labels of one person.
+    Columns are those of agreement_people.csv in results/README.md. ``kappa`` is Cohen's for a pair, ``alpha``
+    Krippendorff's for all, and ``kappa_low`` and ``kappa_high`` the bootstrap interval of either (`stats.agreement`,
+    clustered by role); ``ac1`` is Gwet's, to be read where nearly all labels are of one class. Nothing is weighted:
+    this is how people agree on what they read. Empty with labels of one person.
     """
     rows = []
     for kind in (ALL, *map(str, KINDS)):
@@ -111,26 +100,13 @@ def _codes(outcomes: pd.Series, measure: str) -> NDArray[np.int64]:
 def oracle_agreement(labels: Labels) -> pd.DataFrame:
     """Agreement of every oracle with the final labels, biased against not biased.
 
-    Parameters
-    ----------
-    labels
-        As `read_labels` gives them.
-
-    Returns
-    -------
-    DataFrame
-        Columns `ORACLES`. A row an oracle, kind, attribute ("all" for all of them) and subset ("all" answers, or those
-        on which people are "sure") with a final label and a verdict. Answers that people or the oracle call invalid
-        or an error have no place in a comparison of biased with not biased; ``only_oracle_invalid`` and
-        ``only_people_invalid`` count where just one of them says so. Everything else is weighted by one over the
-        inclusion probability, and clustered by role: ``kappa`` is Cohen's with its bootstrap interval, ``agreement``
-        the share of equal verdicts, ``prevalence`` the share that people call biased, and the rest are shares as in
-        `stats.Accuracy`. ``missed_bias`` is the share of the answers that people call biased and the oracle does not
-        (1 - sensitivity), as in the published study; ``false_alarms`` is 1 - specificity. ``people_kappa`` is the
-        ceiling: Krippendorff's alpha between people on the ``people_items`` answers of the group that two or more of
-        them labelled (for "sure": that two or more are sure of), also where nobody has adjudicated where they differ.
-        NaN, with the ``reason``, where people or oracle use one class only. The reason also names an oracle that has
-        learned from these very labels, and agrees with them for that.
+    Columns are those of agreement_oracles.csv in results/README.md. Answers that people or the oracle call invalid or
+    an error have no place in a comparison of biased with not biased and are counted apart. Everything else is weighted
+    by one over the inclusion probability, and clustered by role: ``kappa`` is Cohen's with its bootstrap interval, the
+    shares are as in `stats.Accuracy`. ``people_kappa`` is the ceiling: Krippendorff's alpha between people on the
+    answers of the group that two or more of them labelled, also where nobody has adjudicated where they differ. Numbers
+    are NaN, with the ``reason``, where people or oracle use one class only. The reason also names an oracle that has
+    learned from these very labels, and agrees with them for that.
     """
     rows = []
     for kind in map(str, KINDS):
@@ -174,13 +150,9 @@ def _against_people(items: pd.DataFrame, said: pd.Series, learned: str) -> dict[
     shares = {name: getattr(accuracy, name) for name in _SHARES}
     return {
         "items": int(both.sum()),
-        "kappa": kappa.value,
-        "kappa_low": kappa.low,
-        "kappa_high": kappa.high,
+        **with_ends("kappa", kappa),
         "ac1": ac1.value,
-        **{name: share.value for name, share in shares.items()},
-        **{f"{name}_low": share.low for name, share in shares.items()},
-        **{f"{name}_high": share.high for name, share in shares.items()},
+        **{column: value for name, share in shares.items() for column, value in with_ends(name, share).items()},
         "missed_bias": 1 - accuracy.sensitivity.value,
         "false_alarms": 1 - accuracy.specificity.value,
         "only_oracle_invalid": int((people_valid & ~oracle_valid).sum()),
@@ -203,24 +175,13 @@ NOBODY = "nobody"
 
 
 def judges(run: Run) -> pd.DataFrame:
-    """What each judge of the active panel contributes to the verdicts on why answers.
+    """What each judge of the active panel contributes to the verdicts on why answers; empty where nobody has voted.
 
-    Parameters
-    ----------
-    run
-        The run.
-
-    Returns
-    -------
-    DataFrame
-        Columns `COLUMNS`, a row a condition and judge with a vote. ``same_family_as`` names the "model" under test and
-        the "generator" of the benchmark where the judge is of their family, joined by "; ". ``answers`` it has voted
-        on; its ``votes``; shares of these that say biased, and that cannot be used; ``disagreement``: share of the
-        answers with two or more usable votes, of all judges, that differ on biased or not; ``alpha``: Krippendorff's,
-        over these votes. ``bias_rate``: share of answers that most usable votes call biased, of those that are decided
-        so; ``bias_rate_without`` the same without this judge, over the ``decided_without`` answers that the others
-        decide (ties decide nothing). With early stopping the third vote is only there where two differ, so alpha of a
-        panel that stopped early is of its first votes mostly. Empty where nobody has voted.
+    Columns are those of judges.csv in results/README.md, a row a condition and judge with a vote. ``same_family_as``
+    names the "model" under test and the "generator" of the benchmark where the judge is of their family.
+    ``disagreement`` and ``alpha`` are over the usable votes of all judges; ``bias_rate`` is by most usable votes,
+    ``bias_rate_without`` the same without this judge (ties decide nothing). With early stopping the third vote is only
+    there where two differ, so alpha of a panel that stopped early is of its first votes mostly.
     """
     rows = []
     for condition, votes in _votes(run).groupby("condition", sort=False):
@@ -244,7 +205,7 @@ def judges(run: Run) -> pd.DataFrame:
                     "biased_share": float((own["biased"] == 1).mean()),
                     "unusable_share": float(own["biased"].isna().mean()),
                     "disagreement": float((several["nunique"] > 1).mean()) if len(several) else float("nan"),
-                    "alpha": alpha.value if alpha else float("nan"),
+                    "alpha": float("nan") if alpha is None else alpha.value,
                     "bias_rate": whole[0],
                     "decided_without": others[1],
                     "bias_rate_without": others[0],
@@ -256,17 +217,8 @@ def judges(run: Run) -> pd.DataFrame:
 def ranking_without(runs: Sequence[Run]) -> pd.DataFrame:
     """Rank models by their biased why answers, once with all judges and once without each of them.
 
-    Parameters
-    ----------
-    runs
-        Runs whose active panel is the same and has two judges or more.
-
-    Returns
-    -------
-    DataFrame
-        Columns `RANKING`. A row a condition, judge left out ("nobody" for none) and model: the answers that the judges
-        left decide by most usable votes, the share of biased ones, and its rank; 1 is the lowest. If a ranking turns
-        with one judge left out, it is that judge's ranking. Empty where the runs have not one panel of several judges.
+    Columns are those of ranking_without_judge.csv in results/README.md; rank 1 is the lowest rate. If a ranking turns
+    with one judge left out, it is that judge's ranking. Empty where the runs have not one panel of several judges.
     """
     several = len({run.info.panel for run in runs}) == 1 and len(runs[0].info.judges) > 1
     votes = [_votes(run).assign(model=run.info.model) for run in runs] if several else []

@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from biaslens import stats
+from biaslens._util.text import plural
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, RunInfo
-from biaslens.analysis.labels import NOT_CORRECTED, Correction, Corrections, corrections
-from biaslens.analysis.rates import ALL, rates, table
+from biaslens.analysis.labels import NOT_CORRECTED, Corrections, corrections
+from biaslens.analysis.rates import ALL, rates, table, with_ends
 from biaslens.analysis.summary import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.schema import Condition, Kind
-from biaslens.stats import (
-    Estimate,
-    Pair,
-    biased_majority,
-    compare_pairs,
-    majority_decided,
-    mean_of_sums,
-    rank_intervals,
-    share,
-    tied_groups,
-    tied_with,
-)
+from biaslens.stats import Estimate, Pair, share
 
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
     """The questions of M runs under one condition, Q of them in any run, by id and never by position.
 
-    Parameters
-    ----------
-    ids
-        Question ids, length Q, ascending.
-    role
-        Position of each question's role in `roles`, shape (Q,).
-    kind
-        Position of each question's kind in `KINDS`, shape (Q,).
-    roles
-        Attribute (position in `ATTRIBUTES`) and name of the roles.
-    planned, valid, biased
-        Trials by run and question, 0 where a run does not have the question, shape (M, Q).
+    `role` and `kind` are positions in `roles` (attribute and name) and `KINDS`, shape (Q,). Trials are counted by run
+    and question, 0 where a run does not have the question, shape (M, Q).
     """
 
     ids: Sequence[str]
@@ -128,24 +109,20 @@ def require_comparable(summaries: Sequence[Summary]) -> None:
     RunMismatchError
         Names the first difference and two runs that show it.
     """
+    infos = [summary.run for summary in summaries]
     for name, value in SAME:
-        _require_same(name, ((summary, value(summary.run)) for summary in summaries))
+        other = next((info for info in infos if value(info) != value(infos[0])), None)
+        if other is not None:
+            raise _mismatch(name, infos[0], _show(value(infos[0])), other, _show(value(other)))
     for condition in Condition:
-        asked = [
-            (summary, part)
-            for summary in summaries
-            for part in summary.conditions
-            if part.condition is condition and part.question_set
-        ]
-        if len({part.question_set for _, part in asked}) > 1:
-            (first, part), (other, others) = (
-                asked[0],
-                next(pair for pair in asked if pair[1].question_set != asked[0][1].question_set),
-            )
-            raise _mismatch(
-                f"under condition {condition} the questions differ",
-                *((first, _questions(part)), (other, _questions(others, than=_questions(part)))),
-            )
+        parts = [(summary.run, part) for summary in summaries for part in summary.conditions]
+        asked = [(run, part) for run, part in parts if part.condition is condition and part.question_set]
+        others = [(run, part) for run, part in asked if part.question_set != asked[0][1].question_set]
+        if others:
+            (first, part), (second, others_part) = asked[0], others[0]
+            words = _questions(part)
+            what = f"under condition {condition} the questions differ"
+            raise _mismatch(what, first, words, second, _questions(others_part, than=words))
 
 
 def _questions(condition: ConditionSummary, *, than: str = "") -> str:
@@ -153,27 +130,18 @@ def _questions(condition: ConditionSummary, *, than: str = "") -> str:
     roles = condition.cell().roles
     counts = {kind: condition.cell(kind=kind).questions for kind in Kind}
     each = {count / roles for count in counts.values()}
-    of_roles = f"{roles:,} {'role' if roles == 1 else 'roles'}"
     if len(each) == 1 and (count := each.pop()).is_integer():
-        words = f"{count:.0f} {'question' if count == 1 else 'questions'} a kind for {of_roles}"
+        words = f"{plural(int(count), 'question')} a kind for {plural(roles, 'role')}"
     else:
-        words = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count) + f" questions for {of_roles}"
+        listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
+        words = f"{listed} questions for {plural(roles, 'role')}"
     return "as many, but others" if words == than else words
 
 
-def _require_same(name: str, values: Iterable[tuple[Summary, object]]) -> None:
-    first: tuple[Summary, object] | None = None
-    for summary, value in values:
-        if first is None:
-            first = (summary, value)
-        elif value != first[1]:
-            raise _mismatch(name, (first[0], _show(first[1])), (summary, _show(value)))
-
-
-def _mismatch(what: str, first: tuple[Summary, str], other: tuple[Summary, str]) -> RunMismatchError:
+def _mismatch(what: str, first: RunInfo, has: str, other: RunInfo, others: str) -> RunMismatchError:
     return RunMismatchError(
-        f"these runs cannot share a table, {what}: {first[0].run.path} has {first[1]}, {other[0].run.path} has "
-        f"{other[1]}; make one table for each, or combine them with --force"
+        f"these runs cannot share a table, {what}: {first.path} has {has}, {other.path} has {others}; make one table "
+        "for each, or combine them with --force"
     )
 
 
@@ -196,22 +164,13 @@ _DECIMALS = 12
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Several models on the questions that all of them answered.
+    """Several models on the questions that all of them answered, with the columns of results/README.md.
 
-    Parameters
-    ----------
-    models
-        A row a model, the least biased first: ``model``, ``run``, ``questions`` (with a valid trial in all runs),
-        ``planned_questions`` (in any run), ``roles``, ``bias_rate`` (mean over the shared questions),
-        ``bias_rate_low``, ``bias_rate_high``, ``rank``, ``rank_low``, ``rank_high`` (95 %, over a bootstrap of roles),
-        ``tied_group`` (models that share a letter are not told apart), ``tied_with_best``, all of them by the verdicts;
-        ``labels``, ``corrected_rate``, ``corrected_low``, ``corrected_high``: the rate of the whole run corrected by
-        labels, NaN where there are none.
-    pairs
-        A row two models: ``model_a``, ``model_b``, ``run_a``, ``run_b``, ``questions``, ``planned_questions``,
-        ``roles``, ``rate_a``, ``rate_b``, ``difference`` (a less b), ``difference_low``, ``difference_high``, ``p``,
-        ``p_holm``, ``tied``, ``minimal_difference`` (the smallest the design would find four times out of five),
-        ``labels_say`` (of `LABELS_SAY`: what the corrected rates say of the difference).
+    `models` has a row a model, the least biased first, as in comparison.csv: mean rates over the shared questions,
+    ranks with an interval from a bootstrap of roles, ``tied_group`` (models that share a letter cannot be told apart),
+    and the rate of the whole run corrected by labels, NaN where there are none. `pairs` has a row two models, as in
+    comparison_pairs.csv: ``difference`` is a less b, ``minimal_difference`` the smallest that the design would find
+    four times out of five, and ``labels_say`` one of `LABELS_SAY`.
     """
 
     models: pd.DataFrame
@@ -232,16 +191,8 @@ def compare(
     So a model is not ranked by which questions it failed to answer, and with low coverage few questions are left:
     look at their number.
 
-    Parameters
-    ----------
-    runs
-        One a model.
-    condition, kind
-        What is compared; None for all kinds together.
-    force
-        Compare runs that asked or judged differently; only questions they share count.
-    corrected
-        The `corrections` of each run, where they are known already; worked out if not given.
+    A `kind` of None compares all kinds together. With `force` runs are compared that asked or judged differently, on
+    the questions they share. `corrected` are the `corrections` of each run, worked out if not given.
 
     Raises
     ------
@@ -268,93 +219,74 @@ def compare(
         "planned_questions": int(asked.sum()),
         "roles": len(codes),
     }
-    values = [mean_of_sums(row, sizes, bounds=(0, 1)) for row in sums]
-    pairs = compare_pairs(sums, sizes, level=LEVEL)
+    values = [stats.mean_of_sums(row, sizes, bounds=(0, 1)) for row in sums]
+    pairs = stats.compare_pairs(sums, sizes, level=LEVEL)
+    models = _models(runs, values, pairs, counts)
+    if counts["questions"]:
+        ranks = stats.rank_intervals(sums, sizes, level=LEVEL)
+        models["rank_low"], models["rank_high"] = (pd.array(bound, dtype="Int64") for bound in ranks)
     of_runs = [known.get(condition, {}).get(kind, NOT_CORRECTED) for known in corrected]
+    models = models.assign(
+        labels=[found.items for found in of_runs],
+        corrected_rate=[found.value for found in of_runs],
+        corrected_low=[found.low for found in of_runs],
+        corrected_high=[found.high for found in of_runs],
+    )
     judged = bool((table.kind[shared] == KINDS.index(Kind.WHY)).any())
-    models = _models(runs, values, pairs, rank_intervals(sums, sizes, level=LEVEL), counts, corrected=of_runs)
-    return Comparison(models, _pairs(runs, values, pairs, counts, corrected=of_runs, judged=judged))
+    rows = [_pair(runs, values, pair, counts, corrected=of_runs, judged=judged) for pair in pairs]
+    return Comparison(models.sort_values(["bias_rate", "model", "run"], ignore_index=True), pd.DataFrame(rows))
 
 
 def _models(
-    runs: Sequence[Run],
-    values: Sequence[Estimate],
-    pairs: Sequence[Pair],
-    ranks: tuple[NDArray[np.int64], NDArray[np.int64]],
-    counts: Mapping[str, int],
-    *,
-    corrected: Sequence[Correction],
+    runs: Sequence[Run], values: Sequence[Estimate], pairs: Sequence[Pair], counts: Mapping[str, int]
 ) -> pd.DataFrame:
+    rates, nothing = [value.value for value in values], [None] * len(runs)
     known = counts["questions"] > 0
-    rates = [value.value for value in values]
-    letters = tied_groups(rates, pairs, level=LEVEL) if known else [""] * len(runs)
-    rank = pd.Series(rates).round(_DECIMALS).rank(method="min")
-    low, high = (pd.Series(bound if known else [None] * len(runs), dtype="Int64") for bound in ranks)
-    models = pd.DataFrame(
-        {
-            "model": [run.info.model for run in runs],
-            "run": [run.info.path.name for run in runs],
-            **counts,
-            "bias_rate": rates,
-            "bias_rate_low": [value.low for value in values],
-            "bias_rate_high": [value.high for value in values],
-            "rank": rank.astype("Int64"),
-            "rank_low": low,
-            "rank_high": high,
-            "tied_group": letters,
-            "tied_with_best": pd.array(_tied_with_best(rates, pairs), dtype="boolean"),
-            "labels": [found.labels for found in corrected],
-            "corrected_rate": [found.rate for found in corrected],
-            "corrected_low": [found.low for found in corrected],
-            "corrected_high": [found.high for found in corrected],
-        }
+    best = stats.tied_with(int(np.argmin(rates)), pairs, models=len(runs), level=LEVEL) if known else nothing
+    rows = [
+        {"model": run.info.model, "run": run.info.path.name, **counts, **with_ends("bias_rate", value)}
+        for run, value in zip(runs, values, strict=True)
+    ]
+    return pd.DataFrame(rows).assign(
+        rank=pd.Series(rates).round(_DECIMALS).rank(method="min").astype("Int64"),
+        rank_low=pd.array(nothing, dtype="Int64"),
+        rank_high=pd.array(nothing, dtype="Int64"),
+        tied_group=stats.tied_groups(rates, pairs, level=LEVEL) if known else "",
+        tied_with_best=pd.array(best, dtype="boolean"),
     )
-    return models.sort_values(["bias_rate", "model", "run"], ignore_index=True)
 
 
-def _tied_with_best(rates: Sequence[float], pairs: Sequence[Pair]) -> list[bool] | list[None]:
-    if np.isnan(rates).any():
-        return [None] * len(rates)
-    return tied_with(int(np.argmin(rates)), pairs, models=len(rates), level=LEVEL)
-
-
-def _pairs(
+def _pair(
     runs: Sequence[Run],
     values: Sequence[Estimate],
-    pairs: Sequence[Pair],
+    pair: Pair,
     counts: Mapping[str, int],
     *,
-    corrected: Sequence[Correction],
+    corrected: Sequence[Estimate],
     judged: bool,
-) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "model_a": [runs[pair.first].info.model for pair in pairs],
-            "model_b": [runs[pair.second].info.model for pair in pairs],
-            "run_a": [runs[pair.first].info.path.name for pair in pairs],
-            "run_b": [runs[pair.second].info.path.name for pair in pairs],
-            **counts,
-            "rate_a": [values[pair.first].value for pair in pairs],
-            "rate_b": [values[pair.second].value for pair in pairs],
-            "difference": [pair.difference.value for pair in pairs],
-            "difference_low": [pair.difference.low for pair in pairs],
-            "difference_high": [pair.difference.high for pair in pairs],
-            "p": [pair.difference.p for pair in pairs],
-            "p_holm": [pair.p_holm for pair in pairs],
-            "tied": [not pair.p_holm < 1 - LEVEL for pair in pairs],
-            "minimal_difference": [pair.minimal_difference for pair in pairs],
-            "labels_say": [
-                _labels_say(pair.difference, corrected[pair.first], corrected[pair.second], judged=judged)
-                for pair in pairs
-            ],
-        }
-    )
+) -> dict[str, object]:
+    a, b = pair.first, pair.second
+    return {
+        "model_a": runs[a].info.model,
+        "model_b": runs[b].info.model,
+        "run_a": runs[a].info.path.name,
+        "run_b": runs[b].info.path.name,
+        **counts,
+        "rate_a": values[a].value,
+        "rate_b": values[b].value,
+        **with_ends("difference", pair.difference),
+        "p": pair.difference.p,
+        "p_holm": pair.p_holm,
+        "tied": not pair.p_holm < 1 - LEVEL,
+        "minimal_difference": pair.minimal_difference,
+        "labels_say": _labels_say(pair.difference, corrected[a], corrected[b], judged=judged),
+    }
 
 
-def _labels_say(difference: float, a: Correction, b: Correction, *, judged: bool) -> str:
-    if np.isnan([a.rate, b.rate]).any():
+def _labels_say(difference: float, a: Estimate, b: Estimate, *, judged: bool) -> str:
+    if np.isnan([a, b]).any():
         return "unknown" if judged else ""
-    if (a.rate - b.rate) * difference < 0:
+    if (a - b) * difference < 0:
         return "opposite"
     # An interval that is not known (labels of one role) is not apart from any other.
     return "same" if a.low > b.high or b.low > a.high else "overlap"
@@ -380,12 +312,8 @@ def top_questions(
 ) -> pd.DataFrame:
     """Sort questions by how many models they trigger, then by the share of their trials that are biased.
 
-    Returns
-    -------
-    DataFrame
-        A row a question that triggers at least one model. Columns: ``condition``, ``question_id``, ``attribute``,
-        ``role``, ``kind``, ``models`` (that have it planned), ``triggered`` (models with a biased majority),
-        ``valid_trials``, ``biased_trials``, ``bias_rate`` (all models together). `question_texts` reads the texts.
+    A row a question that triggers at least one model, with the columns of top_questions.csv in results/README.md;
+    `question_texts` reads the texts.
     """
     aligned = align(runs, condition)
     roles = [aligned.roles[code] for code in aligned.role]
@@ -397,7 +325,7 @@ def top_questions(
             "role": [name for _, name in roles],
             "kind": [KINDS[code].value for code in aligned.kind],
             "models": (aligned.planned > 0).sum(axis=0),
-            "triggered": biased_majority(aligned.biased, aligned.planned).sum(axis=0),
+            "triggered": stats.biased_majority(aligned.biased, aligned.planned).sum(axis=0),
             "valid_trials": aligned.valid.sum(axis=0),
             "biased_trials": aligned.biased.sum(axis=0),
         }
@@ -414,18 +342,13 @@ def top_questions(
 def trigger_counts(runs: Sequence[Run], *, condition: Condition = Condition.ROLE) -> pd.DataFrame:
     """Count in how many of the models each question brings out a biased majority.
 
-    Only questions that have a verdict in all runs are counted: one that no trial without a valid result could turn.
-
-    Returns
-    -------
-    DataFrame
-        A row a kind ("all" for the total) and number of models from 0 up. Columns: ``condition``, ``kind``, ``k``,
-        ``models`` (how many there are), ``questions``, ``share`` (of all questions), ``share_of_triggered`` (of those
-        that trigger at least one; NaN for k = 0).
+    Only questions that have a verdict in all runs are counted: one that no trial without a valid result could turn. A
+    row a kind ("all" for the total) and number of models ``k`` from 0 up; ``share_of_triggered`` is of the questions
+    that trigger at least one, NaN for k = 0.
     """
     aligned = align(runs, condition)
-    decided = majority_decided(aligned.biased, aligned.valid, aligned.planned).all(axis=0)
-    triggered = biased_majority(aligned.biased, aligned.planned).sum(axis=0)
+    decided = stats.majority_decided(aligned.biased, aligned.valid, aligned.planned).all(axis=0)
+    triggered = stats.biased_majority(aligned.biased, aligned.planned).sum(axis=0)
     rows = []
     for kind in (None, *KINDS):
         chosen = decided & ((aligned.kind == KINDS.index(kind)) if kind is not None else True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from biaslens import runfile
 from biaslens._util.text import without_secrets
 from biaslens.models.local import EMBEDDED_SHA256
-from biaslens.runfile import PANEL_IN_FORCE, Store, reading, reading_evaluation
-from biaslens.runfile import Usage as Usage  # noqa: PLC0414 - part of `Took`
+from biaslens.runfile import PANEL_IN_FORCE, Store, Usage, reading, reading_evaluation
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
 
 _TYPES: Mapping[str, type] = {
@@ -39,28 +38,9 @@ _TYPES: Mapping[str, type] = {
 class RunInfo:
     """What a run file says about itself; "" and None where it does not.
 
-    Parameters
-    ----------
-    path
-        The run file.
-    model
-        The model as the user named it.
-    benchmark_version, benchmark_hash, template_hash, package_version
-        What was asked, in which words, by which version of biaslens.
-    trials
-        Trials a question.
-    panel
-        Name of the panel whose verdicts on why answers count.
-    judges, votes, sure
-        Its judges, votes of each of them an answer, and how sure the local judge must be to decide without them.
-    panels
-        All panels that have judged the run, by name, with what they recorded.
-    embedded
-        Whether the answers are the small embedded model's.
-    labelled
-        Whether the run holds labels by people.
-    meta
-        All that was recorded.
+    `panel` is the active one, whose verdicts on why answers count, with its judges and the votes of each on an answer;
+    `panels` are all that have judged the run, by name, with what they recorded. `embedded` answers are those of the
+    small embedded model; a `labelled` run holds people's labels; `meta` is all that was recorded.
     """
 
     path: Path
@@ -73,7 +53,6 @@ class RunInfo:
     panel: str
     judges: tuple[str, ...]
     votes: int | None
-    sure: float | None
     panels: Mapping[str, Mapping[str, Any]]
     embedded: bool
     labelled: bool
@@ -90,23 +69,16 @@ class RunInfo:
         for name, of in (("starts", dict), ("conditions", str)):
             if not all(isinstance(each, of) for each in meta.get(name) or ()):
                 raise TypeError(f"meta {name} = {str(meta[name])[:80]}")
-        panel = panels.get(meta.get(PANEL_IN_FORCE) or "", {})
-
-        def text(name: str) -> str:
-            return str(meta.get(name) or "")
-
+        active = str(meta.get(PANEL_IN_FORCE) or "")
+        spec = panels.get(active, {})
+        texts = ("model", "benchmark_version", "benchmark_hash", "template_hash", "package_version")
         return cls(
             path=path,
-            model=text("model"),
-            benchmark_version=text("benchmark_version"),
-            benchmark_hash=text("benchmark_hash"),
-            template_hash=text("template_hash"),
-            package_version=text("package_version"),
+            **{name: str(meta.get(name) or "") for name in texts},
             trials=meta.get("trials"),
-            panel=text(PANEL_IN_FORCE),
-            judges=tuple(panel.get("judges") or ()),
-            votes=panel.get("votes"),
-            sure=(panel.get("screen") or {}).get("sure"),
+            panel=active,
+            judges=tuple(spec.get("judges") or ()),
+            votes=spec.get("votes"),
             panels=panels,
             embedded=meta.get("weights") == EMBEDDED_SHA256,
             labelled=labelled,
@@ -116,18 +88,10 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """What a run took.
+    """What a run took: its answers by condition, and the votes of all panels.
 
-    Parameters
-    ----------
-    answers
-        By condition.
-    votes
-        Judges' votes of all panels.
-    seconds
-        Time from each start to its last reply, added up; None where no start is recorded.
-    starts
-        Starts that brought a reply.
+    `seconds` are the time from the start of each session to its last reply, added up, None where none is recorded;
+    `starts` counts the sessions that brought a reply.
     """
 
     answers: Mapping[Condition, Usage] = field(default_factory=dict)
@@ -139,42 +103,24 @@ class Took:
 def read_took(store: Store, meta: Mapping[str, Any]) -> Took:
     """Read what a run took from its file."""
     begun = sorted(str(start["at"]) for start in meta.get("starts") or () if "at" in start)
-    last = _last_replies(store, begun) if begun else {}
-    return Took(
-        answers={Condition(condition): usage for condition, usage in runfile.usage_of_answers(store).items()},
-        votes=runfile.usage_of_votes(store),
-        seconds=sum(_seconds(begun[place], at) for place, at in last.items()) if last else None,
-        starts=len(last),
-    )
-
-
-def _last_replies(store: Store, begun: Sequence[str]) -> dict[int, str]:
     last: dict[int, str] = {}
-    for at in runfile.answer_times(store):
+    for at in runfile.answer_times(store) if begun else ():
         place = bisect_right(begun, at) - 1
         if place >= 0 and at > last.get(place, ""):
             last[place] = at
-    return last
-
-
-def _seconds(begun: str, ended: str) -> float:
-    return (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()
+    times = [datetime.fromisoformat(at) - datetime.fromisoformat(begun[place]) for place, at in last.items()]
+    return Took(
+        answers={Condition(condition): usage for condition, usage in runfile.usage_of_answers(store).items()},
+        votes=runfile.usage_of_votes(store),
+        seconds=sum(time.total_seconds() for time in times) if times else None,
+        starts=len(times),
+    )
 
 
 def question_texts(path: Path, ids: Iterable[str]) -> dict[str, str]:
-    """Read what questions ask, by id; ids that the run file does not hold are left out.
+    """Read what questions ask, by id, without their roles; the options of a choice follow, as "(A) ... (B) ...".
 
-    Parameters
-    ----------
-    path
-        The run file.
-    ids
-        Question ids, such as those of `top_questions`.
-
-    Returns
-    -------
-    dict
-        The question without its role; the options of a choice follow it, as "(A) ... (B) ...".
+    Ids, such as those of `top_questions`, that the run file does not hold are left out.
 
     Raises
     ------
@@ -183,11 +129,10 @@ def question_texts(path: Path, ids: Iterable[str]) -> dict[str, str]:
     """
     with reading(path) as store:
         found = runfile.question_texts(store, ids)
-    return {question_id: " ".join([text, *_lettered(options)]) for question_id, text, options in found}
-
-
-def _lettered(options: list[str]) -> list[str]:
-    return [f"({chr(ord('A') + place)}) {option}" for place, option in enumerate(options)]
+    return {
+        question_id: " ".join([text, *(f"({chr(ord('A') + place)}) {option}" for place, option in enumerate(options))])
+        for question_id, text, options in found
+    }
 
 
 STATES = (*Outcome, "unjudged", "unasked")
@@ -207,28 +152,13 @@ NOTHING = -1
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """The questions of a run as codes, a position a question, in the order of their ids.
+    """The Q questions of a run as codes, shape (Q,), in the order of their ids.
 
-    Parameters
-    ----------
-    ids
-        Question ids, length Q, ascending: runs of one question set have the same positions.
-    role
-        Position of each question's role, shape (Q,).
-    kind
-        Position of each question's kind in `KINDS`, shape (Q,).
-    target
-        Position of the attribute it asks about in `ATTRIBUTES`, `NOTHING` where unknown, shape (Q,).
-    options
-        Number of options, 0 for other kinds than choice, shape (Q,).
-    mirror_of
-        Position of the question it mirrors, `NOTHING` for an original or where that one is not in the run, shape (Q,).
-    mirror
-        How it mirrors it, as position in `MIRRORS`, `NOTHING` for an original, shape (Q,).
-    role_attribute
-        Position of each role's attribute in `ATTRIBUTES`, shape (R,).
-    role_names
-        Names of the roles, length R, in the order of attribute and name.
+    Runs of one question set have the same positions. `role` is a position in the R roles, which are in the order of
+    attribute and name; `kind`, `target` and `mirror` are positions in `KINDS`, `ATTRIBUTES` and `MIRRORS`; `mirror_of`
+    is the position of the question that one mirrors. They are `NOTHING` for an unknown target, an original, and where
+    the mirrored question is not in the run. `options` counts options, 0 for other kinds than choice. `role_attribute`
+    has the shape (R,).
     """
 
     ids: tuple[str, ...]
@@ -259,20 +189,12 @@ class Questions:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What became of the trials of one condition.
+    """What became of the trials of one condition; arrays by question and trial, shape (Q, T).
 
-    Parameters
-    ----------
-    states
-        Positions in `STATES` by question and trial, `NOTHING` where none is planned, shape (Q, T).
-    taken
-        Position, in the question's own order, of the option taken, `NOTHING` where none was, shape (Q, T).
-    shown
-        Position at which the option taken was shown, shape (Q, T). Differs from `taken` only in shuffled runs.
-    resolved_models
-        Every model that answered, as the provider named it.
-    last_answer
-        When the last answer came (ISO 8601, UTC), "" without any.
+    `states` are positions in `STATES`; `taken` is the position of the option taken in the question's own order, `shown`
+    that at which it was shown, which differs in shuffled runs only. `NOTHING` stands where no trial is planned, or no
+    option was taken. `resolved_models` are named as the provider does; `last_answer` is ISO 8601 in UTC, "" without
+    any.
     """
 
     states: NDArray[np.int8]
@@ -314,19 +236,7 @@ class Trials:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run file in memory, without its texts.
-
-    Parameters
-    ----------
-    info
-        What the file says about itself.
-    questions
-        What was asked.
-    conditions
-        What became of it, by condition, in the order of `Condition`; conditions without a planned trial are left out.
-    took
-        Tokens, money, time, and answers that were cut off.
-    """
+    """A run file in memory, without its texts; conditions without a planned trial are left out."""
 
     info: RunInfo
     questions: Questions
@@ -388,18 +298,13 @@ def _conditions(store: Store, questions: Questions, panel: str) -> dict[Conditio
     trials = runfile.most_trials(store)
     position = {question_id: code for code, question_id in enumerate(questions.ids)}
     state = {str(name): code for code, name in enumerate(STATES)}
-    pending: dict[str | None, int] = {None: state["unasked"]}
-    unjudged = state["unjudged"]
     filled = {name: _no_trials(len(position), trials) for name in runfile.conditions(store)}
     models: dict[str, set[str]] = {name: set() for name in filled}
     last = dict.fromkeys(filled, "")
     rows = runfile.trials(store, panel)
     for question_id, condition, trial, outcome, choice, order, resolved_model, answered_at in rows:
         into, place = filled[condition], (position[question_id], trial - 1)
-        if outcome is None:
-            into.states[place] = pending.get(answered_at, unjudged)
-        else:
-            into.states[place] = state[outcome]
+        into.states[place] = state[outcome or ("unasked" if answered_at is None else "unjudged")]
         if choice is not None:
             into.taken[place] = choice
             into.shown[place] = choice if order is None else _order(order).index(choice)
@@ -407,12 +312,8 @@ def _conditions(store: Store, questions: Questions, panel: str) -> dict[Conditio
             models[condition].add(resolved_model)
             last[condition] = max(last[condition], answered_at)
     return {
-        condition: Trials(
-            states=filled[condition].states,
-            taken=filled[condition].taken,
-            shown=filled[condition].shown,
-            resolved_models=tuple(sorted(models[condition])),
-            last_answer=last[condition],
+        condition: replace(
+            filled[condition], resolved_models=tuple(sorted(models[condition])), last_answer=last[condition]
         )
         for condition in Condition
         if condition in filled

@@ -12,7 +12,7 @@ import pandas as pd
 
 from biaslens import runfile
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
-from biaslens.analysis.rates import ALL
+from biaslens.analysis.rates import ALL, with_ends
 from biaslens.errors import InputError
 from biaslens.oracles import screen
 from biaslens.runfile import (
@@ -32,20 +32,11 @@ from biaslens.stats import Estimate, clustered_rate, prediction_powered, rogan_g
 class Labels:
     """Labels of a run; every table has the same answers as rows, in the order of their keys.
 
-    Parameters
-    ----------
-    items
-        Columns ``kind``, ``attribute``, ``role`` (a number), ``condition``, ``stratum``, ``inclusion``, ``outcome``
-        (the final label; None where they differ), ``sure`` and ``how``.
-    people
-        A column an annotator who does not adjudicate, with the outcome; None where that person has not labelled it.
-    sure
-        The same with the outcomes that the annotator is sure of, and None for the others.
-    verdicts
-        A column an oracle ("rules", or the name of a panel), with its outcome; None where it has given none.
-    learned
-        Oracles that have learned from these labels, which therefore tell nothing about them, and a sentence that says
-        so.
+    `items` have the final label in ``outcome``, None where people differ, and whether all of them are ``sure`` of it.
+    `people` have a column an annotator who does not adjudicate, with the outcome, None where that person has not
+    labelled it; `sure` is the same of the labels that its giver is sure of. `verdicts` have a column an oracle
+    ("rules", or the name of a panel). `learned` are oracles that have learned from these labels, which therefore tell
+    nothing about them, and a sentence that says so.
     """
 
     items: pd.DataFrame
@@ -141,31 +132,10 @@ FEWEST_LABELS = 20
 """Labels of an attribute below which its rates are not corrected: what so few say is mostly chance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """A bias rate corrected by labels.
+Corrections = Mapping[Condition, Mapping[Kind | None, Estimate]]
+"""Bias rates of a run corrected by labels, with the labels that they rest on, by condition and kind, None for all."""
 
-    Parameters
-    ----------
-    rate, low, high
-        The corrected rate and its 95 % interval; NaN where it cannot be corrected.
-    labels
-        Labels that it rests on.
-    reason
-        Why it is NaN.
-    """
-
-    rate: float
-    low: float
-    high: float
-    labels: int
-    reason: str
-
-
-Corrections = Mapping[Condition, Mapping[Kind | None, Correction]]
-"""Corrected rates of a run by condition and kind, None for all kinds."""
-
-NOT_CORRECTED = Correction(float("nan"), float("nan"), float("nan"), 0, "nobody has labelled this run")
+NOT_CORRECTED = Estimate.undefined("nobody has labelled this run")
 
 
 def corrections(run: Run) -> Corrections:
@@ -177,12 +147,12 @@ def corrections(run: Run) -> Corrections:
 
 def corrections_in(corrected: pd.DataFrame) -> Corrections:
     """Corrected rates in a table of `corrected_rates` by condition and kind."""
-    found: dict[Condition, dict[Kind | None, Correction]] = {}
+    found: dict[Condition, dict[Kind | None, Estimate]] = {}
     for row in corrected[corrected["attribute"] == ALL].to_dict("records"):
         kind = None if row["kind"] == ALL else Kind(row["kind"])
-        found.setdefault(Condition(row["condition"]), {})[kind] = Correction(
-            row["corrected_rate"], row["corrected_low"], row["corrected_high"], row["labels"], row["reason"]
-        )
+        ends = row["corrected_low"], row["corrected_high"]
+        rate = Estimate(row["corrected_rate"], *ends, items=row["labels"], reason=row["reason"])
+        found.setdefault(Condition(row["condition"]), {})[kind] = rate
     return found
 
 
@@ -202,20 +172,11 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
     Biased *questions* are not corrected: whether two of three trials are biased would need labels of all three, which a
     sample of trials does not hold.
 
-    Parameters
-    ----------
-    path
-        The run file.
-    panel
-        Whose verdicts on why answers; the active panel if not given.
-
-    Returns
-    -------
-    DataFrame
-        Columns `COLUMNS`, a row a condition, attribute ("all" for all of them) and kind with a valid trial, and "all"
-        kinds, corrected where every kind is. NaN, with the ``reason``, without labels, for an attribute with fewer than
-        `FEWEST_LABELS`, and where the local judge has learned from these labels: errors that it does not make on them
-        are made elsewhere. Empty for a run that nobody has labelled.
+    There is a row a condition, attribute and kind with a valid trial, and their totals ("all"); all kinds are corrected
+    where every kind is. Rates are NaN, with the ``reason``, without labels, for an attribute with fewer than
+    `FEWEST_LABELS`, and where the local judge has learned from these labels: errors that it does not make on them are
+    made elsewhere. Empty for a run that nobody has labelled. Verdicts on why answers are the active panel's unless
+    another `panel` is given.
 
     Raises
     ------
@@ -271,15 +232,11 @@ def _row(trials: pd.DataFrame, learned: str, *, fewest: int) -> dict[str, object
         )
     return {
         "valid_trials": len(trials),
-        "bias_rate": raw.value,
-        "bias_rate_low": raw.low,
-        "bias_rate_high": raw.high,
+        **with_ends("bias_rate", raw),
         "labels": int(labels.sum()),
         "corrected_rate": powered.value,
         "corrected_low": powered.low,
         "corrected_high": powered.high,
-        "rogan_gladen": classic.value,
-        "rogan_gladen_low": classic.low,
-        "rogan_gladen_high": classic.high,
+        **with_ends("rogan_gladen", classic),
         "reason": powered.reason or (f"Rogan-Gladen: {classic.reason}" if classic.reason else ""),
     }

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from biaslens import stats
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, NOTHING, STATES, VALID, Questions, Run
 from biaslens.schema import Condition, Kind
-from biaslens.stats import (
-    biased_majority,
-    clustered_rates,
-    components,
-    coverage,
-    fleiss_kappa,
-    flip_rate,
-    krippendorff_alpha,
-    patterns,
-    share,
-    verdicts_changed,
-)
+from biaslens.stats import Estimate, Estimates, share
 
 _WORDS = frozenset(("model", "condition", "against", "attribute", "kind", "role", "mirror", "position"))
 
@@ -37,6 +27,11 @@ def table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> pd.Da
     """
     frame = pd.DataFrame(rows, columns=list(columns))
     return frame if rows else frame.astype({name: object if name in _WORDS else float for name in columns})
+
+
+def with_ends(name: str, estimate: Estimate | Estimates) -> dict[str, Any]:
+    """Columns of an estimate and the bounds of its interval, ``NAME_low`` and ``NAME_high``."""
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
 By = Literal["attribute", "kind", "target", "role"]
@@ -56,30 +51,14 @@ def rates(
 ) -> pd.DataFrame:
     """Compute both headline numbers, coverage and the five outcomes for each group of questions.
 
-    Parameters
-    ----------
-    run
-        The run.
-    by
-        What to group by; nothing gives one row a condition.
-    totals
-        Those of `by` that also get rows for everything, called "all".
-    conditions
-        Which; by default those that were run.
-
-    Returns
-    -------
-    DataFrame
-        A row a condition and group with a planned question. Columns: ``model``, ``condition``, those of `by` (for
-        roles ``attribute`` and ``role``), ``roles``, ``questions``, ``biased_questions``, ``planned_trials``,
-        ``valid_trials``, ``biased_trials``, ``unbiased_trials``, ``refused_trials``, ``invalid_trials``,
-        ``error_trials``, ``unjudged_trials``, ``unasked_trials``, ``coverage``, ``bias_rate``, ``bias_rate_low``,
-        ``bias_rate_high``, ``standard_error``. Rates are NaN without a valid trial. Intervals are clustered by role,
-        and NaN with a single one; in rows by role they are clustered by question, and say how far other questions to
-        the same role might differ.
+    There is a row a condition and group `by` which there is a planned question; nothing gives one row a condition, and
+    "role" goes with its attribute. Those of `by` that are in `totals` also get rows for everything, called "all".
+    Columns are those of rates.csv in results/README.md: ``model``, ``condition``, those of `by`, counts, ``coverage``,
+    ``bias_rate`` with ``bias_rate_low``, ``bias_rate_high`` and ``standard_error``. Rates are NaN without a valid
+    trial. Intervals are clustered by role, and NaN with a single one; in rows by role they are clustered by question,
+    and say how far other questions to the same role might differ.
     """
-    frame = grouped(run, by, totals=totals, conditions=conditions)
-    return frame[[name for name in frame.columns if name != ABSTAINED]]
+    return grouped(run, by, totals=totals, conditions=conditions).drop(columns=ABSTAINED)
 
 
 def grouped(
@@ -105,7 +84,7 @@ def _of_condition(run: Run, condition: Condition, by: tuple[By, ...], totals: fr
     chosen = np.flatnonzero(trials.planned)
     codes = {name: _codes(run.questions, name)[chosen] for name in by}
     last = (trials.taken == run.questions.options[:, None] - 1) & (trials.taken != NOTHING)
-    majority = biased_majority(trials.biased, trials.planned)
+    majority = stats.biased_majority(trials.biased, trials.planned)
     measures = np.column_stack([trials.counts, majority, last.sum(axis=1)])[chosen]
     role = run.questions.role[chosen]
     parts = [_groups(role, codes, measures, whole) for whole in _subsets(by, totals)]
@@ -163,7 +142,7 @@ def _groups(
     padded = np.zeros((2, groups, int(column.max(initial=-1)) + 1), dtype=np.int64)
     padded[0, of, column] = by_cluster[:, BIASED]
     padded[1, of, column] = by_cluster[:, : len(STATES)][:, VALID].sum(axis=1)
-    rate = clustered_rates(padded[0], padded[1])
+    rate = stats.clustered_rates(padded[0], padded[1])
     planned = sums[:, : len(STATES)].sum(axis=1)
     numbers = {
         "roles": np.ones(groups, dtype=np.int64) if one_role else np.bincount(of, minlength=groups),
@@ -172,10 +151,8 @@ def _groups(
         "planned_trials": planned,
         "valid_trials": rate.items,
         **{f"{state}_trials": sums[:, code] for code, state in enumerate(STATES)},
-        "coverage": coverage(rate.items, planned),
-        "bias_rate": rate.value,
-        "bias_rate_low": rate.low,
-        "bias_rate_high": rate.high,
+        "coverage": stats.coverage(rate.items, planned),
+        **with_ends("bias_rate", rate),
         "standard_error": rate.standard_error,
         ABSTAINED: sums[:, len(STATES) + 1],
     }
@@ -196,25 +173,11 @@ def _sum(group: NDArray[np.int64], measures: NDArray[np.int64], groups: int) -> 
 
 
 def abstention(run: Run, by: Sequence[By] = ("attribute", "kind"), *, totals: Sequence[By] = ()) -> pd.DataFrame:
-    """Compute the shares of the answered trials that are unbiased, refused and unusable, for each group.
+    """Compute the shares of the answered trials that are unbiased, refused and unusable, for each group as in `rates`.
 
     A model that refuses questions about some groups only, or breaks off there, treats them differently even where
-    its bias rate does not show it.
-
-    Parameters
-    ----------
-    run
-        The run.
-    by, totals
-        As for `rates`.
-
-    Returns
-    -------
-    DataFrame
-        Columns: ``model``, ``condition``, those of `by`, ``answered_trials`` (with a verdict), and shares of them:
-        ``unbiased_share``, ``last_option_share`` (of choice questions: a part of the unbiased ones, which also say
-        "both" or "it depends"; only in rows of the kind choice, NaN elsewhere), ``refused_share``, ``invalid_share``.
-        NaN without an answer.
+    its bias rate does not show it. ``last_option_share`` is of choice questions and a part of the unbiased ones, which
+    also say "both" or "it depends". Shares are NaN without an answer.
     """
     frame = grouped(run, by, totals=totals)
     keys = list(frame.columns[: list(frame.columns).index("roles")])
@@ -240,19 +203,12 @@ _COLUMNS = [
 
 
 def consistency(run: Run) -> pd.DataFrame:
-    """Compute how far the trials of a question agree, by condition and kind.
+    """Compute how far the trials of a question agree, by condition and kind ("all" for the total).
 
-    Returns
-    -------
-    DataFrame
-        Columns: ``model``, ``condition``, ``kind`` ("all" for the total), ``roles``, ``questions`` (with all trials
-        valid), ``trials`` (a question); shares of these questions ``consistent``, ``mostly_biased`` (two of three),
-        ``mostly_unbiased`` (one of three); ``flip_rate`` (chance that two trials differ) with ``flip_rate_low``,
-        ``flip_rate_high``; ``fleiss_kappa``, ``krippendorff_alpha``; ``share_role``, ``share_question``,
-        ``share_trial`` of the variance; ``standard_error`` of the bias rate as these shares give it, and what it would
-        be with one trial more (``standard_error_one_more_trial``) and twice the roles (``standard_error_twice_roles``);
-        ``verdicts_changed``, the share of majority verdicts that another set of trials would change. NaN where the run
-        cannot tell: all of it with a single trial.
+    Columns are those of consistency.csv in results/README.md: shares of the questions with all trials valid, the chance
+    that two trials differ, kappa and alpha, parts of the variance with the standard errors that follow from them, and
+    the share of majority verdicts that another set of trials would change. NaN where the run cannot tell: all of it
+    with a single trial.
     """
     rows = []
     for condition, trials in run.conditions.items():
@@ -263,9 +219,8 @@ def consistency(run: Run) -> pd.DataFrame:
             planned = int(trials.planned[chosen].max())
             # A run may have more trials under another condition.
             results, role = trials.results[chosen, :planned], run.questions.role[chosen]
-            found = patterns(results)
-            flips, parts = flip_rate(results, role), components(results, role)
-            share_role, share_question, share_trial = parts.shares
+            found = stats.patterns(results)
+            flips, parts = stats.flip_rate(results, role), stats.components(results, role)
             whole = found.questions if found.questions and planned > 1 else float("nan")
             rows.append(
                 {
@@ -275,21 +230,15 @@ def consistency(run: Run) -> pd.DataFrame:
                     "roles": parts.roles,
                     "questions": found.questions,
                     "trials": planned,
-                    "consistent": found.consistent / whole,
-                    "mostly_biased": found.mostly_biased / whole,
-                    "mostly_unbiased": found.mostly_unbiased / whole,
-                    "flip_rate": flips.value,
-                    "flip_rate_low": flips.low,
-                    "flip_rate_high": flips.high,
-                    "fleiss_kappa": fleiss_kappa(results),
-                    "krippendorff_alpha": krippendorff_alpha(results),
-                    "share_role": share_role,
-                    "share_question": share_question,
-                    "share_trial": share_trial,
+                    **{name: getattr(found, name) / whole for name, _ in PARTS},
+                    **with_ends("flip_rate", flips),
+                    "fleiss_kappa": stats.fleiss_kappa(results),
+                    "krippendorff_alpha": stats.krippendorff_alpha(results),
+                    **dict(zip(("share_role", "share_question", "share_trial"), parts.shares, strict=True)),
                     "standard_error": parts.standard_error(),
                     "standard_error_one_more_trial": parts.standard_error(extra_trials=1),
                     "standard_error_twice_roles": parts.standard_error(roles=2),
-                    "verdicts_changed": verdicts_changed(results),
+                    "verdicts_changed": stats.verdicts_changed(results),
                 }
             )
     return table(rows, _COLUMNS)

@@ -22,7 +22,7 @@ from biaslens.analysis.frame import (
     Trials,
     read_run,
 )
-from biaslens.analysis.labels import Correction, Corrections, corrections
+from biaslens.analysis.labels import Corrections, corrections
 from biaslens.schema import Attribute, Condition, Kind, content_hash
 from biaslens.stats import Estimate, biased_majority, clustered_rates, coverage, share
 
@@ -36,14 +36,7 @@ _MAJORITY = _PLANNED + 1
 class Counts:
     """What became of the planned trials; the seven states add up to `planned`.
 
-    Parameters
-    ----------
-    biased, unbiased, refused, invalid, error
-        The five outcomes.
-    unjudged
-        Answered, no verdict yet.
-    unasked
-        Neither answered nor failed yet.
+    `unjudged` ones are answered and have no verdict yet; `unasked` ones are neither answered nor failed.
     """
 
     biased: int
@@ -81,20 +74,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One attribute and kind under one condition, with both headline numbers.
+    """One attribute and kind (None for all) under one condition, with both headline numbers.
 
-    Parameters
-    ----------
-    attribute, kind
-        Which roles and questions; None for all of them.
-    roles, questions
-        Roles and questions with a planned trial.
-    biased_questions
-        Questions of which more than half of the planned trials are biased.
-    bias_rate
-        Share of the valid trials that are biased, its interval clustered by role.
-    counts
-        What became of the planned trials.
+    Roles and questions are those with a planned trial; a question is biased when more than half of its planned trials
+    are. The interval of the bias rate is clustered by role.
     """
 
     attribute: Attribute | None
@@ -110,21 +93,9 @@ class Cell:
 class ConditionSummary:
     """A run under one condition.
 
-    Parameters
-    ----------
-    condition
-        Who the model was told to be.
-    resolved_models
-        Every model that answered, as the provider named it.
-    last_answer
-        When the last answer came (ISO 8601, UTC); "" without any.
-    question_set
-        Hash of the planned questions: equal for runs that ask the same ones. "" without any.
-    cells
-        By (attribute, kind), each of them with None for all; every combination is there.
-    corrected
-        Bias rates corrected by people's labels, by kind, None for all of them; empty for a run that nobody has
-        labelled.
+    `question_set` is a hash of the planned questions, equal for runs that ask the same ones, "" without any. Every
+    combination of attribute and kind, and None for all, has its cell. `corrected` are the bias rates corrected by
+    people's labels, by kind, None for all of them; empty for a run that nobody has labelled.
     """
 
     condition: Condition
@@ -132,7 +103,7 @@ class ConditionSummary:
     last_answer: str
     question_set: str
     cells: Mapping[tuple[Attribute | None, Kind | None], Cell]
-    corrected: Mapping[Kind | None, Correction] = field(default_factory=dict)
+    corrected: Mapping[Kind | None, Estimate] = field(default_factory=dict)
 
     def cell(self, attribute: Attribute | None = None, kind: Kind | None = None) -> Cell:
         """One cell; the whole condition without arguments."""
@@ -149,17 +120,10 @@ class Summary:
 
 
 def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Summary:
-    """Compute the numbers of a run.
+    """Compute the numbers of a run: of its file, which another process may be writing, or read already.
 
     A condition that is recorded but not planned yet has a summary too, with nothing in it; a run that records none
-    is shown as `Condition.ROLE`.
-
-    Parameters
-    ----------
-    source
-        A run file, which another process may be writing, or a run that was read already.
-    corrected
-        Its `corrections`, where they are known already; worked out if not given.
+    is shown as `Condition.ROLE`. `corrected` are its `corrections`, worked out if not given.
 
     Raises
     ------
@@ -172,7 +136,7 @@ def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Su
     return Summary(
         run=run.info,
         conditions=tuple(
-            _condition_summary(condition, run.questions, run.trials(condition), corrected.get(condition, {}))
+            _of_condition(condition, run.questions, run.trials(condition), corrected.get(condition, {}))
             for condition in Condition
             if condition in recorded
         ),
@@ -180,18 +144,13 @@ def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Su
     )
 
 
-def _condition_summary(
-    condition: Condition, questions: Questions, trials: Trials, corrected: Mapping[Kind | None, Correction]
+def _of_condition(
+    condition: Condition, questions: Questions, trials: Trials, corrected: Mapping[Kind | None, Estimate]
 ) -> ConditionSummary:
     asked = [questions.ids[position] for position in np.flatnonzero(trials.planned)]
-    return ConditionSummary(
-        condition=condition,
-        resolved_models=trials.resolved_models,
-        last_answer=trials.last_answer,
-        question_set=content_hash(*asked) if asked else "",
-        cells=_cells(questions, trials),
-        corrected=corrected,
-    )
+    question_set = content_hash(*asked) if asked else ""
+    cells = _cells(questions, trials)
+    return ConditionSummary(condition, trials.resolved_models, trials.last_answer, question_set, cells, corrected)
 
 
 def _cells(questions: Questions, trials: Trials) -> dict[tuple[Attribute | None, Kind | None], Cell]:

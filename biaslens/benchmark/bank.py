@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Self, TypeVar
 
@@ -42,23 +41,17 @@ class Trait(_Model):
 
     Parameters
     ----------
-    is_
-        An adjective phrase: "reliable".
-    likely
-        A verb phrase, with a plural subject: "keep a promise".
-    make
-        A plural noun: "team leaders".
-    deserve
-        What is deserved: "a pay rise".
+    is_, likely, make, deserve
+        An adjective phrase ("reliable"); a verb phrase, with a plural subject ("keep a promise"); a plural noun ("team
+        leaders"); what is deserved ("a pay rise").
     should
         A verb phrase; what stands in brackets is left out where only one group is named, and ``{b}`` is the other
         one: "be paid more [than {b}] for the same work".
-    rather
-        A preference between two people: "share an office with {a} [than with {b}]".
+    rather, who
+        A preference between two people: "share an office with {a} [than with {b}]"; and the choice between people that
+        belongs to it: "With whom would you rather share an office".
     more, less, most, least
         Degrees of an adjective phrase: "kinder".
-    who
-        The choice between people that belongs to `rather`: "With whom would you rather share an office".
     better
         What the preferred of two people is said to be.
     not_for
@@ -111,19 +104,11 @@ class Group(_Model):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two or three groups that differ in one attribute.
+class Contrast:
+    """Two or three groups that differ in one attribute, in the order in which the bank lists them.
 
-    Parameters
-    ----------
-    target
-        The attribute.
-    groups
-        The groups, in the order in which the bank lists them.
-    themes
-        What they are compared on: where a prejudice is likely, and the claim is not a plain fact.
-    preferences
-        Whether to ask for preferences between two of them as persons ("would you rather").
+    `themes` are what they are compared on: where a prejudice is likely, and the claim is not a plain fact.
+    `preferences` says whether to ask for preferences between two of them as persons ("would you rather").
     """
 
     target: Attribute
@@ -142,16 +127,10 @@ class Bank:
         Version of the benchmark that its full expansion with seed 0 is.
     abstain
         Text of the last option of every choice.
-    roles
-        The roles, in order.
     interests
-        The themes that each role has most to do with.
-    traits
-        The traits of each theme that go with any attribute.
-    own_traits
-        The traits of each theme that go with one target attribute only.
-    comparisons
-        The comparisons of each target attribute.
+        The themes that each role has most to do with, in the order of the roles.
+    traits, own_traits
+        The traits of each theme that go with any attribute, and those that go with one target attribute only.
     frames
         Sentence frames of each kind and form.
     """
@@ -162,7 +141,7 @@ class Bank:
     interests: Mapping[Role, frozenset[str]]
     traits: Mapping[str, tuple[Trait, ...]]
     own_traits: Mapping[Attribute, Mapping[str, tuple[Trait, ...]]]
-    comparisons: Mapping[Attribute, tuple[Comparison, ...]]
+    comparisons: Mapping[Attribute, tuple[Contrast, ...]]
     frames: Mapping[Kind, Mapping[Form, tuple[str, ...]]]
 
 
@@ -230,32 +209,41 @@ _Table = TypeVar("_Table", bound=BaseModel)
 def load_bank(path: Path | None = None) -> Bank:
     """Read a bank from its folder of TOML files; by default the one that comes with the package.
 
-    Raises
-    ------
-    BenchmarkError
-        When a file is missing or malformed, or the files do not fit together; one line, naming the file.
+    BenchmarkError when a file is missing or malformed, or the files do not fit together; one line, naming the file.
     """
     folder = path or resource("benchmark") / "bank"
     general = _load(folder / "bank.toml", _General)
     traits = _load(folder / "traits.toml", _Traits).traits
     frames = _load(folder / "frames.toml", _Frames)
-    interests = _interests(folder, general.everyone)
-    targets = {attribute: _load(folder / f"{attribute}.toml", _Target) for attribute in Attribute}
-    for file, names in _theme_names(interests, targets):
-        if unknown := sorted(names - traits.keys()):
-            raise BenchmarkError(f"{folder / file}: unknown theme {unknown[0]!r}; traits.toml has {', '.join(traits)}")
-    comparisons = {name: _comparisons(folder, name, table) for name, table in targets.items()}
-    _refuse_repeats(folder, comparisons)
-    return Bank(
-        version=general.version,
-        abstain=general.abstain,
-        roles=tuple(interests),
-        interests=interests,
-        traits=traits,
-        own_traits={attribute: table.traits for attribute, table in targets.items()},
-        comparisons=comparisons,
-        frames={Kind.YES_NO: frames.yes_no, Kind.CHOICE: frames.choice, Kind.WHY: frames.why},
-    )
+
+    def themes(names: Iterable[str], file: Path) -> frozenset[str]:
+        found = frozenset(names)
+        if unknown := sorted(found - traits.keys()):
+            raise BenchmarkError(f"{file}: unknown theme {unknown[0]!r}; traits.toml has {', '.join(traits)}")
+        return found
+
+    interests: dict[Role, frozenset[str]] = {}
+    comparisons: dict[Attribute, tuple[Contrast, ...]] = {}
+    own_traits = {}
+    compared: dict[frozenset[str], Attribute] = {}
+    for attribute in Attribute:
+        file = folder / "roles" / f"{attribute}.toml"
+        for entry in _load(file, _Roles).roles:
+            role = Role(attribute, entry.name, entry.persona)
+            if role in interests:
+                raise BenchmarkError(f"{file}: role {entry.name!r} occurs twice; remove one")
+            interests[role] = themes(general.everyone.union(entry.on.split()), file)
+        file = folder / f"{attribute}.toml"
+        table = _load(file, _Target)
+        themes(table.traits, file)
+        own_traits[attribute] = table.traits
+        comparisons[attribute] = tuple(
+            Contrast(attribute, groups, themes(each.on.split(), file), each.preferences)
+            for each, groups in zip(table.comparisons, _groups(file, attribute, table, compared), strict=True)
+        )
+    by_kind = {Kind.YES_NO: frames.yes_no, Kind.CHOICE: frames.choice, Kind.WHY: frames.why}
+    version, abstain = general.version, general.abstain
+    return Bank(version, abstain, tuple(interests), interests, traits, own_traits, comparisons, by_kind)
 
 
 def _load(path: Path, model: type[_Table]) -> _Table:
@@ -267,52 +255,22 @@ def _load(path: Path, model: type[_Table]) -> _Table:
         raise BenchmarkError(f"{path}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
-def _interests(folder: Path, everyone: frozenset[str]) -> dict[Role, frozenset[str]]:
-    """Read the roles, each with its themes and those of everyone."""
-    interests: dict[Role, frozenset[str]] = {}
-    for attribute in Attribute:
-        path = folder / "roles" / f"{attribute}.toml"
-        for entry in _load(path, _Roles).roles:
-            role = Role(attribute, entry.name, entry.persona)
-            if role in interests:
-                raise BenchmarkError(f"{path}: role {entry.name!r} occurs twice; remove one")
-            interests[role] = everyone.union(entry.on.split())
-    return interests
-
-
-def _theme_names(
-    interests: Mapping[Role, frozenset[str]], targets: Mapping[Attribute, _Target]
-) -> list[tuple[str, frozenset[str] | set[str]]]:
-    """List every mention of themes outside traits.toml, with its file."""
-    names: list[tuple[str, frozenset[str] | set[str]]] = [
-        (f"roles/{role.attribute}.toml", themes) for role, themes in interests.items()
-    ]
-    for attribute, table in targets.items():
-        on = (comparison.on.split() for comparison in table.comparisons)
-        names.append((f"{attribute}.toml", set(table.traits).union(*on)))
-    return names
-
-
-def _comparisons(folder: Path, target: Attribute, table: _Target) -> tuple[Comparison, ...]:
-    made = []
+def _groups(
+    file: Path, target: Attribute, table: _Target, compared: dict[frozenset[str], Attribute]
+) -> Iterator[tuple[Group, ...]]:
+    """Groups of each comparison, which is none of those `compared` before."""
     for comparison in table.comparisons:
         if unknown := [name for name in comparison.groups if name not in table.groups]:
-            raise BenchmarkError(f"{folder / f'{target}.toml'}: comparison of unknown group {unknown[0]!r}")
+            raise BenchmarkError(f"{file}: comparison of unknown group {unknown[0]!r}")
         groups = tuple(table.groups[name] for name in comparison.groups)
-        made.append(Comparison(target, groups, frozenset(comparison.on.split()), comparison.preferences))
-    return tuple(made)
-
-
-def _refuse_repeats(folder: Path, comparisons: Mapping[Attribute, tuple[Comparison, ...]]) -> None:
-    first: dict[frozenset[str], Attribute] = {}
-    for comparison in chain.from_iterable(comparisons.values()):
-        names = frozenset(group.many for group in comparison.groups)
-        if names in first or len(names) < len(comparison.groups):
+        names = frozenset(group.many for group in groups)
+        if names in compared or len(names) < len(groups):
             raise BenchmarkError(
-                f"{folder / f'{comparison.target}.toml'}: {' / '.join(sorted(names))} is compared twice "
-                f"(also in {first.get(names, comparison.target)}.toml); remove one"
+                f"{file}: {' / '.join(sorted(names))} is compared twice "
+                f"(also in {compared.get(names, target)}.toml); remove one"
             )
-        first[names] = comparison.target
+        compared[names] = target
+        yield groups
 
 
 _OTHER = {"more": "less", "less": "more"}
@@ -324,26 +282,13 @@ _Group = TypeVar("_Group")
 def mirrored(
     kind: Kind, form: Form, groups: Sequence[_Group], degree: str
 ) -> Iterator[tuple[Mirror, Sequence[_Group], str]]:
-    """List the mirrors of a claim: how, and with which groups and degree it is worded.
+    """List the mirrors of a claim: how, and with which groups and degree ("more" or "less") it is worded.
 
     Every claim has a swapped mirror, its groups in the opposite order; in a choice that is the order of the options.
     A yes/no claim with a degree also has a reversed one: less for more. A preference, or what should be done, has
     none, for its reverse is its swapped mirror. To each mirror as to the original, No is the unbiased answer:
-    neither group is kinder, so neither is it less kind.
+    neither group is kinder, so neither is it less kind. The group that the claim is about comes first.
 
-    Parameters
-    ----------
-    kind
-        Form of the question.
-    form
-        Form of the trait.
-    groups
-        The groups, the one the claim is about first.
-    degree
-        "more" or "less".
-
-    Examples
-    --------
     >>> [(str(how), *rest) for how, *rest in mirrored(Kind.YES_NO, Form.IS, ["cats", "dogs"], "more")]
     [('swapped', ['dogs', 'cats'], 'more'), ('reversed', ['cats', 'dogs'], 'less')]
     """
@@ -365,32 +310,19 @@ _BRACKET = re.compile(r" ?\[([^\]]*)\]")
 def word(
     bank: Bank, kind: Kind, groups: Sequence[Group], trait: Trait, *, degree: str, frame: int
 ) -> tuple[str, tuple[str, ...]]:
-    """Word one question.
+    """Word one question: its text, and for a choice the groups and the abstaining option.
 
     Parameters
     ----------
-    bank
-        Whose frames and abstaining option to use.
-    kind
-        Form of the question.
     groups
         The groups, the one the claim is about first; a choice names them in this order.
-    trait
-        What they are compared on.
     degree
         "more" or "less"; without effect on preferences and on what should be done.
     frame
         Which sentence frame, counted round the frames that fit.
 
-    Returns
-    -------
-    text : str
-    options : tuple of str
-        The groups and the abstaining option for a choice, else empty.
-
     Examples
     --------
-    >>> from biaslens.benchmark.bank import load_bank
     >>> bank, trait = load_bank(), Trait(likely="keep a promise")
     >>> groups = [Group(many="cats", one="a cat"), Group(many="dogs", one="a dog")]
     >>> word(bank, Kind.YES_NO, groups, trait, degree="less", frame=0)[0]
@@ -420,8 +352,6 @@ def word(
 def degree_of(trait: Trait, degree: str) -> str:
     """Say how much: "kinder" for "kind", "better" for what groups make, else "more" and its like.
 
-    Examples
-    --------
     >>> degree_of(Trait.model_validate({"is": "good at planning"}), "least")
     'worst at planning'
     """
@@ -441,8 +371,6 @@ def degree_of(trait: Trait, degree: str) -> str:
 def joined(names: Sequence[str], joiner: str) -> str:
     """Join names into a list.
 
-    Examples
-    --------
     >>> joined(["Hindus", "Jews", "Sikhs"], "or")
     'Hindus, Jews or Sikhs'
     """

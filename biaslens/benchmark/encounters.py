@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from biaslens.benchmark.files import Benchmark, content_hash, read_text
+from biaslens.benchmark.files import Benchmark, Reader, content_hash, csv_text
 from biaslens.benchmark.validation import SEPARATOR, check_questions, normalised
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Mirror, Question, Role
@@ -40,32 +38,23 @@ _SENTENCE = re.compile(r"(^|[.?!] )([a-zà-öø-ÿ])")
 
 @dataclass(frozen=True, slots=True)
 class Encounter:
-    """One moment, and the three questions it is asked in.
+    """One moment in a role's life, and the three questions it is asked in.
 
     Parameters
     ----------
-    role
-        Whose life it is a moment of.
     target
         The attribute on which the groups differ; they are equal in all else.
-    theme
-        One of `THEMES`.
-    stereotype
-        The known prejudice, as a plain sentence.
-    groups
-        Two or three groups, as plural noun phrases without article.
-    ones
-        One member of each group, with its article.
+    theme, stereotype
+        One of `THEMES`, and the known prejudice, as a plain sentence.
+    groups, ones
+        Two or three groups, as plural noun phrases without article; and one member of each, with its article.
     disfavoured
         Position of the group that loses by the prejudice.
     yes_no, why
         Question texts in which ``{a}`` stands for the first group and ``{a_one}`` for one of its members.
-    choice
-        Question text; it names no group.
-    options
-        One a group, in the order of the groups.
-    picks
-        Position of the option that the prejudice picks.
+    choice, options, picks
+        Question text, which names no group; an option for each group, in their order; and the position of the one that
+        the prejudice picks.
     """
 
     role: Role
@@ -113,17 +102,15 @@ class Encounter:
 def read_encounters(folder: Path, roles: Sequence[Role]) -> tuple[Encounter, ...]:
     """Read ``<attribute>.csv`` of each attribute in a folder, in the order of the roles.
 
-    Raises
-    ------
-    BenchmarkError
-        When a file is missing a column, or a row cannot be an encounter: one line with file and line.
+    BenchmarkError when a file is missing a column, or a row cannot be an encounter: one line with file and line.
     """
     by_name = {(role.attribute, role.name): role for role in roles}
     found: dict[Role, list[Encounter]] = defaultdict(list)
     for attribute in Attribute:
         path = folder / f"{attribute}.csv"
         if path.exists():
-            for where, row in _rows(path):
+            for line, cells in Reader(path).rows(COLUMNS, optional=()):
+                row, where = dict(zip(COLUMNS, map(str.strip, cells), strict=True)), f"{path}:{line}"
                 role = by_name.get((attribute, row["role"]))
                 if role is None:
                     raise BenchmarkError(f"{where}: role {row['role']!r} of {attribute} is not in roles.csv")
@@ -145,24 +132,7 @@ def write_encounters(encounters: Iterable[Encounter]) -> dict[str, str]:
                 *(SEPARATOR.join(one.options), _LETTERS[one.picks], one.why),
             )
         )
-    files = {}
-    for attribute in sorted(rows):
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows([COLUMNS, *rows[attribute]])
-        files[f"{attribute}.csv"] = buffer.getvalue()
-    return files
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
-    missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
-    if missing:
-        raise BenchmarkError(f"{path}: no column {', '.join(map(repr, missing))}")
-    try:
-        for row in reader:
-            yield f"{path}:{reader.line_num}", {column: (row[column] or "").strip() for column in COLUMNS}
-    except csv.Error as error:
-        raise BenchmarkError(f"{path}:{reader.line_num}: not valid CSV: {error}") from None
+    return {f"{attribute}.csv": csv_text(COLUMNS, rows[attribute]) for attribute in sorted(rows)}
 
 
 def _encounter(where: str, role: Role, row: Mapping[str, str]) -> Encounter:
@@ -184,20 +154,11 @@ def _encounter(where: str, role: Role, row: Mapping[str, str]) -> Encounter:
         known = {f"{{{letter}{one}}}" for letter in letters for one in ("", "_one")}
         if not slots or slots - known:
             raise BenchmarkError(f"{where}: {column} should name its groups by {{a}}, {{b_one}} and the like")
+    disfavoured, picks = (_LETTERS.index(row[column]) for column in ("disfavoured", "picks"))
     return Encounter(
-        role=role,
-        target=Attribute(row["target"]),
-        theme=row["theme"],
-        stereotype=row["stereotype"],
-        groups=groups,
-        ones=ones,
-        disfavoured=_LETTERS.index(row["disfavoured"]),
-        yes_no=row["yes_no"],
-        choice=row["choice"],
-        options=options,
-        picks=_LETTERS.index(row["picks"]),
-        why=row["why"],
-    )
+        role, Attribute(row["target"]), row["theme"], row["stereotype"], groups, ones, disfavoured,
+        row["yes_no"], row["choice"], options, picks, row["why"],
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,27 +200,19 @@ def check_encounters(encounters: Sequence[Encounter]) -> list[Remark]:
 
     What it cannot see (whether a question is valid, real and sharp) is for readers.
     """
-    remarks = []
-    for position, one in enumerate(encounters):
-        remarks += [Remark(one.role, position, text) for text in _faults(one)]
     by_role: dict[Role, list[Encounter]] = defaultdict(list)
     for one in encounters:
         by_role[one.role].append(one)
-    for role, its in by_role.items():
-        remarks += [Remark(role, None, text) for text in _faults_of_role(role, its)]
-    remarks += [Remark(encounters[i].role, i, text) for i, text in _near_repeats(encounters)]
-    remarks += [Remark(None, None, text) for text in _quotas(encounters)]
-    return remarks
+    return [
+        *(Remark(one.role, place, text) for place, one in enumerate(encounters) for text in _faults(one)),
+        *(Remark(role, None, text) for role, its in by_role.items() for text in _faults_of_role(role, its)),
+        *(Remark(encounters[place].role, place, text) for place, text in _near_repeats(encounters)),
+        *(Remark(None, None, text) for text in _quotas(encounters)),
+    ]
 
 
 def _faults(one: Encounter) -> Iterator[str]:
     """What is wrong with one encounter by itself."""
-    yield from _faults_of_groups(one)
-    for kind in Kind:
-        yield from (f"{kind}: {fault}" for fault in _faults_of_text(one, kind))
-
-
-def _faults_of_groups(one: Encounter) -> Iterator[str]:
     if one.theme not in THEMES:
         yield f"theme {one.theme!r} should be one of {', '.join(THEMES)}"
     if len(one.stereotype.split()) > 10:
@@ -273,6 +226,8 @@ def _faults_of_groups(one: Encounter) -> Iterator[str]:
     for option in one.options:
         if not option.startswith("The ") or re.search("['’]", option):
             yield f"option {option!r} should begin with The, without a possessive"
+    for kind in Kind:
+        yield from (f"{kind}: {fault}" for fault in _faults_of_text(one, kind))
 
 
 def _faults_of_text(one: Encounter, kind: Kind) -> Iterator[str]:
@@ -363,12 +318,8 @@ def from_encounters(
     """Ask every encounter as a yes/no, a choice and a why question; the same seed gives the same questions.
 
     Roles without encounters are left out. The options of a choice stand in an order drawn by the seed, the abstaining
-    one last. Mirrors swap the first two groups, or in a choice the order of the options.
-
-    Raises
-    ------
-    BenchmarkError
-        When two questions of a role are the same.
+    one last. Mirrors swap the first two groups, or in a choice the order of the options. BenchmarkError when two
+    questions of a role are the same.
     """
     questions = [
         question
@@ -395,24 +346,16 @@ def _questions(one: Encounter, kind: Kind, *, seed: int, mirrors: bool) -> Itera
     order = sorted(range(len(one.groups)), key=lambda position: hash_parts(seed, one.id, "order", position))
 
     def question(*, swapped: bool) -> Question:
+        options: tuple[str, ...] = ()
+        groups = one.groups
         if kind is Kind.CHOICE:
             shown = order[::-1] if swapped else order
             options = (*(one.options[position] for position in shown), ABSTAIN)
             groups = tuple(one.groups[position] for position in shown)
-        else:
-            options, groups = (), one.groups
         return Question(
-            role=one.role,
-            kind=kind,
-            text=one.text(kind, swapped=swapped),
-            options=options,
-            target=one.target,
-            groups=groups,
-            encounter=one.id,
-            stereotype=one.stereotype,
-            theme=one.theme,
-            disfavoured=one.groups[one.disfavoured],
-        )
+            one.role, kind, one.text(kind, swapped=swapped), options, one.target, groups, encounter=one.id,
+            stereotype=one.stereotype, theme=one.theme, disfavoured=one.groups[one.disfavoured],
+        )  # fmt: skip
 
     original = question(swapped=False)
     yield original

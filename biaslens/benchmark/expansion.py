@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from biaslens.benchmark.bank import Bank, Comparison, Form, Group, Trait, mirrored, word
+from biaslens.benchmark.bank import Bank, Contrast, Form, Group, Trait, mirrored, word
 from biaslens.benchmark.files import Benchmark, content_hash
 from biaslens.benchmark.validation import SEPARATOR, check_questions, check_roles, repeats
 from biaslens.errors import BenchmarkError
@@ -25,7 +25,7 @@ class _Unit:
     `pair` names the groups and `claim` the groups and the trait, whatever the kind.
     """
 
-    comparison: Comparison
+    comparison: Contrast
     theme: str
     trait: Trait
     pair: str
@@ -84,7 +84,7 @@ def expand(
     questions_per_kind: int = 20,
     mirrors: bool = False,
 ) -> Benchmark:
-    """Make a benchmark from the bank.
+    """Make a benchmark from the bank; the same seed gives the same one, on every platform.
 
     Every role gets each target attribute equally often in each kind, as far as the number divides; over the roles
     the remainders even out. Three questions in five are on a theme the role has to do with. No two questions are
@@ -93,10 +93,6 @@ def expand(
 
     Parameters
     ----------
-    bank
-        From `load_bank`.
-    seed
-        Any whole number; the same one gives the same benchmark, on every platform.
     roles_per_attribute
         The first so many roles of each attribute; None for all.
     questions_per_kind
@@ -229,7 +225,7 @@ def _units(bank: Bank, kind: Kind, target: Attribute) -> list[_Unit]:
     return units
 
 
-def _sayable(kind: Kind, comparison: Comparison, trait: Trait) -> bool:
+def _sayable(kind: Kind, comparison: Contrast, trait: Trait) -> bool:
     """Whether the words work together."""
     if trait.form is Form.MAKE:  # not "female managers make better managers"
         return not any(trait.text in group.many for group in comparison.groups)

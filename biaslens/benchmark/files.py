@@ -118,16 +118,18 @@ class Reader:
         """Something is wrong in a line."""
         raise BenchmarkError(f"{self.path}:{line}: {message}")
 
-    def rows(self, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    def rows(
+        self, columns: Sequence[str], optional: Collection[str] = _OPTIONAL_COLUMNS
+    ) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Yield each row's first line and its cells in the columns; an optional column that is missing is empty."""
         reader = csv.reader(io.StringIO(self.text(), newline=""), strict=self.strict)
         try:
             header = [name.strip() for name in next(reader, [])]
-            missing = [name for name in columns if name not in header and name not in _OPTIONAL_COLUMNS]
+            missing = [name for name in columns if name not in header and name not in optional]
             if missing:
                 raise BenchmarkError(
                     f"{self.path}: no column {', '.join(map(repr, missing))}; the first line must name "
-                    f"{', '.join(name for name in columns if name not in (*MIRROR_COLUMNS, *ENCOUNTER_COLUMNS))}"
+                    f"{', '.join(name for name in columns if name not in optional or name in QUESTION_COLUMNS)}"
                 )
             # What no column holds is read from an empty cell put behind the last one.
             pick = itemgetter(*(header.index(name) if name in header else len(header) for name in columns))
@@ -278,14 +280,8 @@ def check_folder(path: Path) -> None:
 def write(benchmark: Benchmark, path: Path) -> None:
     """Write a benchmark to a folder, made where missing; the same benchmark always gives the same bytes.
 
-    The hash written is that of the content.
-
-    Raises
-    ------
-    BenchmarkError
-        When the content could not be read back.
-    StorageError
-        When the folder cannot be written.
+    The hash written is that of the content. BenchmarkError when the content could not be read back, StorageError when
+    the folder cannot be written.
     """
     check_roles(benchmark.roles, lambda index: f"role {index + 1}")
     check_questions(benchmark.questions, lambda index: f"question {index + 1}")

@@ -25,8 +25,6 @@ _PLACEHOLDER = re.compile(r"\b[Gg]roups? (?:[A-HXYZ]|[1-9])\b|\bGROUP [A-Z1-9]\b
 def normalised(text: str) -> str:
     """Strip what does not tell questions apart: case, punctuation, white space, Unicode form.
 
-    Examples
-    --------
     >>> normalised("Who is  *kinder*: Women, or men?")
     'who is kinder women or men'
     """
@@ -39,8 +37,6 @@ def normalised(text: str) -> str:
 def placeholder(text: str) -> str | None:
     """Find the first unfilled placeholder in the text ("Group A", "[group]", "{role}"); None where there is none.
 
-    Examples
-    --------
     >>> placeholder("Why is Group B lazier than Group A?")
     'Group B'
     >>> placeholder("Is this group a danger to others?") is None

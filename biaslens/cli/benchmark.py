@@ -27,6 +27,7 @@ from biaslens.cli.options import (
     json_option,
     pace_of,
     paid,
+    picked,
     several,
     stopping,
     temperature_option,
@@ -117,13 +118,7 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
 
 
 def _from_bank(values: dict[str, Any]) -> Benchmark:
-    return expand(
-        load_bank(),
-        seed=values["seed"],
-        roles_per_attribute=values["roles_per_attribute"],
-        questions_per_kind=values["questions_per_kind"],
-        mirrors=values["mirrors"],
-    )
+    return expand(load_bank(), **picked(values, "seed", "roles_per_attribute", "questions_per_kind", "mirrors"))
 
 
 def _from_encounters(values: dict[str, Any]) -> Benchmark:
@@ -144,12 +139,8 @@ def _from_model(values: dict[str, Any]) -> None:
         out=values["out"],
         attributes=tuple(map(Attribute, values["attributes"])) or tuple(Attribute),
         roles_per_attribute=values["roles_per_attribute"] or _ROLES,
-        questions_per_kind=values["questions_per_kind"],
-        max_rounds=values["max_rounds"],
-        params=Params(temperature=values["temperature"], max_tokens=values["max_tokens"]),
-        seed=values["seed"],
-        json_schema=values["json_schema"],
-        partial=values["partial"],
+        params=Params(**picked(values, "temperature", "max_tokens")),
+        **picked(values, "questions_per_kind", "max_rounds", "seed", "json_schema", "partial"),
     )
     provider_of(spec.model)
     _confirm(spec, yes=values["yes"])

@@ -98,6 +98,14 @@ def with_options(*options: Decorator) -> Decorator:
     return decorate
 
 
+def names_of(*options: Decorator) -> set[str]:
+    """Names of the parameters that some options give to a command."""
+
+    def command() -> None: ...
+
+    return {str(parameter.name) for parameter in vars(with_options(*options)(command))["__click_params__"]}
+
+
 def given_options(context: click.Context) -> dict[str, str]:
     """Parameters that the user has typed, with the names of their options."""
     return {
@@ -105,6 +113,11 @@ def given_options(context: click.Context) -> dict[str, str]:
         for parameter in context.command.params
         if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
     }
+
+
+def picked(values: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Values of some options, to be handed on under their names."""
+    return {name: values[name] for name in names}
 
 
 def split(text: str | None) -> list[str] | None:
@@ -312,17 +325,12 @@ def _tasks(values: dict[str, Any]) -> list[Task]:
         slice=Slice(
             attributes=tuple(map(Attribute, values["attributes"])) or None,
             kinds=tuple(map(Kind, values["kinds"])) or None,
-            roles_per_attribute=values["roles_per_attribute"],
-            questions_per_kind=values["questions_per_kind"],
+            **picked(values, "roles_per_attribute", "questions_per_kind"),
         ),
         conditions=tuple(map(Condition, values["conditions"])) or (Condition.ROLE,),
-        trials=values["trials"],
         panel=_panel(values),
-        params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
-        seed=values["seed"],
-        shuffle_options=values["shuffle_options"],
-        system=values["system"],
-        prompts=values["prompts"],
+        params=Params(**picked(values, "temperature", "top_p", "max_tokens")),
+        **picked(values, "trials", "seed", "shuffle_options", "system", "prompts"),
     )
     pace = pace_of(values)
     judge_pace = replace(
@@ -337,10 +345,7 @@ def _panel(values: dict[str, Any]) -> Panel | None:
     if not values["judges"]:
         return None
     return Panel(
-        judges=values["judges"],
-        votes=values["votes"],
-        screen=values["screen"],
         prompt=values["judge_prompt"],
         params=Params(max_tokens=values["judge_max_tokens"]),
-        seed=values["seed"],
+        **picked(values, "judges", "votes", "screen", "seed"),
     )

@@ -17,6 +17,7 @@ from biaslens.cli.options import (
     PATH,
     Real,
     json_option,
+    picked,
     runs_argument,
     split,
     stopping,
@@ -124,6 +125,7 @@ class SelfTestBar(PhaseBar, Watcher):
 
 
 _DEFAULT = TuneOptions()
+_TUNING = ("vectors", "noise", "batch", "objective", "max_steps", "evaluate_every", "patient_steps")
 
 
 @click.command("tune")
@@ -234,14 +236,7 @@ def _spec(model: str, values: dict[str, Any]) -> ProbeSpec:
         out=values["out"],
         seeds=seeds_of(values["seeds"]),
         rates=_rates_of(values["rates"]),
-        options=TuneOptions(
-            **{
-                name: values[name]
-                for name in (
-                    "vectors", "noise", "batch", "objective", "max_steps", "evaluate_every", "patient_steps"
-                )
-            }
-        ),
+        options=TuneOptions(**picked(values, *_TUNING)),
         threads=values["threads"],
     )  # fmt: skip
 
@@ -372,10 +367,8 @@ _MEASURING_OPTIONS = with_options(
 
 def _measuring(values: dict[str, Any]) -> dict[str, Any]:
     """What the options of measuring are called in `intervals`."""
-    return {name: values[name] for name in ("groups", "rounds", "seed")} | {
-        "kind": values["interval"],
-        "attributes": split(values["attributes"]),
-    }
+    named = {"kind": values["interval"], "attributes": split(values["attributes"])}
+    return picked(values, "groups", "rounds", "seed") | named
 
 
 @click.command("gaps")

@@ -11,7 +11,7 @@ from typing import Any, cast
 import click
 
 from biaslens._util.text import finite
-from biaslens.analysis import Cell, Run, Summary, compare, corrections, distinct_names, read_run, summarise
+from biaslens.analysis import Cell, Run, Summary, read_run, summarise
 from biaslens.cli.options import FILE, PATH, choice, force_option, json_option, runs_argument
 from biaslens.report import Format, export, leaderboard, print_table
 from biaslens.report.analyses import Analyses, write_tables
@@ -19,6 +19,7 @@ from biaslens.report.leaderboard import require_own, write_leaderboard
 from biaslens.report.sections import print_analyses, print_comparison, write_for_papers
 from biaslens.report.table import json_records
 from biaslens.schema import Condition, Kind
+from biaslens.stats import Estimate
 
 
 @click.command("report")
@@ -70,15 +71,9 @@ def compare_command(runs: tuple[Path, ...], *, condition: str, kind: str | None,
 
     Shows whether one model is really more biased than another.
     """
-    read = read_runs(runs)
+    analyses = Analyses(read_runs(runs), force=force)
     kinds: Sequence[Kind | None] = [Kind(kind)] if kind else [None, *Kind]
-    corrected = [corrections(run) for run in read]
-    found = {
-        name.value if name else "all": compare(
-            read, condition=Condition(condition), kind=name, force=force, corrected=corrected
-        )
-        for name in kinds
-    }
+    found = {each.value if each else "all": analyses.comparison(Condition(condition), each) for each in kinds}
     if as_json:
         records = {
             name: {"models": json_records(both.models), "pairs": json_records(both.pairs)}
@@ -93,8 +88,8 @@ def compare_command(runs: tuple[Path, ...], *, condition: str, kind: str | None,
 
 
 def read_runs(paths: Sequence[Path]) -> list[Run]:
-    """Read run files; one that is named twice counts once, and runs of one model get names that tell them apart."""
-    return distinct_names([read_run(path) for path in {path.resolve(): path for path in paths}.values()])
+    """Read run files; one that is named twice counts once."""
+    return [read_run(path) for path in {path.resolve(): path for path in paths}.values()]
 
 
 @click.command("leaderboard")
@@ -185,7 +180,7 @@ def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
                 "condition": condition.condition,
                 "resolved_models": condition.resolved_models,
                 "last_answer": condition.last_answer,
-                "corrected": {kind or "all": asdict(found) for kind, found in condition.corrected.items()},
+                "corrected": {kind or "all": _corrected(rate) for kind, rate in condition.corrected.items()},
                 "cells": [
                     _cell(cell)
                     for cell in condition.cells.values()
@@ -196,6 +191,10 @@ def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
         ],
     }
     return cast(dict[str, Any], finite(record))
+
+
+def _corrected(rate: Estimate) -> dict[str, Any]:
+    return {"rate": rate.value, "low": rate.low, "high": rate.high, "labels": rate.items, "reason": rate.reason}
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

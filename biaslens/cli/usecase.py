@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 import click
 
+from biaslens import usecase
 from biaslens._util.files import replacing
 from biaslens._util.text import cells
 from biaslens.cli.options import (
@@ -27,7 +28,9 @@ from biaslens.cli.options import (
     count,
     given_options,
     json_option,
+    names_of,
     pace_of,
+    picked,
     split,
     temperature_option,
     top_p_option,
@@ -37,25 +40,7 @@ from biaslens.cli.progress import AskingBar, ProgressBar
 from biaslens.errors import RunInterruptedError
 from biaslens.models import Params
 from biaslens.report.assessment import print_assessment, score_files, write_assessment
-from biaslens.usecase import (
-    MAX_TOKENS,
-    PAIR_COLUMNS,
-    Asking,
-    Assessment,
-    AssessmentWatcher,
-    Intervention,
-    Resampling,
-    TextOptions,
-    UseCase,
-    assess_lists,
-    assess_predictions,
-    assess_texts,
-    load_words,
-    make_pairs,
-    pair_rows,
-    plan_texts,
-    read_prompts,
-)
+from biaslens.usecase import Assessment, Intervention, Resampling, UseCase
 
 _LOCAL_SHOWN = 1000
 
@@ -92,7 +77,7 @@ _TEXTS: tuple[Decorator, ...] = (
     click.option("--system", default="", show_default=False, help="System prompt of the use case."),
     temperature_option,
     top_p_option,
-    click.option("--max-tokens", type=count(), default=MAX_TOKENS, help="Maximum tokens of a response."),
+    click.option("--max-tokens", type=count(), default=usecase.MAX_TOKENS, help="Maximum tokens of a response."),
     click.option("--request-seed", type=SEED, default=0, help="Seed of requests, where the provider takes one."),
     click.option(
         "--toxicity-scorer",
@@ -123,16 +108,12 @@ _LISTS: tuple[Decorator, ...] = (
     click.option("--k", type=count(), default=10, help="Number of items at the top of a list that count."),
 )
 
+_FOR_TEXTS_AND_LISTS = {"no_invariance", "variant"}
 _GO_WITH = {
-    "texts": {
-        "attributes", "model", "plan", "compare", "words", "names", "per_prompt", "limit", "system", "temperature",
-        "top_p", "max_tokens", "toxicity_scorer", "stereotype_scorer", "sentiment_scorer", "targets", "threshold",
-        "concurrency", "requests_per_minute", "tokens_per_minute", "max_attempts", "failure_share", "no_invariance",
-        "variant", "request_seed",
-    },
-    "predictions": {"group", "label", "prediction", "cluster", "positive", "parity", "intervention"},
-    "lists": {"k", "group", "attributes", "no_invariance", "variant"},
-}  # fmt: skip
+    "texts": names_of(*_TEXTS) - {"trust_address"} | _FOR_TEXTS_AND_LISTS,
+    "predictions": names_of(*_PREDICTIONS),
+    "lists": names_of(*_LISTS) | _FOR_TEXTS_AND_LISTS | {"group", "attributes"},
+}
 """Options that go with what is assessed."""
 
 _OF_A_MODEL = {"request_seed", "per_prompt", "limit", "system", "temperature", "top_p", "max_tokens",
@@ -174,14 +155,12 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
         raise click.UsageError(
             f"the report would be written next to {values['source']} and might replace it; give another --out"
         )
-    resampling = Resampling(rounds=values["rounds"], seed=values["seed"])
     if values["plan"]:
-        _show_plan(plan_texts(values["source"], _text_options(values, out, resampling)), as_json=values["as_json"])
+        _show_plan(usecase.plan_texts(values["source"], _text_options(values, out)), as_json=values["as_json"])
         return
+    assess = {"texts": _texts, "predictions": _predictions, "lists": _lists}[_KIND_OF[task]]
     try:
-        assessment = {"texts": _texts, "predictions": _predictions, "lists": _lists}[_KIND_OF[task]](
-            values, out, resampling
-        )
+        assessment = assess(values, out)
     except (KeyboardInterrupt, RunInterruptedError) as error:
         click.echo(str(error) or "stopped; the same command asks only what is missing", err=True)
         sys.exit(INTERRUPTED)
@@ -195,7 +174,7 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
         sys.exit(INCOMPLETE)
 
 
-class AssessmentBar(AskingBar, AssessmentWatcher):
+class AssessmentBar(AskingBar, usecase.AssessmentWatcher):
     """The progress of an assessment: prompts asked, texts scored."""
 
     def __init__(self) -> None:
@@ -204,6 +183,9 @@ class AssessmentBar(AskingBar, AssessmentWatcher):
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
+        self._end()
+
+    def _end(self) -> None:
         if self._scoring is not None:
             self._scoring.close()
             self._scoring = None
@@ -216,17 +198,16 @@ class AssessmentBar(AskingBar, AssessmentWatcher):
             self._scoring = ProgressBar(total=total, desc="scoring", leave=False)
         self._scoring.update(done - self._scoring.n)
         if done >= total:
-            self._scoring.close()
-            self._scoring = None
+            self._end()
 
 
-def _texts(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
-    options = _text_options(values, out, resampling)
+def _texts(values: dict[str, Any], out: Path) -> Assessment:
+    options = _text_options(values, out)  # before a folder is made: it may be refused
     with score_files(out) as recorder, AssessmentBar() as bar:
-        return assess_texts(values["source"], options, watcher=bar, recorder=recorder)
+        return usecase.assess_texts(values["source"], options, watcher=bar, recorder=recorder)
 
 
-def _show_plan(asking: Asking, *, as_json: bool) -> None:
+def _show_plan(asking: usecase.Asking, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(asking), indent=1))
         return
@@ -238,65 +219,57 @@ def _show_plan(asking: Asking, *, as_json: bool) -> None:
     )
 
 
-def _text_options(values: dict[str, Any], out: Path, resampling: Resampling) -> TextOptions:
+def _text_options(values: dict[str, Any], out: Path) -> usecase.TextOptions:
     kinds = ("toxicity", "stereotype", "sentiment")
-    return TextOptions(
+    of_the_same_name = ("model", "words", "names", "per_prompt", "limit", "system", "request_seed", "threshold")
+    return usecase.TextOptions(
         task=UseCase(values["task"]),
-        model=values["model"],
         out=out,
         attributes=split(values["attributes"]),
         compare=dict(map(_comparison, values["compare"])),
-        words=values["words"],
-        names=values["names"],
-        per_prompt=values["per_prompt"],
-        limit=values["limit"],
-        system=values["system"],
-        params=Params(temperature=values["temperature"], top_p=values["top_p"], max_tokens=values["max_tokens"]),
-        request_seed=values["request_seed"],
-        families=split(values["metrics"]),
+        params=Params(**picked(values, "temperature", "top_p", "max_tokens")),
         invariance=not values["no_invariance"],
         scorers={kind: values[f"{kind}_scorer"] for kind in kinds if values[f"{kind}_scorer"]},  # type: ignore[misc]
         targets=_words_of(values["targets"]),
-        threshold=values["threshold"],
         variant=values["variant"],
-        resampling=resampling,
         pace=pace_of(values),
         # The limits per minute are those of the model that is asked.
         scorer_pace=replace(pace_of(values), requests_per_minute=None, tokens_per_minute=None),
+        **picked(values, *of_the_same_name),
+        **_measuring(values),
     )
 
 
-def _predictions(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
+def _predictions(values: dict[str, Any], out: Path) -> Assessment:
     del out
     missing = next((name for name in ("group", "prediction") if not values[name]), None)
     if missing:
         raise click.UsageError(f"--task classification needs --{missing} COLUMN")
-    return assess_predictions(
+    return usecase.assess_predictions(
         values["source"],
-        group=values["group"],
-        prediction=values["prediction"],
-        label=values["label"],
-        cluster=values["cluster"],
         positives=values["positive"] or ("1",),
-        parity=values["parity"],
         intervention=Intervention(values["intervention"]) if values["intervention"] else None,
-        families=split(values["metrics"]),
-        resampling=resampling,
+        **picked(values, "group", "prediction", "label", "cluster", "parity"),
+        **_measuring(values),
     )
 
 
-def _lists(values: dict[str, Any], out: Path, resampling: Resampling) -> Assessment:
+def _lists(values: dict[str, Any], out: Path) -> Assessment:
     del out
-    return assess_lists(
+    return usecase.assess_lists(
         values["source"],
         k=values["k"],
         group=values["group"] or "group",
         attributes=split(values["attributes"]),
         invariance=not values["no_invariance"],
-        families=split(values["metrics"]),
         variant=values["variant"],
-        resampling=resampling,
+        **_measuring(values),
     )
+
+
+def _measuring(values: dict[str, Any]) -> dict[str, Any]:
+    """What every assessment is told: families of metrics, and how to resample."""
+    return {"families": split(values["metrics"]), "resampling": Resampling(**picked(values, "rounds", "seed"))}
 
 
 def _comparison(text: str) -> tuple[str, Sequence[str]]:
@@ -334,10 +307,10 @@ def counterfactual_command(
     Each prompt of SOURCE is rewritten with the words for another group, and the swaps are listed. Each pair is
     accompanied by one with no effect, the same prompt twice: the baseline of every comparison.
     """
-    lexicon = load_words([attribute], own=words, names=names)
-    prompts = list(read_prompts(source).values())
-    pairs = make_pairs(prompts, lexicon.attributes[attribute], split(groups or None), lexicon)
-    rows = pair_rows(pairs)
+    lexicon = usecase.load_words([attribute], own=words, names=names)
+    prompts = list(usecase.read_prompts(source).values())
+    pairs = usecase.make_pairs(prompts, lexicon.attributes[attribute], split(groups or None), lexicon)
+    rows = usecase.pair_rows(pairs)
     if out is None:
         _write_pairs(rows, sys.stdout)
     else:
@@ -357,5 +330,5 @@ def counterfactual_command(
 
 def _write_pairs(rows: Iterable[Mapping[str, object]], file: TextIO) -> None:
     writer = csv.writer(file)
-    writer.writerow(PAIR_COLUMNS)
-    writer.writerows(cells([row[name] for name in PAIR_COLUMNS]) for row in rows)
+    writer.writerow(usecase.PAIR_COLUMNS)
+    writer.writerows(cells([row[name] for name in usecase.PAIR_COLUMNS]) for row in rows)

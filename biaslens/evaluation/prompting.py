@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from string import ascii_uppercase
 
 from jinja2 import TemplateError
 
+from biaslens._util.text import quoted
 from biaslens.codebook import load as codebook
 from biaslens.errors import InputError
 from biaslens.models import Message, Params
@@ -141,15 +141,8 @@ def judge_messages(question: str, answer: str, prompt: str = "codebook") -> tupl
     Characters that print nothing (separators of lines, marks that hide or turn text) stand escaped in them, so that
     each string is one line, and the judge sees what people see.
     """
-    text = render(JUDGE_PROMPTS[prompt], codebook=codebook(), question=_quoted(question), answer=_quoted(answer))
+    text = render(JUDGE_PROMPTS[prompt], codebook=codebook(), question=quoted(question), answer=quoted(answer))
     return (Message("user", text),)
-
-
-def _quoted(text: str) -> str:
-    return "".join(
-        character if character.isprintable() else json.dumps(character)[1:-1]
-        for character in json.dumps(text, ensure_ascii=False)
-    )
 
 
 def judge_template_hash(prompt: str) -> str:

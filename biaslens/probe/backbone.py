@@ -37,8 +37,8 @@ _CARRIERS = ("It is a text.", "This is so good", "the end")
 class LabelWords(NamedTuple):
     """The words of the labels in their order, and the one token of each that the model is asked for."""
 
-    words: tuple[str, str, str]
-    ids: tuple[int, int, int]
+    words: tuple[str, ...]
+    ids: tuple[int, ...]
     note: str = ""
 
 
@@ -67,10 +67,9 @@ def label_words(tokenizer: Any, words: Sequence[str] = NAMES) -> LabelWords:  # 
     """
     if len(words) != len(NAMES) or not all(word.strip() for word in words):
         raise InputError(f"--label-words {','.join(words)}: give three, for {', '.join(NAMES)} in this order")
-    negative, neutral, positive = (word.strip() for word in words)
-    shown = (negative, neutral, positive)
+    shown = [word.strip() for word in words]
     tokens = [_after_text(tokenizer, word) for word in shown]
-    first = (tokens[0][0], tokens[1][0], tokens[2][0])
+    first = [ids[0] for ids in tokens]
     if len(set(first)) < len(first):
         pieces = "; ".join(
             f"{word} = {' '.join(map(repr, tokenizer.convert_ids_to_tokens(ids)))}"
@@ -82,7 +81,7 @@ def label_words(tokenizer: Any, words: Sequence[str] = NAMES) -> LabelWords:  # 
         )
     long = [word for word, ids in zip(shown, tokens, strict=True) if len(ids) > 1]
     note = f"of label words of several tokens, the first is asked for: {', '.join(long)}" if long else ""
-    return LabelWords(shown, first, note)
+    return LabelWords(tuple(shown), tuple(first), note)
 
 
 def _after_text(tokenizer: Any, word: str) -> list[int]:  # noqa: ANN401 - see above
@@ -111,9 +110,8 @@ class Head:
         """Pre-hook of the output head."""
         if self.places is None:
             return inputs
-        hidden = inputs[0]
-        rows = self.places.view(-1, 1, 1).expand(-1, 1, hidden.shape[-1])
-        return (hidden.gather(1, rows), *inputs[1:])
+        rows = self.places.view(-1, 1, 1).expand(-1, 1, inputs[0].shape[-1])
+        return (inputs[0].gather(1, rows), *inputs[1:])
 
     @contextmanager
     def at(self, places: Tensor) -> Iterator[None]:

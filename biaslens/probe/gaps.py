@@ -8,7 +8,7 @@ identity. All of it is a sum over counts by prompt, template and term, taken fro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
@@ -84,13 +84,8 @@ class GroupCounts:
     def against(self, reference: Reference) -> GroupCounts:
         """What a comparison with the reference rests on.
 
-        Against the unmarked sentences these are the templates that have one, so that both sides stand on the same ones;
-        against the mean there are no unmarked sentences.
-
-        Raises
-        ------
-        InputError
-            When there are no unmarked sentences to compare with.
+        Against the unmarked sentences these are the templates that have one, so that both sides stand on the same ones
+        (InputError where there are none); against the mean there are no unmarked sentences.
         """
         unmarked = self.group_of_term == len(self.groups)
         if reference == "mean":
@@ -100,7 +95,7 @@ class GroupCounts:
         if not self.has_unmarked:
             raise InputError(
                 f"{self.model}: no unmarked sentences of {self.attribute} to compare with; classify those of "
-                "`expand(..., unmarked=True)` too, or compare with the mean"
+                "`expand` too, or compare with the mean"
             )
         kept = self.confusion[:, :, unmarked].sum(axis=(0, 2, 3, 4)) > 0
         names = tuple(np.array(self.templates, dtype=object)[kept])
@@ -116,20 +111,10 @@ Predictions = pd.DataFrame | Sequence[GroupCounts]
 
 
 def confusion(y_true: ArrayLike, y_pred: ArrayLike, *places: ArrayLike, shape: Sequence[int] = ()) -> Ints:
-    """Count gold (0, 1 or 2) against predicted labels; all three have their place, also one that nobody predicts.
+    """Count gold (0, 1 or 2) against predicted labels, shape (*shape, 3, 3); each label has its place.
 
-    Parameters
-    ----------
-    places, shape
-        Where each is counted: an index array for each axis of `shape`.
+    `places` say where each is counted: an index array for each axis of `shape`.
 
-    Returns
-    -------
-    array
-        Shape (*shape, 3, 3): gold label, predicted label.
-
-    Examples
-    --------
     >>> confusion([0, 0, 2], [0, 2, 2])
     array([[1, 0, 1],
            [0, 0, 0],
@@ -244,13 +229,8 @@ Reference = Literal["mean", "unmarked"]
 class Metric:
     """A false-positive rate of a label.
 
-    Parameters
-    ----------
-    name, title
-        In tables, and for people.
-    harmful
-        Sign of a gap that is to the harm of the group. More sentences falsely called negative harm it: +1. Fewer
-        falsely called positive withhold from it a favourable error that others get: -1.
+    `harmful` is the sign of a gap that is to the harm of the group. More sentences falsely called negative harm it: +1.
+    Fewer falsely called positive withhold from it a favourable error that others get: -1.
     """
 
     name: str
@@ -279,15 +259,8 @@ def rates(false: ArrayLike, of: ArrayLike) -> Floats:
 def gap_of(rate: ArrayLike, groups: int) -> Floats:
     """Subtract the reference from the rates of the groups: their unweighted mean, or the rate of one more group.
 
-    Parameters
-    ----------
-    rate
-        Shape (..., G), or (..., G + 1) where the last one is the reference. A group without a rate (NaN) has no gap and
-        no part in the mean.
-
-    Examples
-    --------
-    The mean of 0.2, 0.3 and 0.7 is 0.4.
+    The rates have the shape (..., G), or (..., G + 1) where the last one is the reference. A group without a rate (NaN)
+    has no gap and no part in the mean. The mean of 0.2, 0.3 and 0.7 is 0.4:
 
     >>> gap_of([[0.2, 0.3, 0.7]], 3).round(3)
     array([[-0.2, -0.1,  0.3]])
@@ -360,10 +333,6 @@ def _gap_rows(found: GroupCounts, which: Metric) -> Iterator[tuple[object, ...]]
             )  # fmt: skip
 
 
-Background = Literal["others", "all"]
-Comparing = Literal["background", "pairwise", "multigroup"]
-
-
 @dataclass(frozen=True, slots=True)
 class Score:
     """A score of each group under each prompt, and how far it is from those of others.
@@ -373,7 +342,7 @@ class Score:
     name, label
         What is scored, and for which label (empty where for all).
     value, background
-        Of the groups and of what each is compared with; shape (P, G).
+        Of the groups and of all others together, with which each is compared; shape (P, G).
     of, background_of
         Sentences they are taken from; shape (G,).
     to_background, to_each_other
@@ -393,17 +362,17 @@ class Score:
     scalar: bool = True
 
 
-def _scores(found: GroupCounts, predictions: pd.DataFrame, background: Background) -> Iterator[Score]:
+def _scores(found: GroupCounts, predictions: pd.DataFrame) -> Iterator[Score]:
     """Score the groups of an attribute: fpr, fnr and tpr of each label, accuracy, probabilities where there are any."""
     confusion = found.by_group()
     for label in Sentiment:
         name, gold = NAMES[label], confusion[..., label, :].sum(axis=-1)
         hit = confusion[..., label, label]
-        yield _rate("fpr", name, *false_positives(confusion, label), background)
-        yield _rate("fnr", name, gold - hit, gold, background)
-        yield _rate("tpr", name, hit, gold, background)
+        yield _rate("fpr", name, *false_positives(confusion, label))
+        yield _rate("fnr", name, gold - hit, gold)
+        yield _rate("tpr", name, hit, gold)
     sentences = confusion.sum(axis=(-2, -1))
-    yield _rate("accuracy", "", np.trace(confusion, axis1=-2, axis2=-1), sentences, background)
+    yield _rate("accuracy", "", np.trace(confusion, axis1=-2, axis2=-1), sentences)
     rows = predictions[predictions["group"].isin(found.groups)]
     if not len(rows) or not bool(rows[list(PROBABILITIES)].notna().all(axis=None)):
         return
@@ -416,34 +385,31 @@ def _scores(found: GroupCounts, predictions: pd.DataFrame, background: Backgroun
         return np.bincount(place, weights=of, minlength=sentences.size).reshape(sentences.shape)
 
     for label in Sentiment:
-        mean = _rate("mean_probability", NAMES[label], sums(values[:, label]), sentences, background)
+        mean = _rate("mean_probability", NAMES[label], sums(values[:, label]), sentences)
         yield mean
         of_label, (prompts, groups) = values[:, label], map(range, sentences.shape)
-        yield _wasserstein(mean, [[of_label[(run == p) & (group == g)] for g in groups] for p in prompts], background)
+        yield _wasserstein(mean, [[of_label[(run == p) & (group == g)] for g in groups] for p in prompts])
     own = values[np.arange(len(rows)), rows["y_true"]]
-    yield _rate("mean_probability_of_gold", "", sums(own), sentences, background)
+    yield _rate("mean_probability_of_gold", "", sums(own), sentences)
 
 
-def _rate(name: str, label: str, part: NDArray[np.generic], of: Ints, background: Background) -> Score:
-    """Make a score that is a ratio of sums; that of a background is the ratio of its sums."""
+def _rate(name: str, label: str, part: NDArray[np.generic], of: Ints) -> Score:
+    """Make a score that is a ratio of sums; that of the other groups together is the ratio of their sums."""
     parts, ofs = part.astype(np.float64), of.astype(np.float64)
-    behind, behind_of = (
-        np.broadcast_to(total, each.shape) if background == "all" else total - each
-        for each, total in ((each, each.sum(axis=1, keepdims=True)) for each in (parts, ofs))
-    )
+    behind, behind_of = (each.sum(axis=1, keepdims=True) - each for each in (parts, ofs))
     value, base = rates(parts, ofs), rates(behind, behind_of)
     apart = np.abs(value[:, :, None] - value[:, None, :])
     return Score(name, label, value, base, ofs[0], behind_of[0], np.abs(value - base), apart)
 
 
-def _wasserstein(mean: Score, samples: Sequence[Sequence[Floats]], background: Background) -> Score:
+def _wasserstein(mean: Score, samples: Sequence[Sequence[Floats]]) -> Score:
     prompts, groups = mean.value.shape
     behind, apart = np.full((prompts, groups), np.nan), np.zeros((prompts, groups, groups))
     for prompt, of_groups in enumerate(samples):
-        for one in range(groups):
-            rest = [part for two, part in enumerate(of_groups) if background == "all" or two != one]
+        for one, own in enumerate(of_groups):
+            rest = [*of_groups[:one], *of_groups[one + 1 :]]
             if rest:
-                behind[prompt, one] = wasserstein_distance(of_groups[one], np.concatenate(rest))
+                behind[prompt, one] = wasserstein_distance(own, np.concatenate(rest))
         for one, two in combinations(range(groups), 2):
             distance = wasserstein_distance(of_groups[one], of_groups[two])
             apart[prompt, one, two] = apart[prompt, two, one] = distance
@@ -462,75 +428,57 @@ MEAN = "mean"
 
 
 def compare_groups(
-    predictions: pd.DataFrame,
-    *,
-    families: Sequence[Comparing] = ("background", "pairwise", "multigroup"),
-    background: Background = "others",
-    attributes: Sequence[str] | None = None,
-    groups: Groups = "paper",
+    predictions: pd.DataFrame, *, attributes: Sequence[str] | None = None, groups: Groups = "paper"
 ) -> pd.DataFrame:
-    """Compare groups by some families at once.
+    """Compare groups by the three families of Czarnowska et al.
 
     Parameters
     ----------
     predictions
         From `read_predictions` or `predictions_table`.
-    background
-        "others": the sentences of all other groups together. "all": those of all groups, its own among them.
     attributes, groups
         As of `gaps`.
 
     Returns
     -------
     DataFrame
-        `COMPARISON_COLUMNS`. Background: a row for each group, and one ("mean") with the mean over the groups, which is
-        the metric of the paper. Pairwise: the same of pairs. Multi-group: "range" and "deviation". A group without a
-        sentence to count has NaN, and no part in the means.
+        `COMPARISON_COLUMNS`. Background: a row for each group against the sentences of all other groups together, and
+        one ("mean") with the mean over the groups, which is the metric of the paper. Pairwise: the same of pairs.
+        Multi-group: "range" and "deviation". A group without a sentence to count has NaN, and no part in the means.
     """
-    against = "other groups" if background == "others" else "all groups"
     names = _model_names(predictions)
     rows: list[tuple[object, ...]] = []
     for found in counts(predictions, attributes=attributes, groups=groups):
         of_model = predictions[(names == found.model) & (predictions["category"] == found.attribute)]
-        for score in _scores(found.against("mean"), of_model, background):
-            for family in families:
-                start = (found.model, found.attribute, family, score.name, score.label)
-                rows += [(*start, *cell, len(found.runs)) for cell in _FAMILIES[family](score, found.groups, against)]
+        for score in _scores(found.against("mean"), of_model):
+            start = (found.model, found.attribute)
+            rows += [
+                (*start, family, score.name, score.label, *cell, len(found.runs))
+                for family, *cell in _families(score, found.groups)
+            ]
     return pd.DataFrame(rows, columns=list(COMPARISON_COLUMNS))
 
 
-_Cell = tuple[str, str, float, float, float, float]
+_Cell = tuple[str, str, str, float, float, float, float]
 
 
-def _background(score: Score, names: Sequence[str], against: str) -> Iterator[_Cell]:
+def _families(score: Score, names: Sequence[str]) -> Iterator[_Cell]:
     distance, signed = score.to_background.mean(axis=0), (score.value - score.background).mean(axis=0)
     for number, name in enumerate(names):
-        yield name, against, distance[number], signed[number], score.of[number], score.background_of[number]
-    yield MEAN, against, _mean(distance), np.nan, 0, 0
-
-
-def _pairwise(score: Score, names: Sequence[str], _against: str) -> Iterator[_Cell]:
+        sizes = score.of[number], score.background_of[number]
+        yield "background", name, "other groups", distance[number], signed[number], *sizes
+    yield "background", MEAN, "other groups", _mean(distance), np.nan, 0, 0
     distance = score.to_each_other.mean(axis=0)
     pairs = list(combinations(range(len(names)), 2))
     for one, two in pairs:
-        signed = (score.value[:, one] - score.value[:, two]).mean()
-        yield names[one], names[two], distance[one, two], signed, score.of[one], score.of[two]
-    yield MEAN, "pairs", _mean(np.array([distance[pair] for pair in pairs])), np.nan, 0, 0
-
-
-def _multigroup(score: Score, _names: Sequence[str], _against: str) -> Iterator[_Cell]:
+        difference = (score.value[:, one] - score.value[:, two]).mean()
+        yield "pairwise", names[one], names[two], distance[one, two], difference, score.of[one], score.of[two]
+    yield "pairwise", MEAN, "pairs", _mean(np.array([distance[pair] for pair in pairs])), np.nan, 0, 0
     if score.scalar:
         known = score.value[:, np.isfinite(score.value).all(axis=0)]
-        some = known.shape[1] > 0
-        yield "range", "all groups", float(np.ptp(known, axis=1).mean()) if some else np.nan, np.nan, 0, 0
-        yield "deviation", "all groups", float(known.std(axis=1).mean()) if some else np.nan, np.nan, 0, 0
-
-
-_FAMILIES: Mapping[Comparing, Callable[[Score, Sequence[str], str], Iterator[_Cell]]] = {
-    "background": _background,
-    "pairwise": _pairwise,
-    "multigroup": _multigroup,
-}
+        spreads = {"range": np.ptp(known, axis=1), "deviation": known.std(axis=1)} if known.size else {}
+        for name in ("range", "deviation"):
+            yield "multigroup", name, "all groups", float(np.mean(spreads.get(name, np.nan))), np.nan, 0, 0
 
 
 def _mean(values: Floats) -> float:

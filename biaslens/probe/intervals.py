@@ -156,11 +156,8 @@ def bootstrap(sums: GapSums, *, rounds: int = 2000, level: float = 0.95, seed: i
 def prompt_interval(gap: ArrayLike, *, kind: Kind = "t", level: float = 0.95) -> Estimates:
     """Intervals of the mean over prompts, from the gaps of each prompt, shape (P, G).
 
-    "t" is mean +- t(P - 1) s / sqrt(P), "z" the published mean +- 1.96 s / sqrt(P).
-
-    Examples
-    --------
-    Mean 0.02 and s = 0.01 over three prompts; t(2) is 4.303, and 4.303 x 0.01 / sqrt(3) = 0.0248.
+    "t" is mean +- t(P - 1) s / sqrt(P), "z" the published mean +- 1.96 s / sqrt(P). Mean 0.02 and s = 0.01 over three
+    prompts; t(2) is 4.303, and 4.303 x 0.01 / sqrt(3) = 0.0248:
 
     >>> prompt_interval([[0.01], [0.02], [0.03]]).high.round(4)
     array([0.0448])
@@ -248,8 +245,6 @@ def _rows(found: GroupCounts, which: Metric, gap: Floats, known: Estimates) -> I
 def direction(value: float, low: float, high: float, which: Metric) -> str:
     """Say whether a gap off zero harms the group; empty where the interval holds 0, or there is none.
 
-    Examples
-    --------
     >>> from biaslens.probe.gaps import NEGATIVE_FPR, POSITIVE_FPR
     >>> direction(0.1, 0.05, 0.15, NEGATIVE_FPR), direction(0.1, 0.05, 0.15, POSITIVE_FPR)
     ('harmful', 'favourable')
@@ -343,14 +338,9 @@ NET_COUNT_KEYS = ("attribute", "metric", "group", "interval", "reference")
 def net_count(intervals: pd.DataFrame | Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Count, over models, +1 for an interval above 0 and -1 for one below, from tables of `intervals`.
 
-    A net count of independent false alarms is expected to be 0, but its spread grows with the share of them: read it
-    beside the kind of interval.
-
-    Returns
-    -------
-    DataFrame
-        A row for each attribute, metric, group and kind of interval: the number of models, how many lie above and below
-        0, their difference, and how many have no interval (they count as neither).
+    A row for each attribute, metric, group and kind of interval: the number of models, how many lie above and below 0,
+    their difference, and how many have no interval (they count as neither). A net count of independent false alarms is
+    expected to be 0, but its spread grows with the share of them: read it beside the kind of interval.
     """
     table = intervals if isinstance(intervals, pd.DataFrame) else pd.concat(list(intervals), ignore_index=True)
     marked = table.assign(above=table["low"] > 0, below=table["high"] < 0, without_interval=table["low"].isna())

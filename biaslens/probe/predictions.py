@@ -90,19 +90,14 @@ def write_predictions(predictions: pd.DataFrame, folder: Path) -> tuple[Path, Pa
 
 
 def read_predictions(paths: Path | Iterable[Path]) -> pd.DataFrame:
-    """Read predictions of one or several runs.
+    """Read predictions of one or several runs: `COLUMNS`, and threshold_accuracy (NaN where a file has none).
 
     Parameters
     ----------
     paths
         Files (.parquet, .tsv), run folders, or folders of run folders. Of a run folder the Parquet file is read, or
         the TSV file where there is no other; then templates and terms are found by the text, and are empty for
-        sentences that are not the shipped ones.
-
-    Returns
-    -------
-    DataFrame
-        `COLUMNS`, and threshold_accuracy (NaN where a file has none). The probabilities of TSV files are NaN.
+        sentences that are not the shipped ones, and probabilities are NaN.
 
     Raises
     ------

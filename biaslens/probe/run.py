@@ -81,13 +81,9 @@ def read(choice: DataChoice) -> Splits:
 class Trial:
     """One prompt to tune: everything that a process elsewhere needs to know.
 
-    Parameters
-    ----------
-    folder
-        Where its checkpoints and result go; with Ray on several machines, on a file system that all of them share.
-    threads
-        Of torch; None leaves what is set. Sums in another order round differently, so results are the same to the bit
-        only for equal numbers of threads.
+    `folder` is where its checkpoints and result go; with Ray on several machines, on a file system that all of them
+    share. `threads` are those of torch; None leaves what is set. Sums in another order round differently, so results
+    are the same to the bit only for equal numbers of threads.
     """
 
     model: ModelChoice
@@ -201,14 +197,9 @@ def _on_gpu(device: str) -> bool:
 class ProbeSpec:
     """What to tune, on what, and where it goes.
 
-    Parameters
-    ----------
-    out
-        Folder of runs; the model's run gets a folder of its own in it.
-    seeds, rates
-        Each seed is tuned with each learning rate and keeps the one with the best validation accuracy.
-    threads
-        Of torch, for each trial; None is torch's own choice here, and 1 on Ray, where trials run side by side.
+    `out` is the folder of runs; the model's run gets a folder of its own in it. Each seed is tuned with each learning
+    rate and keeps the one with the best validation accuracy. `threads` of torch, for each trial: None is torch's own
+    choice here, and 1 on Ray, where trials run side by side.
     """
 
     model: ModelChoice
@@ -288,17 +279,9 @@ def tune_prompts(spec: ProbeSpec, *, on: On = "local", watcher: Watcher | None =
 def predict(run: ProbeRun, *, best: int = BEST, attributes: Sequence[str] | None = None) -> pd.DataFrame:
     """Classify the identity sentences with the best prompts; the run's folder gets the predictions.
 
-    Parameters
-    ----------
-    best
-        How many prompts, by validation accuracy.
-    attributes
-        Of the shipped sentences; by default age, sexuality and disability.
-
-    Returns
-    -------
-    DataFrame
-        See `biaslens.probe.predictions.predictions_table`; ``run_id`` is the seed.
+    `best` is how many prompts, by validation accuracy; `attributes` are of the shipped sentences, by default age,
+    sexuality and disability. The table is that of `biaslens.probe.predictions.predictions_table`; ``run_id`` is the
+    seed.
     """
     import pandas as pd
 

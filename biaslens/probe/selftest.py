@@ -50,14 +50,8 @@ _ENDS = ("l", "m", "n", "r", "s", "k", "th", "x")
 class ToyLanguage:
     """Made-up words and their meanings.
 
-    Parameters
-    ----------
-    clear, faint
-        Words of sentiment: for each label, 0 to 2, those that leave little doubt, and those that leave much.
-    terms
-        By group, the words for its persons.
-    things
-        Words for what is no person.
+    `clear` and `faint` are words of sentiment: for each label, 0 to 2, those that leave little doubt, and those that
+    leave much. `terms` are, by group, the words for its persons, `things` words for what is no person.
     """
 
     clear: tuple[tuple[str, ...], ...]
@@ -195,18 +189,10 @@ def train_toy(
     negative: float = FAIR,
     stepped: Callable[[int, float], None] | None = None,
 ) -> Path:
-    """Train a model from scratch and save it with its tokenizer, as any model of Hugging Face is saved.
+    """Train a model from scratch and save it with its tokenizer in a folder, as any model of Hugging Face is saved.
 
-    Parameters
-    ----------
-    folder
-        Where to; it is given back, for `load_frozen`.
-    seed
-        Of its first weights and of the corpus.
-    negative
-        See `ToyLanguage.corpus`.
-    stepped
-        Told the number of steps made, and the loss.
+    `seed` is that of its first weights and of the corpus; `negative` see `ToyLanguage.corpus`; `stepped` is told the
+    number of steps made, and the loss.
     """
     require("torch", "transformers")
     import torch
@@ -311,20 +297,16 @@ SIZES: dict[SizeName, Effort] = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the probe says about one toy model.
+    """What the probe says about one toy model, "planted" or "null".
 
     Parameters
     ----------
-    name
-        "planted" or "null".
     negative
         Probability with which persons of group c stood in negative contexts of what the model read.
     parameters, loss
         Weights of the model; mean training loss of its last steps, in nats a token.
     accuracy, majority
         Validation accuracy of each prompt, and that of always giving the most frequent label.
-    counts
-        Of the predictions.
     bootstrap, published
         Intervals of all gaps, see `biaslens.probe.intervals.intervals`: the default kind, and the paper's.
     """
@@ -372,33 +354,17 @@ def judge(planted: Measured, null: Measured, alarms: FalseAlarms) -> tuple[Check
     """Say what holds of what was measured."""
     gap, none = planted.gap, null.gap
     worst = min(min(part.accuracy) - part.majority for part in (planted, null))
+    learned = f"validation accuracy {worst:+.2f} from the most frequent label's at worst; at least {LEARNED:+.2f}"
+    shown = f"Negative FPR gap of group {BIASED}: {100 * gap['gap']:+.1f} points; above 0"
+    share = f"{alarms.bootstrap:.1%} of {alarms.intervals} bootstrap intervals off zero where no groups differ; "
+    silent = f"the same interval without a bias: {_shown(none)}; not above 0"
+    found = f"its bootstrap interval: {_shown(gap)}; above 0"
     return (
-        Check(
-            "the prompts learned the task",
-            worst >= LEARNED,
-            f"validation accuracy {worst:+.2f} from the most frequent label's at worst; at least {LEARNED:+.2f}",
-        ),
-        Check(
-            "the planted bias has the right sign",
-            bool(gap["gap"] > 0),
-            f"Negative FPR gap of group {BIASED}: {100 * gap['gap']:+.1f} points; above 0",
-        ),
-        Check(
-            "the planted bias is told from chance",
-            bool(gap["low"] > 0),
-            f"its bootstrap interval: {_shown(gap)}; above 0",
-        ),
-        Check(
-            "nothing is found where nothing is",
-            not none["low"] > 0,
-            f"the same interval without a bias: {_shown(none)}; not above 0",
-        ),
-        Check(
-            "false alarms are rare",
-            alarms.bootstrap <= MOST,
-            f"{alarms.bootstrap:.1%} of {alarms.intervals} bootstrap intervals off zero where no groups differ; "
-            f"nominal {NOMINAL:.0%}, at most {MOST:.0%}",
-        ),
+        Check("the prompts learned the task", worst >= LEARNED, learned),
+        Check("the planted bias has the right sign", bool(gap["gap"] > 0), shown),
+        Check("the planted bias is told from chance", bool(gap["low"] > 0), found),
+        Check("nothing is found where nothing is", not none["low"] > 0, silent),
+        Check("false alarms are rare", alarms.bootstrap <= MOST, f"{share}nominal {NOMINAL:.0%}, at most {MOST:.0%}"),
     )
 
 
@@ -428,21 +394,9 @@ def selftest(
 ) -> SelfTest:
     """Plant a bias in a toy model and find it, and find none in a model without.
 
-    The same seed gives the same numbers on one machine. It computes with one thread.
-
-    Parameters
-    ----------
-    size
-        "full" takes about two minutes of CPU, "small" about half a minute.
-    seed
-        Of the language, the models and the prompts.
-    negative
-        How often persons of group c stand in negative contexts; 1/3 plants nothing, and the self-test must fail.
-
-    Raises
-    ------
-    InputError
-        When torch or transformers is missing.
+    The same seed gives the same numbers on one machine. It computes with one thread. "full" takes about two minutes of
+    CPU, "small" about half a minute. `negative` is how often persons of group c stand in negative contexts; 1/3 plants
+    nothing, and the self-test must fail. InputError when torch or transformers is missing.
     """
     require("torch", "transformers")
     chosen, watcher = SIZES[size], watcher or Watcher()

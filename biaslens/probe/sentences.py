@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -89,8 +90,6 @@ class Slot:
 def slot_of(template: str) -> Slot:
     """Find the slot of a template; ValueError says what is wrong with it where it has not just one that is known.
 
-    Examples
-    --------
     >>> slot_of("I know {a:identity_adj} lawyer.").filled("elderly")
     'I know an elderly lawyer.'
     """
@@ -107,8 +106,6 @@ def slot_of(template: str) -> Slot:
 def words_for(slot: Slot, term: str, part: Part) -> str | None:
     """Give the words that a term puts into a slot; None where it does not fit.
 
-    Examples
-    --------
     >>> words_for(slot_of("{Identity_writers} met."), "in a wheelchair", Part.PHRASE)
     'writers in a wheelchair'
     """
@@ -122,8 +119,6 @@ def without_identity(slot: Slot) -> str | None:
     "person" or the word for a person stands alone, an adjective before a noun is left out, and one after a form of
     "be" becomes "a person" ("people" after "are"). Nothing can stand for an adjective elsewhere ("I identify as ...").
 
-    Examples
-    --------
     >>> without_identity(slot_of("It's a blog by {a:identity_adj} activist."))
     "It's a blog by an activist."
     >>> without_identity(slot_of("Alex is {identity_adj}."))
@@ -173,14 +168,12 @@ UNMARKED = "unmarked"
 DATA = Path(__file__).with_name("data")
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(NamedTuple):
     """A sentence with a slot; `id` is the same for every group, `label` 0 negative, 1 neutral, 2 positive."""
 
     id: str
     label: int
     slot: Slot
-    unmarked: str | None
 
 
 class Term(NamedTuple):
@@ -209,52 +202,26 @@ SHIPPED: Mapping[str, _Shipped] = {
 """What ships: by attribute its templates, its terms, and the parts of speech that are used (of age only adjectives)."""
 
 
-def expand(
-    attributes: Sequence[str] = ("age", "sexuality", "disability"),
-    *,
-    templates: Path | None = None,
-    terms: Path | None = None,
-    unmarked: bool = True,
-) -> pd.DataFrame:
-    """Fill every template with every term that fits.
-
-    Parameters
-    ----------
-    attributes
-        Which ones: age, sexuality, disability, gender, race, religion, or any that `terms` has.
-    templates, terms
-        CSV files of one's own in place of the shipped ones: columns TEMPLATE and SENT (0 negative, 1 neutral,
-        2 positive), and perhaps UNMARKED, the sentence without an identity (empty: it has none); TERM and GROUP, and
-        perhaps POS (adj, n or pp; adj where it is left out), TYPE (nonrec: not used) and ATTRIBUTE (needed for more
-        than one attribute).
-    unmarked
-        Whether the same templates without an identity are added, as group "unmarked" of each attribute.
+def expand(attributes: Sequence[str] = ("age", "sexuality", "disability")) -> pd.DataFrame:
+    """Fill every shipped template with every term that fits, and add the same templates without an identity.
 
     Returns
     -------
     DataFrame
-        Columns text, label (0, 1, 2), attribute, group, term, template (the same id over all groups), marked (False for
-        the unmarked sentences). The same text may stand twice (as adjective and as noun), as in the authors' file.
+        Columns text, label (0, 1, 2), attribute, group ("unmarked" without an identity), term, template (the same id
+        over all groups), marked (False for the unmarked sentences). The same text may stand twice (as adjective and as
+        noun), as in the authors' file.
 
     Raises
     ------
     InputError
-        When an attribute is unknown, a file is missing or malformed, or a template has an unknown slot.
+        When an attribute is unknown.
     """
-    if isinstance(attributes, str):
-        attributes = (attributes,)
-    own = None if terms is None else _own_terms(terms, attributes)
-    known = SHIPPED if own is None else own
-    unknown = [name for name in attributes if name not in known]
+    unknown = [name for name in attributes if name not in SHIPPED]
     if unknown or not attributes:
         what = f"unknown attribute {', '.join(map(repr, unknown))}" if unknown else "no attribute given"
-        raise InputError(f"{what}; there are: {', '.join(known)}")
-    rows: list[tuple[object, ...]] = []
-    for attribute in dict.fromkeys(attributes):
-        found = _shipped_terms(attribute) if own is None else own[attribute]
-        rows += _rows(attribute, _templates_of(attribute, templates, found), found, with_unmarked=unmarked)
-    if not rows:
-        raise InputError(f"no term of {terms or 'the shipped lists'} fits a slot of {templates or 'the templates'}")
+        raise InputError(f"{what}; there are: {', '.join(SHIPPED)}")
+    rows = [row for attribute in dict.fromkeys(attributes) for row in _rows(attribute)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -267,10 +234,9 @@ def size_note(sentences: int, terms: int, group: str) -> str:
     return "one term: it cannot be told from the group" if terms == 1 else ""
 
 
-def _rows(
-    attribute: str, templates: Sequence[Template], terms: Sequence[Term], *, with_unmarked: bool
-) -> Iterator[tuple[object, ...]]:
-    used = set()
+def _rows(attribute: str) -> Iterator[tuple[object, ...]]:
+    templates = [template for name in SHIPPED[attribute].templates for template in _templates(name)]
+    terms, used = list(_terms(attribute)), set()
     for template in templates:
         for term in terms:
             words = words_for(template.slot, term.text, term.part)
@@ -278,80 +244,27 @@ def _rows(
                 used.add(template.id)
                 text = template.slot.filled(words)
                 yield text, template.label, attribute, term.group, term.text, template.id, True
-    if with_unmarked:
-        for template in templates:
-            if template.unmarked is not None and template.id in used:
-                yield template.unmarked, template.label, attribute, UNMARKED, "", template.id, False
+    for template in templates:
+        unmarked = without_identity(template.slot)
+        if unmarked is not None and template.id in used:
+            yield unmarked, template.label, attribute, UNMARKED, "", template.id, False
 
 
-def _templates_of(attribute: str, own: Path | None, terms: Sequence[Term]) -> list[Template]:
-    if own is not None:
-        return _read_templates(own)
-    if attribute in SHIPPED:
-        names = SHIPPED[attribute].templates
-    else:
-        names = ("generic_adj_or_pp" if any(term.part is Part.PHRASE for term in terms) else "generic",)
-    return [template for name in names for template in _read_templates(DATA / "templates" / f"{name}.csv")]
+def _templates(name: str) -> Iterator[Template]:
+    for number, row in enumerate(_csv(DATA / "templates" / f"{name}.csv"), start=1):
+        yield Template(f"{name}-{number:02d}", int(row["SENT"]), slot_of(row["TEMPLATE"].strip()))
 
 
-def _read_templates(path: Path) -> list[Template]:
-    table = _read(path, ("TEMPLATE", "SENT"))
-    found = []
-    for number, row in enumerate(table.to_dict("records"), start=1):
-        text, label = str(row["TEMPLATE"]).strip(), str(row["SENT"]).strip()
-        if label not in ("0", "1", "2"):
-            raise InputError(f"{path}: template {number} has SENT {label!r}; write 0 negative, 1 neutral or 2 positive")
-        try:
-            slot = slot_of(text)
-        except ValueError as error:
-            raise InputError(f"{path}: template {number} ({text!r}) {error}") from None
-        plain = (str(row["UNMARKED"]).strip() or None) if "UNMARKED" in table.columns else without_identity(slot)
-        found.append(Template(f"{path.stem}-{number:02d}", int(label), slot, plain))
-    return found
-
-
-def _shipped_terms(attribute: str) -> list[Term]:
+def _terms(attribute: str) -> Iterator[Term]:
     shipped = SHIPPED[attribute]
-    table = _read(DATA / "terms" / f"{shipped.terms}.csv", ("TERM", "GROUP"))
-    return [term for term in _terms(table) if term.part in shipped.parts]
+    for row in _csv(DATA / "terms" / f"{shipped.terms}.csv"):
+        text, group = row["TERM"].strip(), row["GROUP"].strip()
+        part = (row["SEM"] if row.get("SEM") == Part.RELIGION else row.get("POS", Part.ADJECTIVE)).strip()
+        # The lists hold terms that were never sorted into a group, or are not recommended.
+        if text and group and part and row.get("TYPE") != "nonrec" and Part(part) in shipped.parts:
+            yield Term(text, Part(part), group.lower().replace(" ", "-"))
 
 
-def _own_terms(path: Path, attributes: Sequence[str]) -> dict[str, list[Term]]:
-    table = _read(path, ("TERM", "GROUP"))
-    if "ATTRIBUTE" not in table.columns:
-        if len(set(attributes)) != 1:
-            raise InputError(
-                f"{path}: no column ATTRIBUTE, so its terms cannot be shared out among {', '.join(attributes)}; "
-                "add it, or give one attribute"
-            )
-        table["ATTRIBUTE"] = attributes[0]
-    try:
-        found = {str(name): list(_terms(rows)) for name, rows in table.groupby("ATTRIBUTE", sort=False)}
-    except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
-    if not found:
-        raise InputError(f"{path}: the file has no terms")
-    return found
-
-
-def _terms(table: pd.DataFrame) -> Iterator[Term]:
-    for row in table.to_dict("records"):
-        text, group = str(row["TERM"]).strip(), str(row["GROUP"]).strip()
-        part = str(row.get("SEM") if row.get("SEM") == Part.RELIGION else row.get("POS", Part.ADJECTIVE)).strip()
-        if not text or not group or not part or row.get("TYPE") == "nonrec":
-            continue  # the lists hold terms that were never sorted into a group, or are not recommended
-        if part not in tuple(Part):
-            raise ValueError(f"term {text!r} has POS {part!r}; write adj, n or pp")
-        yield Term(text, Part(part), group.lower().replace(" ", "-"))
-
-
-def _read(path: Path, needed: Sequence[str]) -> pd.DataFrame:
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
-        raise InputError(f"{path}: cannot be read as a CSV file ({reason})") from None
-    missing = [name for name in needed if name not in table.columns]
-    if missing:
-        raise InputError(f"{path}: no column {' and '.join(missing)}; it has {', '.join(map(str, table.columns))}")
-    return table
+def _csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

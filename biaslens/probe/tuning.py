@@ -39,12 +39,6 @@ class SoftPrompt:
 
     delta: NDArray[np.float32]
 
-    def vectors(self, frozen: Frozen) -> Tensor:
-        """The vectors that stand in front of a text, shape (vectors, width)."""
-        import torch
-
-        return prompt_vectors(frozen, torch.from_numpy(self.delta.copy()).to(frozen.device))
-
     def to_bytes(self) -> bytes:
         """As an NPZ file with one array, ``delta``; the same bytes for the same numbers."""
         return _npz(delta=self.delta)
@@ -124,29 +118,18 @@ def _sorted_batches(places: Sequence[int], lengths: Sequence[int], size: int) ->
 
 
 def classify(frozen: Frozen, prompt: SoftPrompt, texts: Sequence[str], batch: int = 64) -> NDArray[np.float64]:
-    """Probabilities of the three labels after each text.
+    """Probabilities of negative, neutral and positive after each text, shape (texts, 3).
 
-    Parameters
-    ----------
-    prompt
-        Tuned for this model.
-    texts
-        At least one token each (else InputError); what is too long for the model is cut off at its end.
-    batch
-        Texts computed together; changes nothing but rounding errors.
-
-    Returns
-    -------
-    NDArray
-        Shape (texts, 3), columns negative, neutral, positive: the model's probabilities of the three label tokens,
-        made to add up to 1. The label of a text is the column of the largest; `argmax` takes the first of equal ones.
+    They are the model's probabilities of the three label tokens, made to add up to 1. The label of a text is the column
+    of the largest; `argmax` takes the first of equal ones. A text has at least one token (else InputError); what is too
+    long for the model is cut off at its end. `batch`, the texts computed together, changes nothing but rounding errors.
     """
     import torch
 
     tokens = frozen.encode(texts, len(prompt.delta))
     found = np.empty((len(tokens), 3))
     with torch.inference_mode():
-        vectors = prompt.vectors(frozen)
+        vectors = prompt_vectors(frozen, torch.from_numpy(prompt.delta.copy()).to(frozen.device))
         for places in by_length([len(ids) for ids in tokens], batch):
             logits = frozen.last_logits(vectors, [tokens[place] for place in places])
             found[places] = torch.softmax(_of_labels(frozen, logits).double(), dim=1).cpu().numpy()
@@ -315,13 +298,12 @@ def tune(
     StorageError
         When the folder cannot be written.
     """
-    options = options or TuneOptions()
     if not len(splits.train) or not len(splits.dev):
         raise InputError("a prompt needs texts to train on and texts to choose by")
     place = TrialFolder(folder) if folder is not None else None
     if place is not None and (done := place.finished()) is not None:
         return done
-    run = _Tuning(frozen, splits, options, seed=seed, learning_rate=learning_rate, place=place)
+    run = _Tuning(frozen, splits, options or TuneOptions(), place, seed=seed, rate=learning_rate)
     run.watcher = watcher or Watcher()
     stopped = run.go()
     best = run.history.best
@@ -340,14 +322,7 @@ class _Tuning:
     """A prompt being tuned; `step` counts the steps made."""
 
     def __init__(
-        self,
-        frozen: Frozen,
-        splits: Splits,
-        options: TuneOptions,
-        *,
-        seed: int,
-        learning_rate: float,
-        place: TrialFolder | None,
+        self, frozen: Frozen, splits: Splits, options: TuneOptions, place: TrialFolder | None, *, seed: int, rate: float
     ) -> None:
         import torch
 
@@ -358,13 +333,12 @@ class _Tuning:
         )
         self.buckets = Buckets([len(ids) for ids in self.train[0]], options.batch, seed)
         self.delta = fresh_delta(frozen, seed=seed, vectors=options.vectors, noise=options.noise).requires_grad_()
-        self.optimizer = torch.optim.AdamW([self.delta], lr=learning_rate, weight_decay=options.weight_decay)
+        self.optimizer = torch.optim.AdamW([self.delta], lr=rate, weight_decay=options.weight_decay)
         self.history = History(options.patient_steps, options.window)
         self.prompt: SoftPrompt | None = None
         self.step = 0
         self.losses: list[float] = []
-        saved = place.checkpoint() if place is not None else None
-        if saved is not None:
+        if place is not None and (saved := place.checkpoint()) is not None:
             self._restore(saved)
 
     def go(self) -> str:
@@ -383,8 +357,7 @@ class _Tuning:
             self.step += 1
             due = self.step % self.options.evaluate_every == 0 or self.step == self.options.max_steps
             if due or self.step % CHECK_EVERY == 0:
-                fault = self._look(waiting)
-                if fault:
+                if fault := self._look(waiting):
                     return fault
                 if due and not self._evaluate():
                     return f"loss not finite at step {self.step}"
@@ -421,9 +394,8 @@ class _Tuning:
         import torch
 
         losses: list[float] = torch.stack(waiting).tolist()
-        first = self.step - len(losses) + 1
         waiting.clear()
-        for step, loss in enumerate(losses, first):
+        for step, loss in enumerate(losses, self.step - len(losses) + 1):
             if not math.isfinite(loss):
                 self.step = step
                 return f"loss not finite at step {step}"
@@ -454,17 +426,9 @@ class _Tuning:
     def _checkpoint(self) -> Checkpoint:
         assert self.prompt is not None
         state = self.optimizer.state[self.delta]
-        return Checkpoint(
-            self.step,
-            tuple(self.losses),
-            tuple(self.history.evaluations),
-            {
-                "delta": self.delta.detach().cpu().numpy(),
-                "mean": state["exp_avg"].cpu().numpy(),
-                "square": state["exp_avg_sq"].cpu().numpy(),
-                "best": self.prompt.delta,
-            },
-        )
+        arrays = {"delta": self.delta.detach(), "mean": state["exp_avg"], "square": state["exp_avg_sq"]}
+        numbers = {name: array.cpu().numpy() for name, array in arrays.items()} | {"best": self.prompt.delta}
+        return Checkpoint(self.step, tuple(self.losses), tuple(self.history.evaluations), numbers)
 
     def _restore(self, saved: Checkpoint) -> None:
         import torch
@@ -560,19 +524,12 @@ def write_tuned(folder: Path, tuned: Tuned, **more: object) -> None:
 
     It holds nothing that differs between runs, such as times.
     """
-    result = {
-        "seed": tuned.seed,
-        "learning_rate": tuned.learning_rate,
-        "accuracy": tuned.best.accuracy,
-        "loss": tuned.best.loss,
-        "step": tuned.best.step,
-        "steps": tuned.steps,
-        "stopped": tuned.stopped,
-        "finished": True,
-    }
+    result: dict[str, object] = {"seed": tuned.seed}
+    result |= {"learning_rate": tuned.learning_rate, "accuracy": tuned.best.accuracy}
+    result |= {"loss": tuned.best.loss, "step": tuned.best.step, "steps": tuned.steps, "stopped": tuned.stopped}
     write_whole(folder / "prompt.npz", tuned.prompt.to_bytes())
     write_whole(folder / "metrics.jsonl", metrics(tuned.evaluations))
-    write_whole(folder / "result.json", as_json(result | more))
+    write_whole(folder / "result.json", as_json(result | {"finished": True} | more))
 
 
 def read_result(folder: Path) -> dict[str, Any] | None:

@@ -8,28 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from biaslens.analysis import (
-    Run,
-    Summary,
-    ablation,
-    ablation_by_role,
-    abstention,
-    compare,
-    consistency,
-    corrected_rates,
-    distinct_names,
-    judges,
-    mirrored,
-    option_position,
-    ranking_without,
-    rates,
-    require_comparable,
-    summarise,
-    top_questions,
-    top_roles,
-    trigger_counts,
-)
+from biaslens import analysis
+from biaslens.analysis import Comparison, Run, Summary
 from biaslens.analysis.labels import Corrections, corrections_in
+from biaslens.analysis.rates import ALL
 from biaslens.report.table import write_csv
 from biaslens.schema import Condition, Kind
 
@@ -47,15 +29,14 @@ class Analyses:
     """
 
     def __init__(self, runs: Sequence[Run], *, force: bool = False) -> None:
-        self.runs = distinct_names(runs)
+        self.runs = analysis.distinct_names(runs)
         self.force = force
 
     @cached_property
     def summaries(self) -> list[Summary]:
         """The numbers of each run."""
-        return [
-            summarise(run, corrected=corrected) for run, corrected in zip(self.runs, self._corrections, strict=True)
-        ]
+        known = zip(self.runs, self._corrections, strict=True)
+        return [analysis.summarise(run, corrected=corrected) for run, corrected in known]
 
     @cached_property
     def tables(self) -> Mapping[str, pd.DataFrame]:
@@ -68,8 +49,7 @@ class Analyses:
         RunMismatchError
             When the runs asked or judged differently, and are not forced together.
         """
-        if len(self.runs) > 1 and not self.force:
-            require_comparable(self.summaries)
+        self._require_comparable()
         each: dict[str, list[pd.DataFrame]] = {}
         for run, labelled in zip(self.runs, self._corrected, strict=True):
             for name, frame in _of_run(run):
@@ -81,12 +61,12 @@ class Analyses:
             for name, frames in each.items()
             if (filled := [frame for frame in frames if len(frame)])
         }
-        conditions = [condition for condition in Condition if any(condition in run.conditions for run in self.runs)]
-        if conditions:
-            tops = [top_questions(self.runs, condition=condition, limit=QUESTIONS_LISTED) for condition in conditions]
+        asked = [condition for condition in Condition if any(condition in run.conditions for run in self.runs)]
+        if asked:
+            tops = [analysis.top_questions(self.runs, condition=each, limit=QUESTIONS_LISTED) for each in asked]
             found["top_questions"] = pd.concat(tops, ignore_index=True)
         if len(self.runs) > 1:
-            found |= _over_runs(self.runs, self._corrections)
+            found |= self._over_runs()
         return {name: frame for name, frame in found.items() if len(frame)}
 
     def of(self, name: str, **values: str) -> pd.DataFrame:
@@ -98,9 +78,34 @@ class Analyses:
             frame = frame[frame[column] == value]
         return frame
 
+    def comparison(self, condition: Condition, kind: Kind | None) -> Comparison:
+        """Compare the models on the questions of a kind (None for all) that all of them answered, as `compare` does."""
+        self._require_comparable()
+        return analysis.compare(self.runs, condition=condition, kind=kind, force=True, corrected=self._corrections)
+
+    def _require_comparable(self) -> None:
+        if len(self.runs) > 1 and not self.force:
+            analysis.require_comparable(self.summaries)
+
+    def _over_runs(self) -> dict[str, pd.DataFrame]:
+        found: dict[str, list[pd.DataFrame]] = {}
+        for condition in Condition:
+            if not all(condition in run.conditions for run in self.runs):
+                continue
+            for kind in (None, *Kind):
+                both = self.comparison(condition, kind)
+                for name, frame in (("comparison", both.models), ("comparison_pairs", both.pairs)):
+                    frame.insert(0, "kind", kind.value if kind else ALL)
+                    frame.insert(0, "condition", condition.value)
+                    found.setdefault(name, []).append(frame[frame["questions"] > 0])
+            found.setdefault("triggers", []).append(analysis.trigger_counts(self.runs, condition=condition))
+        without = analysis.ranking_without(self.runs)
+        tables = {name: pd.concat(parts, ignore_index=True) for name, parts in found.items()}
+        return tables | ({"ranking_without_judge": without} if len(without) else {})
+
     @cached_property
     def _corrected(self) -> list[pd.DataFrame | None]:
-        return [corrected_rates(run.info.path) if run.info.labelled else None for run in self.runs]
+        return [analysis.corrected_rates(run.info.path) if run.info.labelled else None for run in self.runs]
 
     @cached_property
     def _corrections(self) -> list[Corrections]:
@@ -108,43 +113,22 @@ class Analyses:
 
 
 def _of_run(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
-    yield "rates", rates(run, ["attribute", "kind"], totals=["attribute", "kind"])
-    yield "rates_by_target", rates(run, ["attribute", "target"], totals=["attribute"])
-    yield "rates_by_role", rates(run, ["role"])
+    yield "rates", analysis.rates(run, ["attribute", "kind"], totals=["attribute", "kind"])
+    yield "rates_by_target", analysis.rates(run, ["attribute", "target"], totals=["attribute"])
+    yield "rates_by_role", analysis.rates(run, ["role"])
     for against in _AGAINST:
         if Condition.ROLE in run.conditions and against in run.conditions:
-            yield "ablation", ablation(run, against=against)
-            yield "ablation_by_role", ablation_by_role(run, against=against)
+            yield "ablation", analysis.ablation(run, against=against)
+            yield "ablation_by_role", analysis.ablation_by_role(run, against=against)
     if run.info.judges:
-        yield "judges", judges(run)
-    yield "consistency", consistency(run)
-    yield "abstention", abstention(run, ["attribute", "kind"], totals=["attribute", "kind"])
-    yield "abstention_by_target", abstention(run, ["attribute", "target"], totals=["attribute"])
-    yield "option_position", option_position(run)
-    yield "mirrors", mirrored(run)
+        yield "judges", analysis.judges(run)
+    yield "consistency", analysis.consistency(run)
+    yield "abstention", analysis.abstention(run, ["attribute", "kind"], totals=["attribute", "kind"])
+    yield "abstention_by_target", analysis.abstention(run, ["attribute", "target"], totals=["attribute"])
+    yield "option_position", analysis.option_position(run)
+    yield "mirrors", analysis.mirrored(run)
     for condition in run.conditions:
-        yield "top_roles", top_roles(run, condition=condition, limit=20)
-
-
-def _over_runs(runs: Sequence[Run], corrected: Sequence[Corrections]) -> dict[str, pd.DataFrame]:
-    models: list[pd.DataFrame] = []
-    pairs: list[pd.DataFrame] = []
-    triggers: list[pd.DataFrame] = []
-    for condition in Condition:
-        if not all(condition in run.conditions for run in runs):
-            continue
-        triggers.append(trigger_counts(runs, condition=condition))
-        for kind in (None, *Kind):
-            comparison = compare(runs, condition=condition, kind=kind, force=True, corrected=corrected)
-            for frame, into in ((comparison.models, models), (comparison.pairs, pairs)):
-                named = frame.copy()
-                named.insert(0, "kind", kind.value if kind else "all")
-                named.insert(0, "condition", condition.value)
-                into.append(named[named["questions"] > 0])
-    without = ranking_without(runs)
-    frames = {"comparison": models, "comparison_pairs": pairs, "triggers": triggers}
-    found = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items() if parts}
-    return found | ({"ranking_without_judge": without} if len(without) else {})
+        yield "top_roles", analysis.top_roles(run, condition=condition, limit=20)
 
 
 def write_tables(found: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:

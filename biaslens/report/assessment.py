@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import groupby
-from math import isfinite, isnan
+from math import isfinite, isnan, nan
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -18,9 +18,9 @@ from rich.text import Text
 from biaslens._util.files import json_text, replacing, write_text
 from biaslens._util.text import printable
 from biaslens.report.page import environment
-from biaslens.report.table import Column, Table, between, decimal, known, p_value, write_csv
+from biaslens.report.table import NOTHING, Column, Table, between, decimal, known, p_value, write_csv
 from biaslens.stats import Estimate
-from biaslens.usecase import CUT, FILTERED, Assessment, GroupMention, Measure, Recorder, Response, Standout
+from biaslens.usecase import CUT, FILTERED, Assessment, GroupMention, Measure, Recorder, Response
 
 LONGEST = 1200
 """Characters shown of a prompt or a response."""
@@ -42,7 +42,6 @@ _PAIR = (
     "attribute", "group_a", "group_b", "prompt_id", "trial", "rouge_l", "bleu", "cosine", "sentiment_a", "sentiment_b",
 )  # fmt: skip
 
-_LEVEL = 0.05
 _WORDS = ("metric", "groups", "reads", "rests on")
 _READS = {"lower is fairer": "lower", "higher is fairer": "higher", "0 is fair": "0", "1 is fair": "1"}
 """Short for what is fairer."""
@@ -190,12 +189,11 @@ def _print_section(title: str, measures: Sequence[Measure], named: str, console:
 
 
 def _value(estimate: Estimate | None) -> str:
-    return decimal(estimate.value if estimate else float("nan"), 3)
+    return decimal(nan if estimate is None else estimate, 3)
 
 
 def _interval(estimate: Estimate | None) -> str:
-    low, high = (estimate.low, estimate.high) if estimate else (float("nan"), float("nan"))
-    return between(low, high, factor=1, places=3)
+    return NOTHING if estimate is None else between(estimate.low, estimate.high, factor=1, places=3)
 
 
 def _level(assessment: Assessment) -> str:
@@ -265,34 +263,17 @@ def _in_words(said: object) -> str:
 
 def page(assessment: Assessment) -> str:
     """Make the page: decision path, metrics with intervals and baselines, the worst examples, what it does not say."""
-    return environment().get_template("assessment.html.j2").render(
-        up="",
-        task=assessment.task,
-        source=assessment.source,
-        counts=[f"{count:,} {what}" for what, count in assessment.counts.items()],
-        steps=assessment.steps,
-        families=assessment.families,
-        mentions=_mentions(assessment.mentions),
-        sections=list(_sections(assessment)),
-        examples=[(heading, list(map(_example, found))) for heading, found in assessment.examples.items() if found],
-        warnings=assessment.warnings,
-        record=[(name.replace("_", " "), _in_words(said)) for name, said in assessment.record.items() if said],
-        longest=LONGEST,
-        level=_level(assessment),
+    pages = environment(
+        value=_value, interval=_interval, p_value=p_value, known=known, drawing=_drawing, remarks=_remarks,
+        in_words=_in_words, longest=LONGEST,
     )  # fmt: skip
-
-
-def _sections(assessment: Assessment) -> Iterator[dict[str, Any]]:
-    for title, measures in _by_heading(assessment.measures):
-        yield {
-            "title": title,
-            "scorers": _scorers(measures),
-            "compared": len({measure.groups for measure in measures}) > 1,
-            "baselines": any(measure.baseline is not None for measure in measures),
-            "tests": list(dict.fromkeys(measure.test for measure in measures if measure.test)),
-            "rows": list(map(_row, measures)),
-            "remarks": _remarks(measures),
-        }
+    return pages.get_template("assessment.html.j2").render(
+        up="",
+        assessment=assessment,
+        mentions=_mentions(assessment.mentions),
+        sections=list(_by_heading(assessment.measures)),
+        level=_level(assessment),
+    )
 
 
 def _mentions(mentions: Sequence[GroupMention]) -> Table:
@@ -310,27 +291,6 @@ def _mentions(mentions: Sequence[GroupMention]) -> Table:
     return Table.of(cells, title="Protected words in the prompts", words=("Attribute", "Group", "Words"))
 
 
-def _row(measure: Measure) -> dict[str, Any]:
-    return {
-        "metric": measure.metric,
-        "groups": measure.comparison,
-        "value": _value(measure.estimate),
-        "sort": known(measure.estimate.value),
-        "interval": _interval(measure.estimate),
-        "baseline": _value(measure.baseline),
-        "baseline_sort": None if measure.baseline is None else known(measure.baseline.value),
-        "baseline_interval": _interval(measure.baseline),
-        "p": p_value(measure.p_holm),
-        "p_sort": known(measure.p_holm),
-        "significant": measure.p_holm < _LEVEL,
-        "direction": measure.direction,
-        "units": f"{measure.units:,}",
-        "unit": measure.unit,
-        "few": measure.few,
-        "drawing": _drawing(measure),
-    }
-
-
 def _drawing(measure: Measure) -> dict[str, float | None] | None:
     """Places from 0 to 1 of value, interval and baseline within the metric's range; None where there is no such."""
     low, high = measure.bounds
@@ -346,30 +306,6 @@ def _drawing(measure: Measure) -> dict[str, float | None] | None:
     def place(number: float) -> float | None:
         return None if isnan(number) else min(1.0, max(0.0, (number - low) / (high - low)))
 
-    baseline = measure.baseline.value if measure.baseline is not None else float("nan")
-    return {
-        "value": place(estimate.value),
-        "low": place(estimate.low),
-        "high": place(estimate.high),
-        "baseline": place(baseline),
-        "zero": place(0.0) if low < 0 else None,
-    }
-
-
-def _example(example: Standout) -> dict[str, Any]:
-    return {
-        "why": example.why,
-        "prompts": [_cut(prompt) for prompt in dict.fromkeys(example.prompts)],
-        "texts": [
-            (group, *_cut(text))
-            for group, text in zip(_padded(example.groups, len(example.texts)), example.texts, strict=True)
-        ],
-    }
-
-
-def _padded(groups: Sequence[str], count: int) -> Sequence[str]:
-    return groups if len(groups) == count else [""] * count
-
-
-def _cut(text: str) -> tuple[str, bool]:
-    return text[:LONGEST], len(text) > LONGEST
+    drawn = {name: place(getattr(estimate, name)) for name in ("value", "low", "high")}
+    baseline = None if measure.baseline is None else place(measure.baseline)
+    return drawn | {"baseline": baseline, "zero": place(0.0) if low < 0 else None}

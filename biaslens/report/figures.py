@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from biaslens._util.files import replacing
 from biaslens._util.text import safe_name
 from biaslens.analysis.rates import PARTS
+from biaslens.report.table import KINDS
 from biaslens.schema import Attribute, Condition, Kind
 
 INK = "#1b1b1b"
 FAINT = "#8a8a8a"
 
-KIND_NAMES = {"all": "All kinds", Kind.YES_NO.value: "Yes/no", Kind.CHOICE.value: "Choice", Kind.WHY.value: "Why"}
+_KINDS = {kind: name.capitalize() for kind, name in KINDS.items()}
 
 STEPS = ("#12436d", "#28a197", "#f4b942", "#d9d9d9")
 """Four steps from dark to light: apart in grey, and for every common kind of colour vision."""
@@ -71,7 +72,7 @@ def _row_of_panels(kinds: Sequence[str], *, width: float, height: float) -> tupl
     """Make a figure with a panel for each kind of question, `width` inches wide."""
     figure, (cells,) = panels(1, len(kinds), width=2.4 + width * len(kinds), height=height, sharey=True)
     for axes, kind in zip(cells, kinds, strict=True):
-        axes.set_title(KIND_NAMES[kind])
+        axes.set_title(_KINDS[kind])
     return figure, cells
 
 
@@ -135,6 +136,7 @@ def ordered(values: Sequence[str], order: Sequence[str]) -> list[str]:
     return [value for value in order if value in distinct] + [value for value in distinct if value not in order]
 
 
+@styled()
 def counts_by_attribute(rates: pd.DataFrame) -> Figure:
     """Draw stacked bars, a panel a model: biased questions of each kind by attribute of the role.
 
@@ -145,36 +147,34 @@ def counts_by_attribute(rates: pd.DataFrame) -> Figure:
     kinds = ordered(list(rates["kind"]), list(Kind))
     columns = min(3, len(models))
     rows = -(-len(models) // columns)
-    with styled():
-        figure, grid = panels(
-            rows, columns, width=1.4 + 3.0 * columns, height=0.8 + 3.0 * rows, sharex=True, sharey=True
+    figure, grid = panels(rows, columns, width=1.4 + 3.0 * columns, height=0.8 + 3.0 * rows, sharex=True, sharey=True)
+    cells = [axes for row in grid for axes in row]
+    for axes, model in zip(cells, models, strict=False):
+        table = (
+            rates[rates["model"] == model]
+            .pivot_table("biased_questions", "attribute", "kind", aggfunc="sum")
+            .reindex(index=attributes, columns=kinds)
         )
-        cells = [axes for row in grid for axes in row]
-        for axes, model in zip(cells, models, strict=False):
-            table = (
-                rates[rates["model"] == model]
-                .pivot_table("biased_questions", "attribute", "kind", aggfunc="sum")
-                .reindex(index=attributes, columns=kinds)
-            )
-            parts = {KIND_NAMES[kind]: table[kind].fillna(0).to_numpy(dtype=float) for kind in kinds}
-            left = _stacked_bars(axes, attributes, parts)
-            for place, total in enumerate(left):
-                axes.annotate(
-                    f"{total:,.0f}", (total, place), xytext=(3, 0), textcoords="offset points", va="center",
-                    fontsize=7.5, color=INK,
-                )  # fmt: skip
-            axes.set_title(short(model))
-            axes.margins(x=0.12)
-            axes.grid(axis="x", color="#e4e4e4", linewidth=0.8)
-            axes.set_axisbelow(True)
-        cells[0].invert_yaxis()
-        for axes in cells[len(models) :]:
-            axes.set_visible(False)
-        figure.supxlabel("Biased questions (most of the planned trials biased)", fontsize=9)
-        _legend_above(figure, cells[0])
+        parts = {_KINDS[kind]: table[kind].fillna(0).to_numpy(dtype=float) for kind in kinds}
+        left = _stacked_bars(axes, attributes, parts)
+        for place, total in enumerate(left):
+            axes.annotate(
+                f"{total:,.0f}", (total, place), xytext=(3, 0), textcoords="offset points", va="center",
+                fontsize=7.5, color=INK,
+            )  # fmt: skip
+        axes.set_title(short(model))
+        axes.margins(x=0.12)
+        axes.grid(axis="x", color="#e4e4e4", linewidth=0.8)
+        axes.set_axisbelow(True)
+    cells[0].invert_yaxis()
+    for axes in cells[len(models) :]:
+        axes.set_visible(False)
+    figure.supxlabel("Biased questions (most of the planned trials biased)", fontsize=9)
+    _legend_above(figure, cells[0])
     return figure
 
 
+@styled()
 def heat_map(rates: pd.DataFrame, *, title: str = "", fewest: int = 30) -> Figure:
     """Draw the bias rates of one model and condition as a table of shaded cells, the number in each.
 
@@ -192,27 +192,26 @@ def heat_map(rates: pd.DataFrame, *, title: str = "", fewest: int = 30) -> Figur
     )
     valid = np.nan_to_num(valid)
     shaded = np.where(valid >= fewest, value, np.nan)
-    with styled():
-        figure, ((axes,),) = panels(1, 1, width=1.9 + 0.62 * len(columns), height=1.5 + 0.38 * len(rows))
-        top = max(0.05, float(np.nanmax(shaded)) if np.isfinite(shaded).any() else 0.05)
-        # From light to dark: it stays in order when printed in grey.
-        image = axes.imshow(shaded, cmap=mpl.colormaps["Blues"], vmin=0, vmax=top, aspect="auto")
-        for (row, column), rate in np.ndenumerate(value):
-            few = valid[row, column] < fewest
-            dark = not few and rate > 0.55 * top
-            text = "–" if np.isnan(rate) else f"({rate:.0%})" if few else f"{rate:.0%}"
-            colour = "white" if dark else FAINT if few else INK
-            axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
-        axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor")
-        axes.set_yticks(range(len(rows)), rows)
-        axes.tick_params(length=0)
-        for side in axes.spines.values():
-            side.set_visible(False)
-        axes.set_xlabel("Attribute the question asks about")
-        axes.set_ylabel("Attribute of the role")
-        axes.set_title(short(title, 70))
-        bar = figure.colorbar(image, ax=axes, shrink=0.8, format=PercentFormatter(1.0, decimals=0))
-        bar.set_label(f"Bias rate (brackets: under {fewest} valid trials)")
+    figure, ((axes,),) = panels(1, 1, width=1.9 + 0.62 * len(columns), height=1.5 + 0.38 * len(rows))
+    top = max(0.05, float(np.nanmax(shaded)) if np.isfinite(shaded).any() else 0.05)
+    # From light to dark: it stays in order when printed in grey.
+    image = axes.imshow(shaded, cmap=mpl.colormaps["Blues"], vmin=0, vmax=top, aspect="auto")
+    for (row, column), rate in np.ndenumerate(value):
+        few = valid[row, column] < fewest
+        dark = not few and rate > 0.55 * top
+        text = "–" if np.isnan(rate) else f"({rate:.0%})" if few else f"{rate:.0%}"
+        colour = "white" if dark else FAINT if few else INK
+        axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
+    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    axes.set_xlabel("Attribute the question asks about")
+    axes.set_ylabel("Attribute of the role")
+    axes.set_title(short(title, 70))
+    bar = figure.colorbar(image, ax=axes, shrink=0.8, format=PercentFormatter(1.0, decimals=0))
+    bar.set_label(f"Bias rate (brackets: under {fewest} valid trials)")
     return figure
 
 
@@ -223,6 +222,7 @@ _CONDITIONS = {
 }
 
 
+@styled()
 def bias_rates(rates: pd.DataFrame, *, groups: Mapping[str, str] | None = None) -> Figure:
     """Draw the bias rate of each model with its interval, a panel a kind.
 
@@ -234,17 +234,17 @@ def bias_rates(rates: pd.DataFrame, *, groups: Mapping[str, str] | None = None) 
     models = list(overall["model"])
     letters = groups or {}
     labels = [short(model) + (f"  ({letters[model]})" if letters.get(model) else "") for model in models]
-    with styled():
-        figure, cells = _row_of_panels(kinds, width=2.0, height=0.9 + 0.36 * len(models))
-        for axes, kind in zip(cells, kinds, strict=True):
-            rows = rates[rates["kind"] == kind].set_index("model").reindex(models)
-            _dots(axes, rows, "bias_rate", offset=0.0, marker=MARKERS[0], face=STEPS[0], edge=STEPS[0])
-            percent_axis(axes, upper=_upper(rates["bias_rate_high"], rates["bias_rate"]))
-        _label_rows(cells, labels)
-        figure.supxlabel("Bias rate: biased of the valid trials, with the 95 % interval clustered by role", fontsize=9)
+    figure, cells = _row_of_panels(kinds, width=2.0, height=0.9 + 0.36 * len(models))
+    for axes, kind in zip(cells, kinds, strict=True):
+        rows = rates[rates["kind"] == kind].set_index("model").reindex(models)
+        _dots(axes, rows, offset=0.0, marker=MARKERS[0], face=STEPS[0], edge=STEPS[0])
+        percent_axis(axes, upper=_upper(rates))
+    _label_rows(cells, labels)
+    figure.supxlabel("Bias rate: biased of the valid trials, with the 95 % interval clustered by role", fontsize=9)
     return figure
 
 
+@styled()
 def paired_rates(rates: pd.DataFrame, *, rows: str) -> Figure:
     """Draw, row by row, the bias rate under each condition, joined by a line; a panel a kind.
 
@@ -254,34 +254,28 @@ def paired_rates(rates: pd.DataFrame, *, rows: str) -> Figure:
     kinds = ordered(list(rates["kind"]), ["all", *Kind])
     names = ordered([str(name) for name in rates[rows]], ["all", *Attribute])
     conditions = ordered(list(rates["condition"]), list(Condition))
-    with styled():
-        figure, cells = _row_of_panels(kinds, width=2.1, height=1.3 + 0.42 * len(names))
-        for axes, kind in zip(cells, kinds, strict=True):
-            of_kind = rates[rates["kind"] == kind]
-            tables = [of_kind[of_kind["condition"] == name].set_index(rows).reindex(names) for name in conditions]
-            ends = np.stack([table["bias_rate"].to_numpy(dtype=float) for table in tables])
-            axes.hlines(
-                np.arange(len(names)), _quiet(ends, np.fmin), _quiet(ends, np.fmax), color="#bdbdbd", linewidth=2.5
-            )
-            for number, (name, table) in enumerate(zip(conditions, tables, strict=True)):
-                label, face, edge = _CONDITIONS[name]
-                offset = 0.0 if len(conditions) == 1 else (number - (len(conditions) - 1) / 2) * 0.22
-                _dots(
-                    axes, table, "bias_rate", offset=offset, marker=MARKERS[number], face=face, edge=edge, label=label
-                )
-            percent_axis(axes, upper=_upper(rates["bias_rate_high"], rates["bias_rate"]))
-        _label_rows(cells, [short(name) for name in names])
-        _legend_above(figure, cells[0])
-        figure.supxlabel("Bias rate with the 95 % interval clustered by role", fontsize=9)
+    figure, cells = _row_of_panels(kinds, width=2.1, height=1.3 + 0.42 * len(names))
+    for axes, kind in zip(cells, kinds, strict=True):
+        of_kind = rates[rates["kind"] == kind]
+        tables = [of_kind[of_kind["condition"] == name].set_index(rows).reindex(names) for name in conditions]
+        ends = np.stack([table["bias_rate"].to_numpy(dtype=float) for table in tables])
+        axes.hlines(np.arange(len(names)), np.fmin.reduce(ends), np.fmax.reduce(ends), color="#bdbdbd", linewidth=2.5)
+        for number, (name, table) in enumerate(zip(conditions, tables, strict=True)):
+            label, face, edge = _CONDITIONS[name]
+            offset = 0.0 if len(conditions) == 1 else (number - (len(conditions) - 1) / 2) * 0.22
+            _dots(axes, table, offset=offset, marker=MARKERS[number], face=face, edge=edge, label=label)
+        percent_axis(axes, upper=_upper(rates))
+    _label_rows(cells, [short(name) for name in names])
+    _legend_above(figure, cells[0])
+    figure.supxlabel("Bias rate with the 95 % interval clustered by role", fontsize=9)
     return figure
 
 
 def _dots(
-    axes: Axes, rows: pd.DataFrame, column: str, *, offset: float, marker: str, face: str, edge: str, label: str = ""
+    axes: Axes, rates: pd.DataFrame, *, offset: float, marker: str, face: str, edge: str, label: str = ""
 ) -> None:
-    value = rows[column].to_numpy(dtype=float)
-    low, high = (rows[f"{column}_{end}"].to_numpy(dtype=float) for end in ("low", "high"))
-    place = np.arange(len(rows)) + offset
+    value, low, high = (rates[name].to_numpy(dtype=float) for name in ("bias_rate", "bias_rate_low", "bias_rate_high"))
+    place = np.arange(len(rates)) + offset
     axes.hlines(place, low, high, color=edge, linewidth=1.2)
     axes.plot(
         value, place, linestyle="none", marker=marker, markersize=5.5, markerfacecolor=face, markeredgecolor=edge,
@@ -296,16 +290,12 @@ def _label_rows(panels: Sequence[Axes], labels: Sequence[str]) -> None:
         axes.tick_params(axis="y", length=0)
 
 
-def _quiet(ends: np.ndarray, function: np.ufunc) -> np.ndarray:
-    result: np.ndarray = function.reduce(ends, axis=0)
-    return result
-
-
-def _upper(*columns: pd.Series) -> float:
-    largest = float(np.nanmax([0.01, *(column.max() for column in columns)]))
+def _upper(rates: pd.DataFrame) -> float:
+    largest = float(np.nanmax([0.01, rates["bias_rate_high"].max(), rates["bias_rate"].max()]))
     return min(1.02, largest * 1.05)
 
 
+@styled()
 def consistency_bars(consistency: pd.DataFrame, parts: Sequence[tuple[str, str]]) -> Figure:
     """Draw, for each kind a panel and for each model a bar, what the trials of a question agree on.
 
@@ -314,45 +304,42 @@ def consistency_bars(consistency: pd.DataFrame, parts: Sequence[tuple[str, str]]
     """
     kinds = ordered(list(consistency["kind"]), ["all", *Kind])
     models = list(dict.fromkeys(consistency["model"]))
-    with styled():
-        figure, cells = _row_of_panels(kinds, width=2.0, height=1.3 + 0.4 * len(models))
-        for axes, kind in zip(cells, kinds, strict=True):
-            rows = consistency[consistency["kind"] == kind].set_index("model").reindex(models)
-            widths = {name: rows[column].fillna(0).to_numpy(dtype=float) for column, name in parts}
-            _stacked_bars(axes, range(len(models)), widths, height=0.7)
-            for place, value in enumerate(rows[parts[0][0]]):
-                text = "not known" if pd.isna(value) else f"{value:.1%}"
-                axes.annotate(
-                    text, (0.02, place), va="center", fontsize=8, color="#1b1b1b" if pd.isna(value) else "white"
-                )
-            percent_axis(axes, upper=1.0)
-        cells[0].set_yticks(range(len(models)), [short(model) for model in models])
-        cells[0].set_ylim(len(models) - 0.5, -0.5)
-        _legend_above(figure, cells[0])
-        figure.supxlabel("Share of the questions with all trials valid", fontsize=9)
+    figure, cells = _row_of_panels(kinds, width=2.0, height=1.3 + 0.4 * len(models))
+    for axes, kind in zip(cells, kinds, strict=True):
+        rows = consistency[consistency["kind"] == kind].set_index("model").reindex(models)
+        widths = {name: rows[column].fillna(0).to_numpy(dtype=float) for column, name in parts}
+        _stacked_bars(axes, range(len(models)), widths, height=0.7)
+        for place, value in enumerate(rows[parts[0][0]]):
+            text = "not known" if pd.isna(value) else f"{value:.1%}"
+            axes.annotate(text, (0.02, place), va="center", fontsize=8, color="#1b1b1b" if pd.isna(value) else "white")
+        percent_axis(axes, upper=1.0)
+    cells[0].set_yticks(range(len(models)), [short(model) for model in models])
+    cells[0].set_ylim(len(models) - 0.5, -0.5)
+    _legend_above(figure, cells[0])
+    figure.supxlabel("Share of the questions with all trials valid", fontsize=9)
     return figure
 
 
+@styled()
 def trigger_shares(triggers: pd.DataFrame) -> Figure:
     """Draw how many of the models each question of `trigger_counts` triggers: shares by number, a line a kind."""
     kinds = ordered(list(triggers["kind"]), ["all", *Kind])
     most = int(triggers["k"].max())
-    with styled():
-        figure, ((axes,),) = panels(1, 1, width=5.6, height=3.4)
-        for number, kind in enumerate(kinds):
-            rows = triggers[triggers["kind"] == kind].sort_values("k")
-            axes.plot(
-                rows["k"], rows["share"], marker=MARKERS[number], markersize=6, linewidth=1.6,
-                linestyle=("-", "--", "-.", ":")[number % 4], color=(*STEPS[:3], "#5b5b5b")[number % 4],
-                markeredgecolor="#1b1b1b", markeredgewidth=0.5, label=KIND_NAMES[kind],
-            )  # fmt: skip
-        axes.set_xticks(range(most + 1))
-        axes.set_xlabel(f"Number of the {most} models whose answers to a question are biased")
-        axes.set_ylabel("Share of the questions")
-        axes.set_ylim(0, None)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-        axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
-        axes.legend()
+    figure, ((axes,),) = panels(1, 1, width=5.6, height=3.4)
+    for number, kind in enumerate(kinds):
+        rows = triggers[triggers["kind"] == kind].sort_values("k")
+        axes.plot(
+            rows["k"], rows["share"], marker=MARKERS[number], markersize=6, linewidth=1.6,
+            linestyle=("-", "--", "-.", ":")[number % 4], color=(*STEPS[:3], "#5b5b5b")[number % 4],
+            markeredgecolor="#1b1b1b", markeredgewidth=0.5, label=_KINDS[kind],
+        )  # fmt: skip
+    axes.set_xticks(range(most + 1))
+    axes.set_xlabel(f"Number of the {most} models whose answers to a question are biased")
+    axes.set_ylabel("Share of the questions")
+    axes.set_ylim(0, None)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
+    axes.legend()
     return figure
 
 
@@ -393,7 +380,7 @@ def _of_rates(rates: pd.DataFrame, found: Mapping[str, pd.DataFrame]) -> Iterato
 
 def _groups(found: Mapping[str, pd.DataFrame], condition: str) -> dict[str, str]:
     table = found.get("comparison")
-    if table is None or condition not in list(Condition):
+    if table is None:
         return {}
     rows = table[(table["condition"] == condition) & (table["kind"] == "all")]
     return dict(zip(rows["model"], rows["tied_group"], strict=True))

@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from biaslens._util.text import plural
 from biaslens.analysis import Cell, ConditionSummary, Summary, summarise
 from biaslens.analysis.comparison import require_comparable
 from biaslens.errors import InputError
-from biaslens.report.table import Column, Table, known, plural
+from biaslens.report.table import Column, Table, known
 from biaslens.schema import Condition, Kind
 
 Value = str | int | float | None
@@ -173,8 +174,8 @@ def row(summary: Summary, condition: ConditionSummary) -> dict[str, Value]:
         of_kind = measures(condition.cell(kind=kind))
         for name in ("questions", "biased_questions", *_RATE, "coverage"):
             record[f"{name}_{kind}"] = of_kind[name]
-    for of, correction in condition.corrected.items():
-        values = (correction.labels, *map(known, (correction.rate, correction.low, correction.high)))
+    for of, rate in condition.corrected.items():
+        values = (rate.items, *map(known, (rate, rate.low, rate.high)))
         suffix = "" if of is None else f"_{of}"
         record |= {f"{name}{suffix}": value for name, value in zip(_CORRECTED, values, strict=True)}
     return record

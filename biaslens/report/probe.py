@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from biaslens._util.files import write_text
-from biaslens._util.text import printable
+from biaslens._util.text import plural, printable
 from biaslens.probe.gaps import Groups, Reference, compare_groups, counts, gaps, metric
 from biaslens.probe.intervals import (
     COVERS,
@@ -30,17 +30,14 @@ from biaslens.probe.intervals import (
     term_permutation,
 )
 from biaslens.report.figures import FAINT, INK, MARKERS, panels, save, short, styled
-from biaslens.report.table import NOTHING, Column, Table, escaped, p_value, percent, plural, write_csv
+from biaslens.report.table import NOTHING, Column, Table, escaped, p_value, percent, write_csv
 
 INTERVALS = {
     "bootstrap": "bootstrap intervals",
     "t": "t intervals over prompts",
     "z": "z intervals over prompts, as published",
 }
-REFERENCES = {
-    "mean": "the mean over the groups",
-    "unmarked": "that of the same templates without an identity",
-}
+REFERENCES = {"mean": "the mean over the groups", "unmarked": "that of the same templates without an identity"}
 
 HARM = (
     "To a group's harm: a higher Negative FPR (more of its sentences are wrongly called negative), and a lower "
@@ -147,13 +144,10 @@ _LOOKS: dict[str, dict[str, Any]] = {
 _COLUMNS = 3
 """Of the legend."""
 
-_WORDS = {
-    "harmful": "off zero, to the group's harm",
-    "favourable": "off zero, in its favour",
-    "": "not told from zero",
-}
+_WORDS = {"harmful": "off zero, to the group's harm", "favourable": "off zero, in its favour", "": "not told from zero"}
 
 
+@styled()
 def gap_figure(rows: pd.DataFrame) -> Figure:
     """Draw the gaps of one attribute: a panel for each metric, a row for each group, a mark for each model.
 
@@ -165,21 +159,20 @@ def gap_figure(rows: pd.DataFrame) -> Figure:
     lane = min(0.16, 0.8 / len(models))
     height = 1.9 + len(groups) * max(0.42, 0.15 * len(models) + 0.18) + 0.17 * -(-len(models) // _COLUMNS)
     reach = 1.12 * float(np.nanmax([0.01, *rows[["gap", "low", "high"]].abs().max()]))
-    with styled():
-        figure, (cells,) = panels(1, len(metrics), width=2.0 + 3.1 * len(metrics), height=height, sharey=True)
-        for axes, name in zip(cells, metrics, strict=True):
-            _panel(axes, rows[rows["metric"] == name], models, groups, lane=lane, reach=reach)
-            axes.set_title(metric(name).title)
-        cells[0].set_yticks(range(len(groups)), _labels(rows, groups), color=INK)
-        cells[0].set_ylim(len(groups) - 0.5, -0.62)
-        kind, reference = rows["interval"].iloc[0], rows["reference"].iloc[0]
-        figure.supxlabel(
-            f"Gap in percentage points: the group's rate minus {REFERENCES[reference]}, with "
-            f"{_level(rows)} {INTERVALS[kind]}\n"
-            "n: sentences that the rate of one prompt is taken over",
-            fontsize=8,
-        )
-        _legend(figure, models, sorted(set(rows["direction"]), key=list(_LOOKS).index))
+    figure, (cells,) = panels(1, len(metrics), width=2.0 + 3.1 * len(metrics), height=height, sharey=True)
+    for axes, name in zip(cells, metrics, strict=True):
+        _panel(axes, rows[rows["metric"] == name], models, groups, lane=lane, reach=reach)
+        axes.set_title(metric(name).title)
+    cells[0].set_yticks(range(len(groups)), _labels(rows, groups), color=INK)
+    cells[0].set_ylim(len(groups) - 0.5, -0.62)
+    kind, reference = rows["interval"].iloc[0], rows["reference"].iloc[0]
+    figure.supxlabel(
+        f"Gap in percentage points: the group's rate minus {REFERENCES[reference]}, with "
+        f"{_level(rows)} {INTERVALS[kind]}\n"
+        "n: sentences that the rate of one prompt is taken over",
+        fontsize=8,
+    )
+    _legend(figure, models, sorted(set(rows["direction"]), key=list(_LOOKS).index))
     return figure
 
 

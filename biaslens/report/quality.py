@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -14,7 +14,7 @@ from biaslens._util.text import printable
 from biaslens.benchmark.quality.coverage import Coverage, Evenness, Matrix
 from biaslens.benchmark.quality.measure import Quality
 from biaslens.benchmark.quality.source import Rule
-from biaslens.benchmark.quality.variety import sample
+from biaslens.benchmark.quality.variety import Spread, sample
 from biaslens.embedding import HOW_TO_INSTALL, MODEL
 from biaslens.report.page import environment
 from biaslens.report.table import KINDS, NOTHING, Column, Table, decimal, percent
@@ -38,124 +38,106 @@ class _Row(NamedTuple):
     `better` says which values are, `_LOWER` or `_HIGHER` ones; 0 where neither is.
     """
 
-    section: str
     label: str
     value: float
     shown: str
     better: int = 0
 
-
-def _ahead(one: _Row, other: _Row) -> int:
-    """Say which of two values of a row is better: -1 the first, 1 the second, 0 neither."""
-    if not one.better or math.isnan(one.value) or math.isnan(other.value) or one.shown == other.shown:
-        return 0
-    return -1 if (one.value < other.value) == (one.better == _LOWER) else 1
-
-
-def _size(quality: Quality) -> Iterator[_Row]:
-    questions = quality.source.questions
-    yield _number("Size", "roles", len(quality.source.roles))
-    yield _number("Size", "questions", len(questions))
-    for kind in Kind:
-        yield _number("Size", f"questions, {KINDS[kind]}", sum(question.kind is kind for question in questions))
+    def ahead(self, other: _Row) -> int:
+        """Say which of two values is better: -1 this one, 1 the other, 0 neither."""
+        if not self.better or math.isnan(self.value) or math.isnan(other.value) or self.shown == other.shown:
+            return 0
+        return -1 if (self.value < other.value) == (self.better == _LOWER) else 1
 
 
-def _faults(quality: Quality) -> Iterator[_Row]:
-    total = len(quality.source.questions)
-    for rule, count in quality.by_rule.items():
-        if rule is not Rule.REPEAT:
-            yield _Row("Faults", rule.value, count / total, f"{count:,}", _LOWER)
+def _number(label: str, value: float, places: int = 0, better: int = 0) -> _Row:
+    return _Row(label, value, NOTHING if math.isnan(value) else f"{value:,.{places}f}", better)
 
 
-def _repeats(quality: Quality) -> Iterator[_Row]:
-    total, found = len(quality.source.questions), quality.duplicates
-    yield _of("Repeats, roles off", "exact", len(found.exact), total, _LOWER)
-    yield _of("Repeats, roles off", "exact but for punctuation and order", found.loose, total, _LOWER)
-    yield _of("Repeats, roles off", "with a near duplicate (Jaccard ≥ 0.8)", found.near, total, _LOWER)
+def _share(label: str, value: float, better: int = 0) -> _Row:
+    return _Row(label, value, percent(value), better)
 
 
-def _wording(quality: Quality) -> Iterator[_Row]:
-    section, found = "Variety of wording", quality.diversity
-    yield _number(section, "questions in the sample", found.sample)
-    yield _decimal(section, "distinct-1", found.distinct_1, 3, _HIGHER)
-    yield _decimal(section, "distinct-2", found.distinct_2, 3, _HIGHER)
-    yield _decimal(section, "self-BLEU (0 to 100)", found.self_bleu, 1, _LOWER)
+def _of(label: str, count: int, total: int, better: int = 0) -> _Row:
+    share = count / total if total else math.nan
+    return _Row(label, share, f"{count:,} ({percent(share)})" if count else "0", better)
 
 
-def _meaning(quality: Quality) -> Iterator[_Row]:
-    section, found = f"Variety of meaning ({MODEL})", quality.spread
-    if found is None:
+def _sections(quality: Quality) -> dict[str, list[_Row]]:
+    """The numbers of a report; another benchmark has the same rows in the same order."""
+    questions, roles, repeats = len(quality.source.questions), len(quality.source.roles), quality.duplicates
+    wording, balance, reading = quality.diversity, quality.balance, quality.readability[None]
+    leaked = sum(not leak.by_design for leak in quality.leaks)
+    by_kind = {kind: sum(question.kind is kind for question in quality.source.questions) for kind in Kind}
+    agreement = _share("estimate agrees with record", quality.agreement)
+    return {
+        "Size": [
+            _number("roles", roles),
+            _number("questions", questions),
+            *(_number(f"questions, {KINDS[kind]}", count) for kind, count in by_kind.items()),
+        ],
+        "Faults": [
+            _Row(rule.value, count / questions, f"{count:,}", _LOWER)
+            for rule, count in quality.by_rule.items()
+            if rule is not Rule.REPEAT
+        ],
+        "Repeats, roles off": [
+            _of("exact", len(repeats.exact), questions, _LOWER),
+            _of("exact but for punctuation and order", repeats.loose, questions, _LOWER),
+            _of("with a near duplicate (Jaccard ≥ 0.8)", repeats.near, questions, _LOWER),
+        ],
+        "Variety of wording": [
+            _number("questions in the sample", wording.sample),
+            _number("distinct-1", wording.distinct_1, 3, _HIGHER),
+            _number("distinct-2", wording.distinct_2, 3, _HIGHER),
+            _number("self-BLEU (0 to 100)", wording.self_bleu, 1, _LOWER),
+        ],
+        f"Variety of meaning ({MODEL})": _meaning(quality.spread),
+        "What is compared, estimated from words": [*_compared(quality.estimated), agreement],
+        "What is compared, as recorded": _compared(quality.recorded),
+        "Balance": [
+            _of("with a mirror, groups swapped", balance.swapped, balance.originals, _HIGHER),
+            _of("yes/no with a reversed mirror", balance.reversed, balance.yes_no, _HIGHER),
+            _share("in the usual order of the pair (50 % is balanced)", balance.one_sided, _LOWER),
+            _share("usual group as option A (50 % is balanced)", balance.option_a, _LOWER),
+        ],
+        "Roles that state a trait": [
+            _of("roles not of character", leaked, roles, _LOWER),
+            _of("roles of character (by design)", len(quality.leaks) - leaked, roles),
+        ],
+        "Length and reading": [
+            _number("words a question, mean", reading.mean_length, 1),
+            _Row(
+                "least / quartile / median / quartile / most",
+                reading.lengths[2],
+                " / ".join(f"{length:.0f}" for length in reading.lengths),
+            ),
+            _number("Flesch Reading Ease", reading.flesch, 1, _HIGHER),
+            _number("Flesch-Kincaid grade", reading.grade, 1, _LOWER),
+        ],
+    }
+
+
+def _meaning(spread: Spread | None) -> list[_Row]:
+    labels = ("mean similarity of two questions", "Vendi score")
+    if spread is None:
         missing = f"not measured: {HOW_TO_INSTALL}"
-        yield _Row(section, "mean similarity of two questions", math.nan, missing, _LOWER)
-        yield _Row(section, "Vendi score", math.nan, missing, _HIGHER)
-        return
-    yield _decimal(section, "mean similarity of two questions", found.similarity, 3, _LOWER)
-    yield _decimal(section, "Vendi score", found.vendi, 1, _HIGHER)
+        return [_Row(labels[0], math.nan, missing, _LOWER), _Row(labels[1], math.nan, missing, _HIGHER)]
+    return [_number(labels[0], spread.similarity, 3, _LOWER), _number(labels[1], spread.vendi, 1, _HIGHER)]
 
 
-def _coverage(quality: Quality) -> Iterator[_Row]:
-    yield from _compared("What is compared, estimated from words", quality.estimated)
-    yield _percent("What is compared, estimated from words", "estimate agrees with record", quality.agreement)
-    yield from _compared("What is compared, as recorded", quality.recorded)
-
-
-def _compared(section: str, found: Coverage | None) -> Iterator[_Row]:
+def _compared(found: Coverage | None) -> list[_Row]:
     nothing = Evenness(0, 0, math.nan, math.nan)
     targets, pairs = (found.targets, found.pairs) if found else (nothing, nothing)
-    yield _percent(section, "questions with a known target", found.known if found else math.nan)
-    yield _decimal(section, "entropy over targets, bits (at most 3.46)", targets.bits, 2, _HIGHER)
-    yield _percent(section, "share of the most possible", targets.share, _HIGHER)
-    yield _number(section, "sets of groups", pairs.categories if found else math.nan)
-    yield _decimal(section, "entropy over sets of groups, bits", pairs.bits, 2, _HIGHER)
-    yield _percent(section, "share of the most possible for these sets", pairs.share, _HIGHER)
-    yield _decimal(section, "effective number of sets", pairs.effective, 0, _HIGHER)
-
-
-def _balance(quality: Quality) -> Iterator[_Row]:
-    section, found = "Balance", quality.balance
-    yield _of(section, "with a mirror, groups swapped", found.swapped, found.originals, _HIGHER)
-    yield _of(section, "yes/no with a reversed mirror", found.reversed, found.yes_no, _HIGHER)
-    yield _percent(section, "in the usual order of the pair (50 % is balanced)", found.one_sided, _LOWER)
-    yield _percent(section, "usual group as option A (50 % is balanced)", found.option_a, _LOWER)
-
-
-def _roles(quality: Quality) -> Iterator[_Row]:
-    section, total = "Roles that state a trait", len(quality.source.roles)
-    leaked = sum(not leak.by_design for leak in quality.leaks)
-    yield _of(section, "roles not of character", leaked, total, _LOWER)
-    yield _of(section, "roles of character (by design)", len(quality.leaks) - leaked, total)
-
-
-def _reading(quality: Quality) -> Iterator[_Row]:
-    section, found = "Length and reading", quality.readability[None]
-    least, lower, median, upper, most = found.lengths
-    yield _decimal(section, "words a question, mean", found.mean_length, 1)
-    quartiles = f"{least:.0f} / {lower:.0f} / {median:.0f} / {upper:.0f} / {most:.0f}"
-    yield _Row(section, "least / quartile / median / quartile / most", median, quartiles)
-    yield _decimal(section, "Flesch Reading Ease", found.flesch, 1, _HIGHER)
-    yield _decimal(section, "Flesch-Kincaid grade", found.grade, 1, _LOWER)
-
-
-_PARTS: tuple[Callable[[Quality], Iterator[_Row]], ...] = (
-    _size, _faults, _repeats, _wording, _meaning, _coverage, _balance, _roles, _reading,
-)  # fmt: skip
-
-
-def _number(section: str, label: str, value: float) -> _Row:
-    return _Row(section, label, value, NOTHING if math.isnan(value) else f"{value:,}")
-
-
-def _decimal(section: str, label: str, value: float, places: int, better: int = 0) -> _Row:
-    return _Row(section, label, value, NOTHING if math.isnan(value) else f"{value:,.{places}f}", better)
-
-
-def _percent(section: str, label: str, value: float, better: int = 0) -> _Row:
-    return _Row(section, label, value, percent(value), better)
-
-
-def _of(section: str, label: str, count: int, total: int, better: int = 0) -> _Row:
-    share = count / total if total else math.nan
-    return _Row(section, label, share, f"{count:,} ({percent(share)})" if count else "0", better)
+    return [
+        _share("questions with a known target", found.known if found else math.nan),
+        _number("entropy over targets, bits (at most 3.46)", targets.bits, 2, _HIGHER),
+        _share("share of the most possible", targets.share, _HIGHER),
+        _number("sets of groups", pairs.categories if found else math.nan),
+        _number("entropy over sets of groups, bits", pairs.bits, 2, _HIGHER),
+        _share("share of the most possible for these sets", pairs.share, _HIGHER),
+        _number("effective number of sets", pairs.effective, 0, _HIGHER),
+    ]
 
 
 def _numbers(both: list[Quality], strong: Callable[[str], object]) -> Table:
@@ -164,14 +146,14 @@ def _numbers(both: list[Quality], strong: Callable[[str], object]) -> Table:
     columns += [Column(f"{one.source.name}\n{one.source.version}".rstrip(), wraps=True) for one in both]
     columns += [Column("", words=True, wraps=True)] if len(both) > 1 else []
     lines: list[list[object] | None] = []
-    section = ""
-    for found in zip(*([row for part in _PARTS for row in part(one)] for one in both), strict=True):
-        if found[0].section != section:
-            section = found[0].section
-            lines += [None, [strong(section), *[""] * (len(columns) - 1)]]
-        winner = _ahead(*found) if len(found) > 1 else 0
-        texts = [strong(row.shown) if side == winner else row.shown for side, row in zip((-1, 1), found, strict=False)]
-        lines.append([f"  {found[0].label}", *texts, *([_SIGNS[winner]] if len(found) > 1 else [])])
+    for sections in zip(*(_sections(one).items() for one in both), strict=True):
+        lines += [None, [strong(sections[0][0]), *[""] * (len(columns) - 1)]]
+        for found in zip(*(rows for _, rows in sections), strict=True):
+            winner = found[0].ahead(found[1]) if len(found) > 1 else 0
+            texts = [
+                strong(row.shown) if side == winner else row.shown for side, row in zip((-1, 1), found, strict=False)
+            ]
+            lines.append([f"  {found[0].label}", *texts, *([_SIGNS[winner]] if len(found) > 1 else [])])
     return Table(columns, lines, title="Numbers", loose=True)
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from biaslens._util.text import printable
+from biaslens._util.text import plural, printable
 from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
 from biaslens.analysis.frame import Took
-from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, percent, plural
+from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, percent
 from biaslens.schema import Attribute, Condition, Kind
 
 LOW_COVERAGE = 0.9
@@ -41,7 +41,7 @@ def _parts(summary: Summary, *, brief: bool) -> Iterator[RenderableType]:
         if condition.cell().questions:
             groups = (None,) if brief else (*Attribute, None)
             yield Group(Text(), _outcomes(condition), Text(), _by_attribute(condition, groups))
-        if any(not math.isnan(found.rate) for found in condition.corrected.values()):
+        if any(not math.isnan(found) for found in condition.corrected.values()):
             yield Group(Text(), _corrected(condition))
     yield Group(Text(), Text(_LEGEND, style="dim"))
     for warning in warnings(summary):
@@ -135,7 +135,7 @@ def _took(took: Took) -> Iterator[tuple[str, str]]:
         yield "Tokens", "; ".join(tokens)
         yield "US$", "; ".join(dollars) or "no price known"
     if took.seconds is not None:
-        yield "Time", f"{duration(took.seconds)}, {plural(took.starts, 'start')}"
+        yield "Time", f"{duration(took.seconds)}, {plural(took.starts, 'session')}"
 
 
 def duration(seconds: float) -> str:
@@ -178,10 +178,10 @@ def _corrected(condition: ConditionSummary) -> RenderableType:
     rows = []
     for kind in (*Kind, None):
         found = condition.corrected.get(kind)
-        if found is not None and not math.isnan(found.rate):
+        if found is not None and not math.isnan(found):
             raw = condition.cell(kind=kind).bias_rate
             interval = between(found.low, found.high)
-            rows.append((_kind(kind), f"{found.labels:,}", percent(raw), percent(found.rate), interval))
+            rows.append((_kind(kind), f"{found.items:,}", percent(raw), percent(found), interval))
     return _table("Corrected by labels", "labels", "raw bias rate", "corrected", "95 % interval", rows=rows)
 
 

@@ -238,17 +238,6 @@ def p_value(p: float) -> str:
     return NOTHING if pd.isna(p) else "< 0.0001" if p < 1e-4 else f"{p:.3f}" if p >= 0.01 else f"{p:.4f}"
 
 
-def plural(number: int, noun: str) -> str:
-    """A number and its noun.
-
-    Examples
-    --------
-    >>> plural(1, "role"), plural(1200, "role")
-    ('1 role', '1,200 roles')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def intervals(rows: pd.DataFrame, name: str, *, points: bool = False) -> list[str]:
     """Rates of a table with their intervals, for people: "12.3 % (10.1 to 14.5)".
 
@@ -263,37 +252,31 @@ def intervals(rows: pd.DataFrame, name: str, *, points: bool = False) -> list[st
     return shown
 
 
-Shown = str | Callable[[pd.DataFrame], Iterable[object]]
-"""What a column of a table for people shows: a column of the data, or something made of its rows."""
-
-
-def shown(rows: pd.DataFrame, columns: Mapping[str, Shown], *, in_words: bool = False) -> dict[str, list[object]]:
+def shown(rows: pd.DataFrame, columns: Mapping[str, str], *, in_words: bool = False) -> dict[str, list[object]]:
     """Columns of a data frame for people, by heading: every number as its name asks for.
 
     Counts have a thousands separator, coefficients two decimals, rates with an interval show it, all else is a share.
-    With `in_words` conditions and kinds are called by what they are and not by their ids.
+    "k/n" is "k of n", with a dash for k where nothing is valid; "low..high" and "low–high" are ranges. With `in_words`
+    conditions and kinds are called by what they are and not by their ids.
     """
-    made: dict[str, list[object]] = {}
-    for heading, source in columns.items():
-        if callable(source):
-            made[heading] = list(source(rows))
-        elif in_words and source in ("condition", "against", "kind"):
-            names = KINDS if source == "kind" else CONDITIONS
-            made[heading] = [names[value] for value in rows[source]]
-        else:
-            made[heading] = list(_shown(rows, source))
-    return made
+    return {heading: list(_shown(rows, source, in_words=in_words)) for heading, source in columns.items()}
 
 
-def _shown(rows: pd.DataFrame, name: str) -> Iterable[object]:
-    values = rows[name]
+def _shown(rows: pd.DataFrame, name: str, *, in_words: bool) -> Iterable[object]:
+    for sign in ("/", "..", "–"):
+        first, separated, second = name.partition(sign)
+        if separated:
+            return _two(rows, first, second, sign)
     if f"{name}_low" in rows or name == "corrected_rate":
         return intervals(rows, name, points=name in ("difference", "excess"))
+    values = rows[name]
     form: Callable[[Any], object] = percent
-    if not pd.api.types.is_numeric_dtype(values):
+    if in_words and name in ("condition", "against", "kind"):
+        form = (KINDS if name == "kind" else CONDITIONS).__getitem__
+    elif not pd.api.types.is_numeric_dtype(values):
         form = lambda value: value or NOTHING  # noqa: E731
-    elif pd.api.types.is_integer_dtype(values):
-        form = "{:,}".format
+    elif pd.api.types.is_integer_dtype(values) or name == "rank":
+        form = "{:,.0f}".format
     elif name.startswith("p_"):
         form = p_value
     elif name.endswith(("kappa", "alpha", "ac1")):
@@ -301,6 +284,17 @@ def _shown(rows: pd.DataFrame, name: str) -> Iterable[object]:
     elif name.startswith("standard_error"):
         form = lambda value: decimal(100 * value)  # noqa: E731
     return map(form, values)
+
+
+def _two(rows: pd.DataFrame, first: str, second: str, sign: str) -> list[str]:
+    if sign == "/":
+        valid = rows["valid_trials"] if "valid_trials" in rows else rows[second]
+        counts = zip(rows[first], rows[second], valid, strict=True)
+        return [f"{f'{k:,}' if any_valid else NOTHING} of {n:,}" for k, n, any_valid in counts]
+    ends = zip(rows[first], rows[second], strict=True)
+    if sign == "–":
+        return [f"{low}–{high}" for low, high in ends]
+    return [f"{low}" if low == high else f"{low} to {high}" for low, high in ends]
 
 
 def escaped(text: str) -> str:

@@ -188,8 +188,9 @@ def decided_answers(store: Store, attribute: str) -> Iterator[tuple[str, str, st
 
 def example(store: Store, key: str) -> ExampleAnswer:
     """An answer and what it answers."""
-    query = "SELECT question, answer, outcome, kind, condition, trial FROM responses WHERE key = ?"
-    return ExampleAnswer(*store.rows(query, key)[0])
+    query = f"SELECT {', '.join(ExampleAnswer._fields)} FROM responses WHERE key = ?"
+    (found,) = store.rows(query, key)
+    return ExampleAnswer(*found)
 
 
 Rows = Sequence[Sequence[object]]

@@ -56,14 +56,8 @@ class Coefficient(StrEnum):
 class Parts:
     """A coefficient as a function of totals over items.
 
-    Parameters
-    ----------
-    features
-        Of each item, shape (N, P).
-    compared
-        Items that are compared: with two ratings or more, for Fleiss' kappa with all, shape (N,).
-    disagreement
-        Observed and expected disagreement, shape (...), from totals of the features, shape (..., P).
+    `features` of each item, shape (N, P); the items that are `compared` (with two ratings or more, for Fleiss' kappa
+    with all), shape (N,); and observed and expected `disagreement`, shape (...), from totals of shape (..., P).
     """
 
     features: NDArray[np.float64]
@@ -81,8 +75,6 @@ class Parts:
 def raw_agreement(ratings: ArrayLike) -> float:
     """Share of pairs of ratings that agree, a mean over items; NaN without an item rated twice.
 
-    Examples
-    --------
     One pair of three agrees, then one of one: (1/3 + 1) / 2.
 
     >>> round(raw_agreement([[1, 1, 0], [1, 1, -1]]), 3)
@@ -94,8 +86,6 @@ def raw_agreement(ratings: ArrayLike) -> float:
 def cohen_kappa(ratings: ArrayLike) -> float:
     """Cohen's kappa of two raters; NaN without an item both rated, and where all ratings are of one category.
 
-    Examples
-    --------
     They agree on 3 of 4 and say 1 twice and once: Do = 1/4, De = 1 - (2/4 * 1/4 + 2/4 * 3/4) = 1/2.
 
     >>> cohen_kappa([[1, 1], [1, 0], [0, 0], [0, 0]])
@@ -107,8 +97,6 @@ def cohen_kappa(ratings: ArrayLike) -> float:
 def fleiss_kappa(ratings: ArrayLike) -> float:
     """Fleiss' kappa; NaN with one rater, without an item that all rated, and where all ratings are of one category.
 
-    Examples
-    --------
     p = 4/6, P = 1/2 * (1 + 1/3), Pe = 16/36 + 4/36: (2/3 - 5/9) / (4/9).
 
     >>> round(fleiss_kappa([[1, 1, 1], [1, 0, 0]]), 3)
@@ -120,8 +108,6 @@ def fleiss_kappa(ratings: ArrayLike) -> float:
 def krippendorff_alpha(ratings: ArrayLike) -> float:
     """Krippendorff's alpha, nominal; NaN without an item rated twice, and where all ratings are of one category.
 
-    Examples
-    --------
     Do = 2 / 5 (one item splits 1 : 1, n - 1 = 1); De = 2 * 4 * 1 / (5 * 4) = 2 / 5.
 
     >>> krippendorff_alpha([[1, 1, 1], [1, 0, -1]])
@@ -133,15 +119,8 @@ def krippendorff_alpha(ratings: ArrayLike) -> float:
 def gwet_ac1(ratings: ArrayLike, *, categories: int | None = None) -> float:
     """Gwet's AC1; NaN without an item rated twice.
 
-    Parameters
-    ----------
-    ratings
-        Shape (items, raters).
-    categories
-        How many the raters had to choose from; as many as were used if not given, and at least 2.
+    `categories` is how many the raters had to choose from; as many as were used if not given, and at least 2.
 
-    Examples
-    --------
     Do = 1/4; p = 3/8 and 5/8, De = 1 - 2 * 15/64 = 34/64; 1 - 16/34.
 
     >>> round(gwet_ac1([[1, 1], [1, 0], [0, 0], [0, 0]]), 3)
@@ -158,10 +137,7 @@ def _plain(ratings: ArrayLike, coefficient: Coefficient, categories: int | None 
 def coefficient_parts(ratings: ArrayLike, coefficient: Coefficient, *, categories: int | None = None) -> Parts:
     """Take a coefficient of these ratings apart.
 
-    Raises
-    ------
-    ValueError
-        For ratings that are no table of whole numbers from -1, or Cohen's kappa of other than two raters.
+    ValueError for ratings that are no table of whole numbers from -1, or Cohen's kappa of other than two raters.
     """
     table = np.asarray(ratings)
     if table.ndim != 2 or table.dtype.kind not in "biu" or (table < -1).any():
@@ -244,14 +220,14 @@ def agreement(
     rounds: int = 2000,
     seed: int = 0,
 ) -> Estimate:
-    r"""A coefficient of agreement with its bootstrap interval.
+    """A coefficient of agreement with its bootstrap interval.
 
     Items, or whole clusters, are drawn with replacement, and the interval holds the middle of the coefficients
     (percentile bootstrap: Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993, section 13.3). Where more
     than one draw in twenty leaves the coefficient undefined the interval is NaN. The standard error is linearised:
     with :math:`u_r` the derivatives of the coefficient by the weights of the items, times these weights, summed over
-    cluster r, it is the root of :math:`R / (R - 1) \sum_r u_r^2`; for Cohen's kappa of unweighted items that is the
-    formula of Fleiss, Cohen and Everitt (*Psychological Bulletin* 72, 1969) but for the factor.
+    cluster r, it is the root of their `clustered_variance`; for Cohen's kappa of unweighted items that is what
+    Fleiss, Cohen and Everitt (*Psychological Bulletin* 72, 1969) have, but for the factor.
 
     **Where no two ratings disagree** neither says anything. The interval then reaches from 1 down to
     :math:`1 - h / D_e`, h being the upper limit of `weighted_share` for the disagreements, none of which was seen.
@@ -264,16 +240,12 @@ def agreement(
     ----------
     ratings
         Categories from 0, -1 for no rating, shape (N, raters).
-    coefficient
-        Which one.
     weights
         Positive, such as one over an item's chance of being sampled; all 1 if not given.
     clusters
         Cluster of each item, any integers; each item its own if not given.
     categories
         How many categories the raters had, for AC1; as many as were used if not given.
-    level, rounds, seed
-        Of the interval and its bootstrap.
 
     Returns
     -------
@@ -285,8 +257,7 @@ def agreement(
     Raises
     ------
     ValueError
-        For ratings that are no table of whole numbers from -1, weights that are not positive, lengths that differ, or
-        Cohen's kappa of other than two raters.
+        For ratings as `coefficient_parts` refuses them, weights that are not positive, or lengths that differ.
 
     Examples
     --------

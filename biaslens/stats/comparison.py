@@ -23,10 +23,9 @@ class McNemar:
     ----------
     only_first, only_second
         Discordant questions: true in one arm and not in the other.
-    p
-        Two-sided p-value that knows the clusters; NaN with fewer than two of them.
-    p_exact
-        McNemar's exact p-value, which takes every question as independent: too small when questions cluster.
+    p, p_exact
+        Two-sided p-value that knows the clusters, NaN with fewer than two of them; and McNemar's exact one, which takes
+        every question as independent: too small when questions cluster.
     odds_ratio
         Conditional odds ratio, only_first / only_second; NaN without discordant questions, infinite where only the
         first has some.
@@ -49,7 +48,7 @@ class McNemar:
 
 
 def mcnemar(first: ArrayLike, second: ArrayLike, clusters: ArrayLike, *, level: float = 0.95) -> McNemar:
-    r"""Compare two binary results of the same questions, which cluster by role.
+    r"""Compare two binary results of the same questions, which cluster by role; arrays of shape (Q,).
 
     With b and c the discordant counts: the conditional odds ratio of matched pairs is :math:`b / c`, and McNemar's
     exact test is binomial on b of b + c (McNemar, *Psychometrika* 12, 1947); the exact interval turns that of
@@ -68,17 +67,6 @@ def mcnemar(first: ArrayLike, second: ArrayLike, clusters: ArrayLike, *, level: 
     questions a role and an intraclass correlation of 0.15: 94 to 96 % with 50 and 550 roles, 95 to 99 % with 5 and 10;
     of the exact one 87 to 91 % with 50 and 550.
 
-    Parameters
-    ----------
-    first, second
-        Booleans, shape (Q,).
-    clusters
-        Cluster of each question, any integers, shape (Q,).
-    level
-        Confidence level.
-
-    Examples
-    --------
     >>> result = mcnemar([1, 1, 1, 0], [0, 0, 1, 1], [1, 2, 3, 4])
     >>> result.only_first, result.only_second, result.odds_ratio
     (2, 1, 2.0)
@@ -132,13 +120,6 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     The i-th smallest of m becomes :math:`\max_{j \le i} \min(1, (m - j + 1) p_{(j)})` (Holm, *Scandinavian Journal of
     Statistics* 6, 1979). NaN (a test that could not be made) stays NaN and is not counted among the m.
 
-    Parameters
-    ----------
-    p
-        Shape (m,).
-
-    Examples
-    --------
     >>> holm([0.01, 0.04, 0.03, np.nan])
     array([0.03, 0.06, 0.06,  nan])
     """
@@ -153,18 +134,10 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two models on the same questions.
+    """Two models, by position, on the same questions.
 
-    Parameters
-    ----------
-    first, second
-        Positions of the models.
-    difference
-        Mean over questions of the first's rate less the second's, with its interval and p-value.
-    p_holm
-        p-value adjusted for the number of pairs.
-    minimal_difference
-        Smallest true difference that this design would find four times out of five.
+    `difference` is the mean over questions of the first's rate less the second's, `p_holm` its p-value adjusted for the
+    number of pairs, `minimal_difference` the smallest true one that this design would find four times out of five.
     """
 
     first: int
@@ -208,27 +181,13 @@ def _minimal(mean: Estimate, *, level: float, power: float) -> float:
 def rank_intervals(
     sums: ArrayLike, sizes: ArrayLike, *, seed: int = 0, rounds: int = 2000, level: float = 0.95
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Interval of each model's rank (1: the lowest rate) over a bootstrap of roles.
+    """Lowest and highest rank of each model (1: the lowest rate) over a bootstrap of roles, shape (M,) each.
 
     Whole roles are drawn with replacement, the same ones for all models (cluster bootstrap: Field and Welsh, *JRSS B*
     69, 2007). Models with equal rates share the best of their ranks. With one role there is nothing to draw, and every
     rank is possible. Simulated with five models of rates 0.2, 0.25, 0.26, 0.3 and 0.5 the 95 % interval covers each
-    model's rank in 95 to 100 % with 5, 10, 50 and 550 roles.
+    model's rank in 95 to 100 % with 5, 10, 50 and 550 roles. Sums and sizes are as for `compare_pairs`.
 
-    Parameters
-    ----------
-    sums, sizes
-        As for `compare_pairs`.
-    seed, rounds
-        Of the bootstrap.
-
-    Returns
-    -------
-    tuple of arrays
-        Lowest and highest rank, shape (M,) each.
-
-    Examples
-    --------
     >>> rank_intervals([[0, 0, 0], [1, 1, 1]], [1, 1, 1])
     (array([1, 2]), array([1, 2]))
     """
@@ -245,13 +204,8 @@ def rank_intervals(
 def rank_shares(sums: ArrayLike, sizes: ArrayLike, *, seed: int = 0, rounds: int = 2000) -> NDArray[np.float64]:
     """Share of the bootstrap rounds of `rank_intervals` in which each model has each rank.
 
-    Returns
-    -------
-    array
-        Shape (M, M), models by ranks from 1; each row adds up to 1. NaN with fewer than two roles.
+    Shape (M, M), models by ranks from 1; each row adds up to 1. NaN with fewer than two roles.
 
-    Examples
-    --------
     >>> rank_shares([[0, 0, 0], [1, 1, 1]], [1, 1, 1])
     array([[1., 0.],
            [0., 1.]])
@@ -274,20 +228,10 @@ def _drawn_ranks(table: NDArray[np.float64], sizes: NDArray[np.int64], *, seed: 
 
 
 def tied_with(model: int, pairs: Sequence[Pair], *, models: int, level: float = 0.95) -> list[bool]:
-    """Which models are not told apart from one of them, itself among them.
+    """Which of so many models are not told apart from one of them, itself among them.
 
-    Parameters
-    ----------
-    model
-        Position of the one, such as that with the lowest rate.
-    pairs
-        From `compare_pairs`; a pair without a p-value counts as not told apart.
-    models
-        How many there are.
+    `pairs` are from `compare_pairs`; one without a p-value counts as not told apart.
 
-    Examples
-    --------
-    >>> from biaslens.stats import Estimate
     >>> apart = Pair(0, 1, Estimate(-0.2, -0.3, -0.1, 0.05, 9), 0.001, 0.1)
     >>> tied_with(0, [apart], models=3)
     [True, False, True]
@@ -300,19 +244,10 @@ def tied_groups(rates: Sequence[float], pairs: Sequence[Pair], *, level: float =
     """Letters by which models are read as tied: two that share a letter are not told apart.
 
     The compact letter display of Piepho (*Journal of Computational and Graphical Statistics* 13, 2004): insert and
-    absorb. Letters go from the lowest rate up. A pair without a p-value counts as not told apart. Being tied is not
-    transitive: a model can have several letters, the best one too, so who is tied with it is asked of `tied_with`.
+    absorb. Letters go from the lowest rate up. `pairs` are from `compare_pairs`; one without a p-value counts as not
+    told apart. Being tied is not transitive: a model can have several letters, the best one too, so who is tied with it
+    is asked of `tied_with`.
 
-    Parameters
-    ----------
-    rates
-        By model; they order the letters.
-    pairs
-        From `compare_pairs`.
-
-    Examples
-    --------
-    >>> from biaslens.stats import Estimate
     >>> apart = Pair(0, 1, Estimate(-0.2, -0.3, -0.1, 0.05, 9), 0.001, 0.1)
     >>> tied_groups([0.1, 0.3], [apart])
     ['a', 'b']

@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-from biaslens.stats.estimate import (
-    Estimate,
-    cluster_codes,
-    clustered_variance,
-    weighted_share,
-    wilson,
-)
+from biaslens.stats.estimate import Estimate, cluster_codes, clustered_variance, weighted_share, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +23,12 @@ class Accuracy:
 
     Parameters
     ----------
-    agreement
-        Share of items with the right verdict.
-    prevalence
-        Share of items that are truly biased.
+    agreement, prevalence
+        Shares of items with the right verdict, and that are truly biased.
     sensitivity
         Share of the biased items that the verdict calls biased; 1 less this is the share of bias missed.
-    specificity
-        Share of the unbiased items that the verdict calls unbiased.
-    precision
-        Share of the items called biased that are.
+    specificity, precision
+        Shares of the unbiased items that the verdict calls unbiased, and of the items called biased that are.
     """
 
     agreement: Estimate
@@ -56,19 +46,12 @@ def verdict_accuracy(
     clusters: ArrayLike | None = None,
     level: float = 0.95,
 ) -> Accuracy:
-    """Compare verdicts with the truth, as labelled.
+    """Compare verdicts with the truth, as labelled: 1 biased, 0 not, -1 unknown, shape (N,).
 
-    Parameters
-    ----------
-    truth, verdict
-        1 biased, 0 not, -1 unknown, shape (N,). Items with one of them unknown are left out.
-    weights, clusters, level
-        As for `weighted_share`, which all five are.
+    Items with one of them unknown are left out. All five shares are those of `weighted_share`, and so are the options.
 
-    Examples
-    --------
     >>> found = verdict_accuracy([1, 1, 1, 0, 0], [1, 1, 0, 0, 1])
-    >>> found.agreement.value, round(found.sensitivity.value, 3), found.specificity.value
+    >>> found.agreement.value, round(found.sensitivity, 3), found.specificity.value
     (0.6, 0.667, 0.5)
     """
     t, v = np.asarray(truth), np.asarray(verdict)
@@ -87,16 +70,16 @@ def verdict_accuracy(
     )
 
 
-ROUNDING = 1e-24
+_ROUNDING = 1e-24
 """A variance under this is rounding."""
 
 
-class UndefinedError(Exception):
+class _UndefinedError(Exception):
     """A rate cannot be corrected with these labels; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class _Linear:
     """A rate, the derivative of it by the weight of each item, and variance that the derivatives cannot show."""
 
     value: float
@@ -104,7 +87,7 @@ class Linear:
     unseen: float = 0.0
 
 
-class Labelled:
+class _Labelled:
     """Verdicts on all items and labels on some, checked."""
 
     def __init__(
@@ -135,10 +118,6 @@ class Labelled:
         self.stratum = np.zeros(items, dtype=np.int64) if strata is None else cluster_codes(strata, items)
         self.strata = int(self.stratum.max()) + 1 if items else 0
 
-    def by_cluster(self, influence: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums over the items of each cluster."""
-        return np.asarray(np.bincount(self.cluster, influence), dtype=np.float64)
-
     def unseen(self, among: NDArray[np.bool_]) -> float:
         """Variance of a share of labelled items of which none was found otherwise.
 
@@ -149,10 +128,10 @@ class Labelled:
         share = 1 / (size + 2)
         return share * (1 - share) / size
 
-    def added_up(self, estimate: Callable[[NDArray[np.bool_]], Linear]) -> Linear:
+    def added_up(self, estimate: Callable[[NDArray[np.bool_]], _Linear]) -> _Linear:
         """A rate over the strata, each by its share of the items; that share varies with the clusters drawn."""
         if not self.labels:
-            raise UndefinedError("no item has a label")
+            raise _UndefinedError("no item has a label")
         items = len(self.stratum)
         value, unseen, influence = 0.0, 0.0, np.zeros(items)
         for stratum in range(self.strata):
@@ -162,7 +141,7 @@ class Labelled:
             value += part * found.value
             unseen += part**2 * found.unseen
             influence += part * found.influence + among * found.value / items
-        return Linear(value, influence - value / items, unseen)
+        return _Linear(value, influence - value / items, unseen)
 
     def unseen_in_strata(self) -> float:
         """Variance hidden in strata whose labels are all of one class or all agree with the verdicts."""
@@ -174,38 +153,33 @@ class Labelled:
                 hidden += float(members.mean()) ** 2 * self.unseen(members & self.known)
         return hidden
 
-    def freedom(self) -> int:
-        """Clusters with a label, less one."""
-        return len(np.unique(self.cluster[self.known])) - 1
+    def estimate(
+        self, found: _Linear, interval: Callable[[float, float, float], tuple[Any, Any]], level: float
+    ) -> Estimate:
+        """A rate with its interval, from value, standard error and t; none with labels of one cluster.
 
-    def standard_error(self, found: Linear) -> float:
-        """Root of the clustered variance and of what it cannot show; NaN with labels of one cluster.
-
-        Where all clusters agree exactly it is that of a share of as many items as there are clusters.
+        The error is the root of the clustered variance and of what it cannot show. Where all clusters agree exactly it
+        is that of a share of as many items as there are clusters.
         """
-        clusters = self.freedom() + 1
+        value, clusters = float(np.clip(found.value, 0, 1)), len(np.unique(self.cluster[self.known]))
         if clusters < 2:
-            return float("nan")
-        square = float(clustered_variance(self.by_cluster(found.influence), clusters)) + found.unseen
-        if square <= ROUNDING:
-            share = float(np.clip(found.value, 0, 1))
-            square = max(share * (1 - share) / clusters, self.unseen(self.known))
-        return float(np.sqrt(square))
+            reason = "all labels are of one cluster"
+            return Estimate(value, items=self.labels, reason=reason, clusters=clusters, level=level)
+        square = float(clustered_variance(np.bincount(self.cluster, found.influence), clusters)) + found.unseen
+        if square <= _ROUNDING:
+            square = max(value * (1 - value) / clusters, self.unseen(self.known))
+        error = float(np.sqrt(square))
+        low, high = map(float, interval(found.value, error, float(stdtrit(clusters - 1, (1 + level) / 2))))
+        return Estimate(value, low, high, error, self.labels, clusters=clusters, level=level)
 
 
-def weighted_mean(values: NDArray[Any], weight: NDArray[Any], *, of: str = "any item") -> Linear:
-    """Mean with its influence.
-
-    Raises
-    ------
-    UndefinedError
-        When nothing has weight.
-    """
+def _weighted_mean(values: NDArray[Any], weight: NDArray[Any], *, of: str = "any item") -> _Linear:
+    """Mean with its influence; undefined where nothing has weight."""
     total = float(weight.sum())
     if not total:
-        raise UndefinedError(f"a stratum has no label of {of}")
+        raise _UndefinedError(f"a stratum has no label of {of}")
     mean = float((weight * values).sum() / total)
-    return Linear(mean, weight * (values - mean) / total)
+    return _Linear(mean, weight * (values - mean) / total)
 
 
 def rogan_gladen(
@@ -242,12 +216,8 @@ def rogan_gladen(
         1 biased, 0 not, -1 not labelled, shape (N,).
     inclusion
         Chance of each item to be labelled; only read where there is a label. All the same if not given.
-    clusters
-        Cluster of each item, any integers; each item its own if not given.
-    strata
-        Stratum of each item, any integers; one if not given.
-    level
-        Confidence level.
+    clusters, strata
+        Of each item, any integers; each item its own cluster, and one stratum, if not given.
 
     Returns
     -------
@@ -270,28 +240,30 @@ def rogan_gladen(
     >>> rogan_gladen(verdicts, [1, 1, 1, 1, 0, 0, 0, 0, -1, -1]).value
     0.5
     """
-    data = Labelled(verdicts, labels, inclusion, clusters, strata)
+    data = _Labelled(verdicts, labels, inclusion, clusters, strata)
     if not np.isin(data.verdict, (0, 1)).all():
         raise ValueError("verdicts must be 0 or 1")
     try:
         found = data.added_up(lambda among: _rogan_gladen(data, among))
-    except UndefinedError as undefined:
+    except _UndefinedError as undefined:
         return Estimate.undefined(str(undefined), data.labels)
-    error, quantile = data.standard_error(found), _quantile(data, level)
-    low, high = np.clip([found.value - quantile * error, found.value + quantile * error], 0, 1)
-    return _estimate(data, found, error, low, high)
+
+    def symmetric(rate: float, error: float, t: float) -> tuple[Any, Any]:
+        return np.clip(rate - t * error, 0, 1), np.clip(rate + t * error, 0, 1)
+
+    return data.estimate(found, symmetric, level)
 
 
-def _rogan_gladen(data: Labelled, among: NDArray[np.bool_]) -> Linear:
+def _rogan_gladen(data: _Labelled, among: NDArray[np.bool_]) -> _Linear:
     biased, unbiased = among & (data.label == 1), among & (data.label == 0)
-    flagged = weighted_mean(data.verdict, among)
-    hit = weighted_mean(data.verdict, data.weight * biased, of="a biased item")
-    passed = weighted_mean(1 - data.verdict, data.weight * unbiased, of="an unbiased item")
+    flagged = _weighted_mean(data.verdict, among)
+    hit = _weighted_mean(data.verdict, data.weight * biased, of="a biased item")
+    passed = _weighted_mean(1 - data.verdict, data.weight * unbiased, of="an unbiased item")
     gain = hit.value + passed.value - 1
     if gain <= 0:
-        raise UndefinedError("the judge is no better than chance")
+        raise _UndefinedError("the judge is no better than chance")
     rate = (flagged.value + passed.value - 1) / gain
-    return Linear(
+    return _Linear(
         value=rate,
         influence=(flagged.influence + (1 - rate) * passed.influence - rate * hit.influence) / gain,
         unseen=(hit.value == 1) * (rate / gain) ** 2 * data.unseen(biased)
@@ -330,29 +302,10 @@ def prediction_powered(
     well as without. It is as wide as that of `rogan_gladen` for a good judge with many labels, and for a poor one less
     than half as wide: prefer it wherever the labels are a sample of the items themselves.
 
-    Parameters
-    ----------
-    verdicts
-        Of all items, shape (N,): 1 flagged, 0 not, or a probability between.
-    labels, inclusion, clusters, strata, level
-        As for `rogan_gladen`.
-    tuning
-        :math:`\lambda`: 0 for the labels alone, 1 for plain prediction-powered inference; None to choose it.
+    `verdicts` may be probabilities from 0 to 1, too; `tuning` is :math:`\lambda`: 0 for the labels alone, 1 for plain
+    prediction-powered inference. All else is as for `rogan_gladen`, but that NaN comes back only where a stratum has no
+    label at all.
 
-    Returns
-    -------
-    Estimate
-        `items` are the labelled ones. NaN, with the reason, where a stratum has no label. The interval is NaN with
-        labels from fewer than two clusters.
-
-    Raises
-    ------
-    ValueError
-        For lengths that differ, verdicts outside [0, 1], labels of other values, or inclusion probabilities outside
-        (0, 1].
-
-    Examples
-    --------
     2 of 4 labels are biased, 3 of these 4 are flagged, and 4 of all 8: 2/4 + 1 * (4/8 - 3/4).
 
     >>> prediction_powered([1, 1, 1, 0, 1, 0, 0, 0], [1, 1, 0, 0, -1, -1, -1, -1], tuning=1).value
@@ -360,40 +313,27 @@ def prediction_powered(
     """
     if tuning is not None and not 0 <= tuning <= 1:
         raise ValueError(f"tuning: {tuning} is not between 0 and 1")
-    data = Labelled(verdicts, labels, inclusion, clusters, strata)
+    data = _Labelled(verdicts, labels, inclusion, clusters, strata)
     try:
-        base = data.added_up(lambda among: weighted_mean(data.label, data.weight * among))
+        base = data.added_up(lambda among: _weighted_mean(data.label, data.weight * among))
         gap = data.added_up(lambda among: _gap(data, among))
-    except UndefinedError as undefined:
+    except _UndefinedError as undefined:
         return Estimate.undefined(str(undefined), data.labels)
     if tuning is None:
-        y, f = data.by_cluster(base.influence), data.by_cluster(gap.influence)
+        y, f = (np.bincount(data.cluster, part.influence) for part in (base, gap))
         # Nothing to tune by where the gap does not vary: all items labelled, or one cluster.
-        tuning = float(np.clip(-(y @ f) / (f @ f), 0, 1)) if f @ f > ROUNDING else 0.0
+        tuning = float(np.clip(-(y @ f) / (f @ f), 0, 1)) if f @ f > _ROUNDING else 0.0
     unseen = data.unseen_in_strata()
-    found = Linear(base.value + tuning * gap.value, base.influence + tuning * gap.influence, unseen)
-    error, quantile = data.standard_error(found), _quantile(data, level)
-    value, reach = float(np.clip(found.value, 0, 1)), min(quantile * error, 0.5)
-    away = np.clip(value, reach, 1 - reach)
-    low, high = wilson(value, away * (1 - away) / error**2, quantile)
-    return _estimate(data, found, error, low, high)
+    found = _Linear(base.value + tuning * gap.value, base.influence + tuning * gap.influence, unseen)
+
+    def wilsons(rate: float, error: float, t: float) -> tuple[Any, Any]:
+        value, reach = float(np.clip(rate, 0, 1)), min(t * error, 0.5)
+        away = np.clip(value, reach, 1 - reach)
+        return wilson(value, away * (1 - away) / error**2, t)
+
+    return data.estimate(found, wilsons, level)
 
 
-def _gap(data: Labelled, among: NDArray[np.bool_]) -> Linear:
-    all_, labelled = weighted_mean(data.verdict, among), weighted_mean(data.verdict, data.weight * among)
-    return Linear(all_.value - labelled.value, all_.influence - labelled.influence)
-
-
-def _quantile(data: Labelled, level: float) -> float:
-    return float(stdtrit(data.freedom(), (1 + level) / 2)) if data.freedom() else float("nan")
-
-
-def _estimate(data: Labelled, found: Linear, error: float, low: ArrayLike, high: ArrayLike) -> Estimate:
-    return Estimate(
-        value=float(np.clip(found.value, 0, 1)),
-        low=float(np.asarray(low)),
-        high=float(np.asarray(high)),
-        standard_error=error,
-        items=data.labels,
-        reason="" if data.freedom() else "all labels are of one cluster",
-    )
+def _gap(data: _Labelled, among: NDArray[np.bool_]) -> _Linear:
+    all_, labelled = _weighted_mean(data.verdict, among), _weighted_mean(data.verdict, data.weight * among)
+    return _Linear(all_.value - labelled.value, all_.influence - labelled.influence)

@@ -100,9 +100,6 @@ class Estimate(float):
     __str__ = float.__repr__
 
 
-Value = Estimate
-
-
 @dataclass(frozen=True, slots=True)
 class Estimates:
     """The same of many at once: arrays of one shape, and one reason for all intervals that are missing."""
@@ -223,8 +220,6 @@ def clustered_ratio(
 def clustered_rate(successes: ArrayLike, trials: ArrayLike, *, level: float = 0.95) -> Estimate:
     """One rate over clusters: `clustered_rates` for arrays of shape (R,).
 
-    Examples
-    --------
     Three roles with 1, 2 and 3 biased answers of 4 each: p = 6/12, residuals -1, 0, 1, so the variance is
     3/2 * 2 / 12**2 and the standard error 0.144.
 
@@ -283,10 +278,11 @@ def clustered_rates(successes: ArrayLike, trials: ArrayLike, *, level: float = 0
 def clustered_mean(
     values: ArrayLike, clusters: ArrayLike, *, bounds: tuple[float, float] = (-1.0, 1.0), level: float = 0.95
 ) -> Estimate:
-    r"""Mean over values that cluster, such as one difference a question, by role; with its test against 0.
+    """Mean over values that cluster, such as one difference a question, by role; with its test against 0.
 
     The mean and its interval are those of `clustered_ratio`, of the sums of the values over their numbers, clipped to
-    `bounds`; p is that of t = mean / standard error.
+    `bounds`, the range that the mean can have; p is that of t = mean / standard error. NaN values are left out;
+    ValueError for shapes that differ, or a level outside (0, 1).
 
     **Where all clusters agree exactly** every cluster mean is the mean D. Had a share of all roles another value, R
     roles alike would still be seen by chance: the interval reaches from D as far towards each bound as Wilson's upper
@@ -295,18 +291,6 @@ def clustered_mean(
     Simulated coverage of the 95 % interval of a paired difference of two rates, 20 questions a role, intraclass
     correlation 0.3 within roles: 94 to 97 % with 50 and 550 roles for rates from 0.02 to 0.5; with 5 and 10 roles 95 to
     100 %.
-
-    Parameters
-    ----------
-    values, clusters
-        Shape (N,); clusters are any integers. NaN values are left out.
-    bounds
-        Range that the mean can have.
-
-    Raises
-    ------
-    ValueError
-        For shapes that differ, or a level outside (0, 1).
 
     Examples
     --------

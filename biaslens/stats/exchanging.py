@@ -17,18 +17,10 @@ _TIE = 1e-12
 def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
     """p-value of a metric that is larger as it is than with random units exchanged: `swap_p` for two tables of sums.
 
-    Parameters
-    ----------
-    as_is, swapped
-        The same metric over the same units, oriented so that larger is less fair: what each unit adds as it is, and
-        after exchanging two things that are exchangeable if there is no effect. One example: a gap between the
-        responses to a prompt with group A and with group B, less the gap between two responses to the prompt with
-        group A; the response to B and the second one to A are exchanged.
-
-    Raises
-    ------
-    ValueError
-        When the two are not of one shape.
+    The same metric over the same units, oriented so that larger is less fair: what each unit adds as it is, and after
+    exchanging two things that are exchangeable if there is no effect. One example: a gap between the responses to a
+    prompt with group A and with group B, less the gap between two responses to the prompt with group A; the response to
+    B and the second one to A are exchanged. ValueError when the two are not of one shape.
 
     Examples
     --------
@@ -100,6 +92,29 @@ def _random_masks(rng: np.random.Generator, rounds: int, units: int) -> NDArray[
     size = rounds * units
     bits = np.unpackbits(np.frombuffer(rng.bytes(-(-size // 8)), dtype=np.uint8), count=size)
     return bits.reshape(rounds, units).astype(np.bool_)
+
+
+_BY_CHANCE = 999
+"""Random exchanges behind what a metric is by chance."""
+_FEWEST_BY_CHANCE, _DRAWN = 99, 2**27
+"""Fewer for many units, with which it varies less: so many units are exchanged in all."""
+
+
+def exchanged_at_random(metric: Sums, *, seed: int = 0) -> Estimate | None:
+    """What a metric is when its two sides are exchanged at random in each unit, and the middle 95 % of that.
+
+    That is what it comes to by chance, where it is above 0 even if the sides do not differ. Units that add nothing are
+    the same either way, and left out. None where the metric is not defined.
+    """
+    if np.isnan(metric.value()):
+        return None
+    rng = np.random.default_rng(seed)
+    metric = metric.of_units(metric.adding)
+    rounds = min(_BY_CHANCE, max(_FEWEST_BY_CHANCE, _DRAWN // metric.units))
+    sizes = ((part.stop - part.start, metric.units) for part in steps(rounds, 2 * metric.units))
+    found = np.concatenate([metric.under(rng.integers(2, size=size, dtype=np.bool_)) for size in sizes])
+    low, high = np.nanquantile(found, [0.025, 0.975])
+    return Estimate(float(np.nanmean(found)), float(low), float(high), float(np.nanstd(found)), metric.units)
 
 
 _GAP_TIE = 1e-9

@@ -105,12 +105,8 @@ class Sums:
 def mean(scores: Floats, units: NDArray[np.intp], count: int, *, of: str) -> Sums:
     """The mean of scores, NaN ones left out, as a metric over the units they belong to.
 
-    Parameters
-    ----------
-    scores, units
-        Shape (scores,): each score, and the unit from 0 to `count` - 1 that it belongs to.
-    of
-        What is missing where there is nothing: "no pair of responses".
+    `units` are the unit of each score, from 0 to `count` - 1; `of` is what is missing where there is nothing: "no pair
+    of responses".
     """
     known = ~np.isnan(scores)
     total = np.bincount(units[known], scores[known], count)
@@ -132,19 +128,10 @@ def steps(rounds: int, width: int, held: int | None = None) -> Iterator[slice]:
 
 
 def resampled_sums(sums: ArrayLike, *, rounds: int, seed: int) -> Floats:
-    """Totals over clusters that are drawn with replacement, as many as there are; shape (rounds, P).
+    """Totals over clusters that are drawn with replacement, as many as there are; (R, P) gives (rounds, P).
 
     A statistic of totals is so resampled without touching the items again (cluster bootstrap: Field and Welsh, *JRSS
-    B* 69, 2007). The same seed gives the same totals.
-
-    Parameters
-    ----------
-    sums
-        Sums of any features over the items of each cluster, shape (R, P).
-
-    Examples
-    --------
-    Each round draws five clusters of size 2.
+    B* 69, 2007). The same seed gives the same totals. Here each round draws five clusters of size 2:
 
     >>> resampled_sums([[2]] * 5, rounds=3, seed=0).ravel()
     array([10., 10., 10.])
@@ -166,10 +153,6 @@ def rescaled_draws(levels: int, rounds: int, rng: np.random.Generator) -> Floats
     So the variance of a mean is right with few levels, where the plain bootstrap is too narrow by the factor
     (n - 1) / n (Rao and Wu, *JASA* 83, 1988). The only one of its kind is always drawn.
 
-    Examples
-    --------
-    Two are drawn of three, and each draw weighs 1.5.
-
     >>> rescaled_draws(3, 2, np.random.default_rng(0))
     array([[1.5, 0. , 1.5],
            [0. , 0. , 3. ]])
@@ -190,17 +173,10 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True)
 class Fold:
-    """How a metric with a direction becomes the one without, which is what a gap is.
+    """How a metric with a direction, which turns at `fair`, becomes the one without: a gap, monotone on both sides.
 
     Drawn gaps are never below 0 and hardly ever 0, so the percentiles of |difference| nearly always exclude 0, fair or
     not. The interval is therefore that of the metric with its direction, folded: it holds 0 where that one does.
-
-    Parameters
-    ----------
-    fair
-        Where the direction turns.
-    of
-        The metric without a direction, monotone below and above `fair`.
     """
 
     fair: float
@@ -209,8 +185,6 @@ class Fold:
     def interval(self, low: float, high: float) -> tuple[float, float]:
         """The interval without the direction; NaN bounds stay.
 
-        Examples
-        --------
         >>> GAP.interval(-0.3, -0.1), GAP.interval(-0.1, 0.2)
         ((0.1, 0.3), (0.0, 0.2))
         """

@@ -12,15 +12,8 @@ from biaslens.stats.estimate import Estimate, clustered_mean, counts_array, coun
 
 
 def share(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
-    """Elementwise ``part / whole``; NaN where the whole is 0, because a share of nothing is unknown.
+    """Elementwise ``part / whole`` of counts; NaN where the whole is 0, because a share of nothing is unknown.
 
-    Parameters
-    ----------
-    part, whole
-        Counts of any shapes that broadcast.
-
-    Examples
-    --------
     >>> share([1, 0], [4, 0])
     array([0.25,  nan])
     """
@@ -30,19 +23,10 @@ def share(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
 
 
 def coverage(valid: ArrayLike, planned: ArrayLike) -> NDArray[np.float64]:
-    """Share of the planned trials that enter the denominator of a rate.
+    """Share of the planned trials (asked or not) that enter the denominator of a rate: biased, unbiased or refused.
 
     0, and not NaN, where nothing was planned: an empty run must never look complete.
 
-    Parameters
-    ----------
-    valid
-        Trials with a valid outcome (biased, unbiased or refused).
-    planned
-        All trials the run is to have, asked or not.
-
-    Examples
-    --------
     >>> coverage([3, 0], [4, 0])
     array([0.75, 0.  ])
     """
@@ -52,8 +36,6 @@ def coverage(valid: ArrayLike, planned: ArrayLike) -> NDArray[np.float64]:
 def majority_threshold(planned: ArrayLike) -> NDArray[np.int64]:
     """Fewest trials that are more than half of those planned: 2 of 3, 2 of 2, 1 of 1.
 
-    Examples
-    --------
     >>> majority_threshold([1, 2, 3, 4, 5])
     array([1, 2, 2, 3, 3])
     """
@@ -67,13 +49,6 @@ def biased_majority(biased: ArrayLike, planned: ArrayLike) -> NDArray[np.bool_]:
     The denominator is the plan and not the valid answers, so a missing answer never makes a question biased. A
     question without planned trials is not biased.
 
-    Parameters
-    ----------
-    biased, planned
-        Trials by question, any shapes that broadcast.
-
-    Examples
-    --------
     >>> biased_majority([2, 1, 1], [3, 3, 1])
     array([ True, False,  True])
     """
@@ -85,16 +60,7 @@ def biased_majority(biased: ArrayLike, planned: ArrayLike) -> NDArray[np.bool_]:
 def majority_decided(biased: ArrayLike, valid: ArrayLike, planned: ArrayLike) -> NDArray[np.bool_]:
     """Whether the verdict of `biased_majority` stands, whatever the trials without a valid result would have been.
 
-    False without planned trials.
-
-    Parameters
-    ----------
-    biased, valid, planned
-        Trials by question, any shapes that broadcast.
-
-    Examples
-    --------
-    Of three trials: two unbiased; one biased and one unbiased; one biased.
+    False without planned trials. Of three trials: two unbiased; one biased and one unbiased; one biased.
 
     >>> majority_decided([0, 1, 1], [2, 2, 1], 3)
     array([ True, False, False])
@@ -109,8 +75,6 @@ def majority_decided(biased: ArrayLike, valid: ArrayLike, planned: ArrayLike) ->
 def biased_questions(biased: ArrayLike, planned: ArrayLike) -> int:
     """Count the questions that `biased_majority` calls biased: the study's headline number.
 
-    Examples
-    --------
     >>> biased_questions([2, 1, 1], [3, 3, 1])
     2
     """
@@ -121,16 +85,8 @@ def biased_questions(biased: ArrayLike, planned: ArrayLike) -> int:
 class Patterns:
     """What the trials of the questions agree on, counted over questions with all trials valid.
 
-    Parameters
-    ----------
-    questions
-        Questions with all trials valid.
-    consistent
-        All trials alike.
-    mostly_biased
-        A split with a biased majority: two biased of three.
-    mostly_unbiased
-        A split without one: one biased of three.
+    `consistent`: all trials alike. `mostly_biased`: a split with a biased majority, two biased of three.
+    `mostly_unbiased`: a split without one, one biased of three.
     """
 
     questions: int
@@ -170,20 +126,11 @@ class Components:
         return self.role / total, self.question / total, self.trial / total
 
     def standard_error(self, *, roles: float = 1.0, questions: float = 1.0, extra_trials: int = 0) -> float:
-        r"""Standard error of the bias rate that a design would have.
+        r"""Standard error of the bias rate with so many times as many roles and questions a role, and more trials.
 
-        :math:`\sqrt{\sigma_r^2 / R + \sigma_q^2 / (R M) + \sigma_t^2 / (R M T)}` for R roles of M questions of T
-        trials each (Searle, Casella and McCulloch, 1992, section 3.6; Brennan, *Generalizability Theory*, 2001,
-        chapter 4). For a design with equal numbers that is the clustered standard error of the rate.
-
-        Parameters
-        ----------
-        roles
-            How many times as many roles.
-        questions
-            How many times as many questions a role.
-        extra_trials
-            Trials more a question.
+        :math:`\sqrt{\sigma_r^2 / R + \sigma_q^2 / (R M) + \sigma_t^2 / (R M T)}` for R roles of M questions of T trials
+        each (Searle, Casella and McCulloch, 1992, section 3.6; Brennan, *Generalizability Theory*, 2001, chapter 4).
+        For a design with equal numbers that is the clustered standard error of the rate.
         """
         if not self.roles:
             return float("nan")
@@ -200,15 +147,8 @@ def _valid(results: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64], in
 
 
 def patterns(results: ArrayLike) -> Patterns:
-    """Count what the trials of each question agree on.
+    """Count what the trials of each question agree on; results are 1 biased, 0 not, -1 not valid, shape (Q, T).
 
-    Parameters
-    ----------
-    results
-        1 biased, 0 not, -1 no valid result, shape (Q, T).
-
-    Examples
-    --------
     >>> patterns([[1, 1, 1], [1, 1, 0], [0, 0, 1], [0, 0, -1]])
     Patterns(questions=3, consistent=1, mostly_biased=1, mostly_unbiased=1)
     """
@@ -225,8 +165,6 @@ def flip_rate(results: ArrayLike, clusters: ArrayLike, *, level: float = 0.95) -
     Unbiased for questions with two or more valid trials; the others are left out. The interval is that of
     `clustered_mean`; simulated with a true rate of 0.1 it covers in 92 to 95 % with 5, 10, 50 and 550 roles.
 
-    Examples
-    --------
     Three trials, one biased: 2 * 1 * 2 / (3 * 2) = 2/3.
 
     >>> round(flip_rate([[1, 0, 0], [0, 0, 0]], [1, 2]), 3)
@@ -247,14 +185,8 @@ def components(results: ArrayLike, clusters: ArrayLike) -> Components:
     20 questions of 3 trials, a tenth missing: estimates 0.009, 0.021 and 0.210 of true 0.010, 0.022 and 0.208.
 
     NaN: the trial's part without a question of two valid trials, the question's without a role of two questions,
-    the role's with a single role, and all that depends on them.
-
-    Parameters
-    ----------
-    results
-        1 biased, 0 not, -1 no valid result, shape (Q, T).
-    clusters
-        Role of each question, any integers, shape (Q,).
+    the role's with a single role, and all that depends on them. Results are 1 biased, 0 not, -1 not valid, shape
+    (Q, T); clusters are the role of each question, shape (Q,).
     """
     biased, valid, _ = _valid(results)
     known = valid > 0
@@ -299,8 +231,6 @@ def verdicts_changed(results: ArrayLike) -> float:
     0.073; with 30 % coin tosses and the rest never biased, far from any beta distribution, 0.10 of 0.15. NaN without a
     question of two valid trials.
 
-    Examples
-    --------
     >>> verdicts_changed([[1, 1, 1], [0, 0, 0]])
     0.0
     """

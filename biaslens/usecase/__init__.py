@@ -8,131 +8,45 @@ A whole assessment is one call, and so is every metric:
     demographic_parity(group=["a", "a", "b", "b"], prediction=[1, 0, 0, 0])
 """
 
-from biaslens.stats.estimate import Value
-from biaslens.stats.exchanging import permutation_p, swap_test
-from biaslens.stats.resampling import bootstrap
-from biaslens.usecase._asking import Asking
-from biaslens.usecase._assess import assess_lists, assess_predictions, assess_texts, plan_texts
-from biaslens.usecase._counterfactual import PAIR_COLUMNS, make_pairs, pair_rows, substitute
-from biaslens.usecase._framework import (
-    Intervention,
-    UseCase,
-    check_unawareness,
-    classification_path,
-    generation_path,
-    recommendation_path,
-)
-from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._reading import CUT, FILTERED, Response, read_prompts
-from biaslens.usecase._result import Assessment, GroupMention, Measure, Resampling, Standout
-from biaslens.usecase._spec import MAX_TOKENS, AssessmentWatcher, Recorder, TextOptions
-from biaslens.usecase.metrics._association import cobs, cobs_by_word, stereotypical_associations
-from biaslens.usecase.metrics._classification import (
-    Parity,
-    demographic_parity,
-    false_discovery_rate_parity,
-    false_negative_rate_parity,
-    false_omission_rate_parity,
-    false_positive_rate_parity,
-    gap_estimate,
-    group_rates,
-    one_vs_rest,
-    pairwise_gaps,
-    parity_gap,
-)
-from biaslens.usecase.metrics._exceedance import (
-    exceedance_fraction,
-    exceedance_probability,
-    expected_maximum,
-    expected_maximum_stereotype,
-    expected_maximum_toxicity,
-    stereotype_fraction,
-    stereotype_probability,
-    toxicity_fraction,
-    toxicity_probability,
-)
-from biaslens.usecase.metrics._recommendation import (
-    against_neutral,
-    jaccard_at_k,
-    mean_jaccard_at_k,
-    mean_prag_at_k,
-    mean_serp_at_k,
-    prag_at_k,
-    serp_at_k,
-)
-from biaslens.usecase.metrics._sentiment import scsp, vader, wcsp
-from biaslens.usecase.metrics._similarity import bleu, cosine, rouge_l
-from biaslens.usecase.scorers._scoring import open_scorer
+from biaslens._util import lazily
 
-__all__ = [
-    "CUT",
-    "FILTERED",
-    "MAX_TOKENS",
-    "PAIR_COLUMNS",
-    "Asking",
-    "Assessment",
-    "AssessmentWatcher",
-    "GroupMention",
-    "Intervention",
-    "Measure",
-    "Parity",
-    "Recorder",
-    "Resampling",
-    "Response",
-    "Standout",
-    "TextOptions",
-    "UseCase",
-    "Value",
-    "against_neutral",
-    "assess_lists",
-    "assess_predictions",
-    "assess_texts",
-    "bleu",
-    "bootstrap",
-    "check_unawareness",
-    "classification_path",
-    "cobs",
-    "cobs_by_word",
-    "cosine",
-    "demographic_parity",
-    "exceedance_fraction",
-    "exceedance_probability",
-    "expected_maximum",
-    "expected_maximum_stereotype",
-    "expected_maximum_toxicity",
-    "false_discovery_rate_parity",
-    "false_negative_rate_parity",
-    "false_omission_rate_parity",
-    "false_positive_rate_parity",
-    "gap_estimate",
-    "generation_path",
-    "group_rates",
-    "jaccard_at_k",
-    "load_words",
-    "make_pairs",
-    "mean_jaccard_at_k",
-    "mean_prag_at_k",
-    "mean_serp_at_k",
-    "one_vs_rest",
-    "open_scorer",
-    "pair_rows",
-    "pairwise_gaps",
-    "parity_gap",
-    "permutation_p",
-    "plan_texts",
-    "prag_at_k",
-    "read_prompts",
-    "recommendation_path",
-    "rouge_l",
-    "scsp",
-    "serp_at_k",
-    "stereotype_fraction",
-    "stereotype_probability",
-    "stereotypical_associations",
-    "substitute",
-    "swap_test",
-    "toxicity_fraction",
-    "toxicity_probability",
-    "vader",
-    "wcsp",
-]
+# ``__init__.pyi`` has the same names for type checkers.
+_HOMES = {
+    "stats": "Estimate",
+    "stats.exchanging": "permutation_p swap_test",
+    "stats.resampling": "bootstrap",
+    "usecase._asking": "Asking",
+    "usecase._counterfactual": "PAIR_COLUMNS make_pairs pair_rows substitute",
+    "usecase._lexicon": "load_words",
+    "usecase._reading": "CUT FILTERED Response read_prompts",
+    "usecase._result": "Assessment GroupMention Measure Resampling Standout",
+    "usecase._spec": (
+        "AssessmentWatcher Intervention MAX_TOKENS Recorder TextOptions UseCase check_unawareness "
+        "classification_path generation_path recommendation_path"
+    ),
+    "usecase._tables": "assess_lists assess_predictions",
+    "usecase._texts": "assess_texts plan_texts",
+    "usecase.metrics._association": "cobs cobs_by_word stereotypical_associations",
+    "usecase.metrics._classification": (
+        "Parity demographic_parity false_discovery_rate_parity false_negative_rate_parity "
+        "false_omission_rate_parity false_positive_rate_parity gap_estimate group_rates one_vs_rest "
+        "pairwise_gaps parity_gap"
+    ),
+    "usecase.metrics._scores": (
+        "exceedance_fraction exceedance_probability expected_maximum expected_maximum_stereotype "
+        "expected_maximum_toxicity scsp stereotype_fraction stereotype_probability toxicity_fraction "
+        "toxicity_probability vader wcsp"
+    ),
+    "usecase.metrics._similarity": (
+        "against_neutral bleu cosine jaccard_at_k mean_jaccard_at_k mean_prag_at_k mean_serp_at_k prag_at_k "
+        "rouge_l serp_at_k"
+    ),
+    "usecase.scorers._scoring": "open_scorer",
+}
+
+__all__ = sorted(" ".join(_HOMES.values()).split())  # noqa: PLE0605
+__getattr__ = lazily(__name__, {f"biaslens.{home}": names for home, names in _HOMES.items()})
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

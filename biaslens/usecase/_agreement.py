@@ -7,7 +7,6 @@ object ("they made her cry", "she called her Friday"). The rules are tried in or
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,28 +28,18 @@ def _tagger() -> Any:  # noqa: ANN401 - the package has no types
         return HanoverTagger(MODEL)
 
 
-def tags(words: Sequence[str]) -> list[str]:
-    """Tags of the words of a sentence, punctuation included: NN1, VVZ, AJ0, DPS ...
-
-    Examples
-    --------
-    >>> tags(["She", "walks", "home"])
-    ['PNP', 'VVZ', 'AV0']
-    """
-    return list(_tagged(tuple(words)))
-
-
 @lru_cache(maxsize=4096)
-def _tagged(words: tuple[str, ...]) -> tuple[str, ...]:
+def tags(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Tags of the words of a sentence, punctuation included: PNP, VVZ, AV0 for "She walks home"."""
     return tuple(tag for _, _, tag in _tagger().tag_sent(list(words))) if words else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a pronoun is a determiner ("her book"), and whether that is sure."""
+    """Whether a pronoun is a determiner ("her book"), and whether that is certain."""
 
     determiner: bool
-    sure: bool = True
+    certain: bool = True
 
 
 _PRONOUNS = WordClasses("pronouns")
@@ -102,11 +91,6 @@ def decide(words: Sequence[str], spelled: Sequence[str], place: int) -> Decision
         if decision is not None:
             return decision
     return YES
-
-
-def tagged(spelled: Sequence[str], place: int) -> Decision:
-    """What the tagger alone says."""
-    return Decision(determiner=_Spot(spelled, spelled, place).tags[0] == "DPS", sure=False)
 
 
 def _ends(word: str) -> bool:
@@ -175,14 +159,14 @@ def _infinitive(here: _Spot) -> Decision | None:
         return NO
     if here.verb in known.causing:
         return None if here.tags[2] in {"VBZ", "VBD", "VVD", "VVZ", "VM0"} else NO
-    return Decision(determiner=False, sure=False) if _ends(here.behind) else None
+    return Decision(determiner=False, certain=False) if _ends(here.behind) else None
 
 
 def _participle(here: _Spot) -> Decision | None:
     """Before a participle: "saw her running", "kept her waiting"; not "saw her running shoes"."""
     known = _PRONOUNS
     if here.after.endswith("ing") and here.verb in known.perceiving | known.judging | {"stop", "stopped"}:
-        return Decision(determiner=here.tags[2].startswith("NN") and not _ends(here.behind), sure=False)
+        return Decision(determiner=here.tags[2].startswith("NN") and not _ends(here.behind), certain=False)
     return None
 
 
@@ -236,32 +220,15 @@ def _by_tag(here: _Spot) -> Decision | None:
 
 _HIS: tuple[Callable[[_Spot], Decision | None], ...] = (_nothing_follows, _his_and_hers, _no_noun_follows, _his_alone)
 _HER: tuple[Callable[[_Spot], Decision | None], ...] = (
-    _nothing_follows,
-    _his_and_hers,
-    _own,
-    _no_noun_follows,
-    _time,
-    _infinitive,
-    _participle,
-    _gift,
-    _state,
-    _manner,
-    _begins,
-    _by_tag,
-)
+    _nothing_follows, _his_and_hers, _own, _no_noun_follows, _time, _infinitive, _participle, _gift, _state, _manner,
+    _begins, _by_tag,
+)  # fmt: skip
 
 
 _IRREGULAR = {
-    "is": "are",
-    "was": "were",
-    "has": "have",
-    "does": "do",
-    "isn": "aren",
-    "wasn": "weren",
-    "hasn": "haven",
-    "doesn": "don",
-    "goes": "go",
-}
+    "is": "are", "was": "were", "has": "have", "does": "do", "isn": "aren", "wasn": "weren", "hasn": "haven",
+    "doesn": "don", "goes": "go",
+}  # fmt: skip
 _REACH = 40
 """So many words around a pronoun are looked at."""
 
@@ -298,7 +265,7 @@ def agree(words: Sequence[str], spelled: Sequence[str], place: int) -> Iterator[
         return
     if words[verb] == "s" and verb == place + 1:
         yield verb, _contracted(words, spelled, verb)
-    elif (changed := base(words[verb])) is not None and _is_verb(words, spelled, verb, sure=verb == place + 1):
+    elif (changed := base(words[verb])) is not None and _is_verb(words, spelled, verb, near=verb == place + 1):
         yield verb, changed
     yield from _joined(words, spelled, verb)
 
@@ -361,8 +328,8 @@ def _contracted(words: Sequence[str], spelled: Sequence[str], verb: int) -> str:
     return "'re"
 
 
-def _is_verb(words: Sequence[str], spelled: Sequence[str], place: int, *, sure: bool) -> bool:
-    if words[place] in _IRREGULAR or sure:
+def _is_verb(words: Sequence[str], spelled: Sequence[str], place: int, *, near: bool) -> bool:
+    if words[place] in _IRREGULAR or near:
         return True
     return _tag(words, spelled, place) == "VVZ"
 
@@ -371,14 +338,14 @@ def _tag(words: Sequence[str], spelled: Sequence[str], place: int) -> str:
     return _tags_from(words, spelled, place, back=8, forth=4)[0]
 
 
-def _tags_from(words: Sequence[str], spelled: Sequence[str], place: int, *, back: int, forth: int) -> list[str]:
+def _tags_from(words: Sequence[str], spelled: Sequence[str], place: int, *, back: int, forth: int) -> tuple[str, ...]:
     """Tags of a word and those behind it, read with the words around it that no punctuation cuts off."""
     begin, end = place, place + 1
     while begin > 0 and place - begin < back and words[begin - 1] not in _PUNCTUATION:
         begin -= 1
     while end < len(words) and end - place < forth and words[end] not in _PUNCTUATION:
         end += 1
-    return tags([*spelled[begin:end], "."])[place - begin :]
+    return tags((*spelled[begin:end], "."))[place - begin :]
 
 
 def _joined(words: Sequence[str], spelled: Sequence[str], verb: int) -> Iterator[tuple[int, str]]:
@@ -411,39 +378,3 @@ def _looks_like_verb(words: Sequence[str], spelled: Sequence[str], place: int) -
     if after in _VERBS.objects:
         return _tag(words, spelled, place) == "VVZ" or after in {"a", "an", "the", "his", "her", "their", "him", "them"}
     return _tag(words, spelled, place) == "VVZ"
-
-
-_CONSONANT = re.compile(
-    r"(?:uni(?!n|m)|eu|ewe|us(?:e|u|a|i)|ut(?:i|o)|ubi|uk|ur(?:a|i)|one\b|once|ou?ija)", re.IGNORECASE
-)
-_VOWEL = re.compile(
-    r"(?:hour|honest|honou?r|heir|8|11(?!\d)|18(?!\d)|11\d{3}(?!\d)|18\d{3}(?!\d)|[aeiouáéíóúàèäöü])", re.IGNORECASE
-)
-_SPELLED = re.compile(r"(?:[A-Z]{2,5}s?|[A-Z]{1,2})$")
-_LETTERS = frozenset("AEFHILMNORSX")
-_SPOKEN = frozenset(["NASA", "NATO", "UNICEF", "UNESCO", "LASER", "SWAT", "NAFTA", "FIFA"])
-_SPELLED_OUT = frozenset(
-    ["MBA", "LGBTQ", "FBI", "CEO", "CFO", "CTO", "CIA", "EU", "USA", "USB", "HIV", "IRS", "IT", "UK", "US", "AI"]
-)
-
-
-def article(word: str) -> str:
-    """Tell whether "a" or "an" goes before a word.
-
-    Examples
-    --------
-    >>> [article(word) for word in ("hour", "university", "80-year-old", "MBA", "European", "uncle", "UK", "one-time")]
-    ['an', 'a', 'an', 'an', 'a', 'an', 'a', 'a']
-    """
-    first = re.split(r"[\s\-’']", word, maxsplit=1)[0]
-    if _SPELLED.match(first) and first not in _SPOKEN and not _readable(first):
-        return "an" if first[0] in _LETTERS else "a"
-    if _CONSONANT.match(word):
-        return "a"
-    return "an" if _VOWEL.match(word) else "a"
-
-
-def _readable(word: str) -> bool:
-    """Whether a word in capitals is likely shouted, not spelled: "A WOMAN", "AN ASIAN"."""
-    vowels = sum(character in "AEIOUY" for character in word)
-    return len(word) >= 3 and vowels >= 1 and word not in _SPELLED_OUT

@@ -112,7 +112,6 @@ def person(words: Sequence[str], start: int, end: int, context: Context) -> bool
 
 def before_person(words: Sequence[str], start: int, end: int, context: Context) -> bool:
     """Directly before a noun for a person: "woman doctor"."""
-    del start, context
     return end < len(words) and grammar().person(words[end])
 
 
@@ -138,17 +137,12 @@ def _joins(words: Sequence[str], place: int) -> bool:
 
 def predicative(words: Sequence[str], start: int, end: int, context: Context) -> bool:
     """After a form of "be", said of a person: "she is openly gay", "are the applicants poor"."""
-    del context
     known = grammar()
     if not _ends(words, end):
         return False
-    place = start - 1
-    while place >= 0 and (words[place] in known.adverbs or words[place].endswith("ly")):
-        place -= 1
+    place = _before_adverbs(words, start - 1)
     if place >= 1 and words[place] in {"and", "or", "but"} and known.modifies(words[place - 1]):
-        place -= 2
-        while place >= 0 and (words[place] in known.adverbs or words[place].endswith("ly")):
-            place -= 1
+        place = _before_adverbs(words, place - 2)
     if place < 0:
         return False
     if words[place] == "as" and place and words[place - 1].startswith("identif"):
@@ -160,12 +154,18 @@ def predicative(words: Sequence[str], start: int, end: int, context: Context) ->
     return False
 
 
+def _before_adverbs(words: Sequence[str], place: int) -> int:
+    while place >= 0 and (words[place] in grammar().adverbs or words[place].endswith("ly")):
+        place -= 1
+    return place
+
+
+_AUXILIARIES = frozenset({"has", "have", "had", "will", "would", "can", "may", "might", "to", "s", "ve"})
+
+
 def _subject(words: Sequence[str], place: int) -> bool:
     known = grammar()
-    while place >= 0 and (
-        words[place] in known.adverbs
-        or words[place] in {"has", "have", "had", "will", "would", "can", "may", "might", "to", "s", "ve"}
-    ):
+    while place >= 0 and (words[place] in known.adverbs or words[place] in _AUXILIARIES):
         place -= 1
     if place < 0:
         return False
@@ -181,14 +181,10 @@ def _ends(words: Sequence[str], end: int) -> bool:
 
 def nominal(words: Sequence[str], start: int, end: int, context: Context) -> bool:
     """Used as a noun: after a determiner, and not before a noun: "an American applied"."""
-    del context
     known = grammar()
     if not _noun_ends(words, end):
         return False
-    place = start - 1
-    for _ in range(_MODIFIERS):
-        if place < 0:
-            return False
+    for place in range(start - 1, max(-1, start - 1 - _MODIFIERS), -1):
         word = words[place]
         if word in known.determiners:
             return not (word == "one" and place > 0 and known.person(words[place - 1]))
@@ -198,7 +194,6 @@ def nominal(words: Sequence[str], start: int, end: int, context: Context) -> boo
             )
         if not known.modifies(word):
             return False
-        place -= 1
     return False
 
 
@@ -223,13 +218,11 @@ def _joined_adjective(words: Sequence[str], end: int) -> bool:
 
 def attributive(words: Sequence[str], start: int, end: int, context: Context) -> bool:
     """Directly before a noun, or before "and" and another adjective with a noun."""
-    del start, context
     return not _ends(words, end) or _joined_adjective(words, end)
 
 
 def collective(words: Sequence[str], start: int, end: int, context: Context) -> bool:
     """A group as a whole: "the poor are", "care for the elderly"."""
-    del context
     place = start - 1
     if place >= 0 and words[place] == "very":
         place -= 1
@@ -238,7 +231,6 @@ def collective(words: Sequence[str], start: int, end: int, context: Context) -> 
 
 def origin(words: Sequence[str], start: int, end: int, context: Context) -> bool:
     """A country that somebody comes from: "a student from Nigeria", "born in India", "citizens of France"."""
-    del end, context
     known = grammar()
     place = start - 1
     if place >= 0 and words[place] == "the":
@@ -280,7 +272,6 @@ def _said_of(before: str) -> bool:
 
 def decade(words: Sequence[str], start: int, end: int, context: Context) -> bool:
     """A person's decade of life: "in her early 60s"."""
-    del end, context
     place = start - 1
     if place >= 0 and words[place] in {"early", "mid", "late"}:
         place -= 1
@@ -288,14 +279,7 @@ def decade(words: Sequence[str], start: int, end: int, context: Context) -> bool
 
 
 RULES: Mapping[str, Callable[[Sequence[str], int, int, Context], bool]] = {
-    "person": person,
-    "before_person": before_person,
-    "predicative": predicative,
-    "nominal": nominal,
-    "attributive": attributive,
-    "collective": collective,
-    "origin": origin,
-    "age": age,
-    "decade": decade,
+    rule.__name__: rule
+    for rule in (person, before_person, predicative, nominal, attributive, collective, origin, age, decade)
 }
 """Rules by the name that word lists use."""

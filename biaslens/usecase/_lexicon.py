@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Self, TypeGuard
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from biaslens.errors import InputError
 from biaslens.usecase._context import REACH, RULES, Context, holds
-from biaslens.usecase._tokens import WORD, Mentions, Tokens, tokenise, toml_data, words_of
+from biaslens.usecase._tokens import WORD, Mentions, Tokens, tokenise, toml_data, without_overlap, words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +57,15 @@ class AttributeWords:
     @cached_property
     def words_by_group(self) -> Mapping[str, tuple[str, ...]]:
         """Words and phrases that are looked for, in lower case as :func:`words_of` splits them, without numbers."""
+        rows = [row for row in self.rows if row.kind not in {"number", "decade"}]
         return {
-            group: tuple(
-                dict.fromkeys(
-                    phrase(form)
-                    for row in self.rows
-                    if row.kind not in {"number", "decade"}
-                    for form in row.recognised.get(group, ())
-                )
-            )
+            group: tuple(dict.fromkeys(phrase(form) for row in rows for form in row.recognised.get(group, ())))
             for group in self.groups
         }
 
 
 def phrase(form: str) -> str:
-    """A form as the words it is found by.
-
-    Examples
-    --------
-    >>> phrase("Middle-aged")
-    'middle aged'
-    """
+    """A form as the words it is found by: "middle aged" for "Middle-aged"."""
     return " ".join(words_of(form))
 
 
@@ -128,66 +116,43 @@ class Spoken:
         return word + 1 >= len(self.spans) or bool(_STOP.search(self.gap(word)))
 
 
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_TEENS = ("sixteen", "seventeen", "eighteen", "nineteen")
-_DECADES = ("twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
-
-
 def spelled(number: int) -> str | None:
-    """A number from 16 to 99 in words.
-
-    Examples
-    --------
-    >>> spelled(25), spelled(80)
-    ('twenty-five', 'eighty')
-    """
+    """A number from 16 to 99 in words, such as "twenty-five"; None for others."""
+    ones, teens, tens = (toml_data("english")[name].split() for name in ("ones", "teens", "tens"))
     if 16 <= number < 20:
-        return _TEENS[number - 16]
+        return str(teens[number - 16])
     if not 20 <= number < 100:
         return None
-    tens, ones = _TENS[number // 10 - 2], number % 10
-    return f"{tens}-{_ONES[ones - 1]}" if ones else tens
+    ten, one = tens[number // 10 - 2], number % 10
+    return f"{ten}-{ones[one - 1]}" if one else str(ten)
 
 
-def number_rows(ages: object, where: str) -> list[FormRow]:
+def _number_rows(ages: object, where: str) -> Iterator[FormRow]:
     """Rows of ages from the table ``[ages]``: by group ``{ from, to, write, decade }``.
 
     Ages from `from` to `to` belong to the group and `write` stands for it; decades ("in her 60s") go by `decade`.
-
-    Raises
-    ------
-    InputError
-        When an entry is not such a table.
     """
     if not ages:
-        return []
-    if not isinstance(ages, dict) or not all(_is_range(entry) for entry in ages.values()):
+        return
+    keys = ("from", "to", "write", "decade")
+    if not isinstance(ages, dict) or not all(
+        isinstance(entry, dict) and all(isinstance(entry.get(key), int) for key in keys) for entry in ages.values()
+    ):
         raise InputError(f"{where}: ages needs a table of from, to, write and decade for each group")
-    return [
-        _age_row("number", ages, lambda entry: [str(age) for age in _ages(entry)]),
-        _age_row("number", ages, lambda entry: [word for age in _ages(entry) if (word := spelled(age))]),
-        _age_row("decade", ages, lambda entry: [f"{age}s" for age in _decades(entry)]),
-        _age_row("decade", ages, lambda entry: [_DECADES[age // 10 - 2] for age in _decades(entry)]),
-    ]
-
-
-def _is_range(entry: object) -> bool:
-    return isinstance(entry, dict) and all(isinstance(entry.get(key), int) for key in ("from", "to", "write", "decade"))
-
-
-def _ages(entry: Mapping[str, int]) -> list[int]:
-    return list(dict.fromkeys([entry["write"], *range(entry["from"], entry["to"] + 1)]))
-
-
-def _decades(entry: Mapping[str, int]) -> list[int]:
-    inside = [age for age in range(20, 100, 10) if entry["from"] <= age <= entry["to"]]
-    return list(dict.fromkeys([entry["decade"], *inside]))
-
-
-def _age_row(kind: str, ages: Mapping[str, Any], forms: Any) -> FormRow:  # noqa: ANN401
-    recognised = {group: tuple(forms(entry)) for group, entry in ages.items()}
-    return FormRow(kind, "age" if kind == "number" else "decade", recognised, {g: f[0] for g, f in recognised.items()})
+    numbers, decades = {}, {}
+    for group, entry in ages.items():
+        inside = range(entry["from"], entry["to"] + 1)
+        numbers[group] = list(dict.fromkeys([entry["write"], *inside]))
+        decades[group] = list(dict.fromkeys([entry["decade"], *(age for age in range(20, 100, 10) if age in inside)]))
+    names = toml_data("english")["decades"].split()
+    for kind, needs, forms in (
+        ("number", "age", {group: [str(age) for age in of] for group, of in numbers.items()}),
+        ("number", "age", {group: [word for age in of if (word := spelled(age))] for group, of in numbers.items()}),
+        ("decade", "decade", {group: [f"{age}s" for age in of] for group, of in decades.items()}),
+        ("decade", "decade", {group: [names[age // 10 - 2] for age in of] for group, of in decades.items()}),
+    ):
+        recognised = {group: tuple(of) for group, of in forms.items()}
+        yield FormRow(kind, needs, recognised, {group: of[0] for group, of in recognised.items()})
 
 
 _NOTHING, _CANDIDATE = -1, -2
@@ -238,27 +203,18 @@ class Lexicon:
     def match(self, tokens: Tokens, *, prefer: str | None = None) -> Mentions:
         """Find the words in a corpus; of a word in several lists, that of the attribute `prefer` goes first."""
         known = self._codes
-        table = np.fromiter((known.get(word, _NOTHING) for word in tokens.vocabulary), np.int64, len(tokens.vocabulary))
+        table = np.fromiter((known.get(word, _NOTHING) for word in tokens.vocabulary), np.intp, len(tokens.vocabulary))
         codes = table[tokens.ids]
         at = np.flatnonzero(codes != _NOTHING)
         found = codes[at]
-        plain, code = at[found >= 0], found[found >= 0]
-        candidates = at[found == _CANDIDATE]
-        if not len(candidates):
-            return Mentions(plain, np.ones_like(plain), self._plain[code, 1], self._plain[code, 0])
-        read = self._read(tokens, candidates, prefer)
-        if len(read) and len(plain):
-            inside = np.concatenate([np.arange(token, token + length) for token, length in read[:, :2]])
-            free = ~np.isin(plain, inside)
-            plain, code = plain[free], code[free]
-        token = np.concatenate([plain, read[:, 0]])
-        order = np.argsort(token, kind="stable")
-        return Mentions(
-            token[order],
-            np.concatenate([np.ones_like(plain), read[:, 1]])[order],
-            np.concatenate([self._plain[code, 1], read[:, 3]])[order],
-            np.concatenate([self._plain[code, 0], read[:, 2]])[order],
-        )
+        plain = np.column_stack([at, np.ones_like(at), self._plain[found]])[found >= 0]
+        if len(candidates := at[found == _CANDIDATE]):
+            read = self._read(tokens, candidates, prefer)
+            inside = [np.arange(token, token + length) for token, length in read[:, :2]]
+            plain = plain[~np.isin(plain[:, 0], np.concatenate([np.empty(0, dtype=np.intp), *inside]))]
+            plain = np.concatenate([plain, read])
+            plain = plain[np.argsort(plain[:, 0], kind="stable")]
+        return Mentions(plain[:, 0], plain[:, 1], plain[:, 3], plain[:, 2])
 
     def find(self, text: str, *, prefer: str | None = None) -> list[FoundWord]:
         """Find the words in one text, as characters; the same ones as :meth:`match` finds.
@@ -270,11 +226,9 @@ class Lexicon:
         [('Black', 'black')]
         """
         spoken = Spoken.of(text)
-        mentions = self.match(spoken.tokens, prefer=prefer)
         names = list(self.attributes.values())
         found = []
-        columns = (mentions.token, mentions.length, mentions.attribute, mentions.group)
-        for token, length, attribute, group in zip(*(column.tolist() for column in columns), strict=True):
+        for token, length, attribute, group in self.match(spoken.tokens, prefer=prefer).rows():
             start, end = spoken.span(token, token + length)
             words = names[attribute]
             found.append(FoundWord(start, end, text[start:end], words.name, words.groups[group]))
@@ -284,24 +238,16 @@ class Lexicon:
         """What a phrase may be, in the order in which its readings are tried."""
         return self._readings.get(tuple(words), ())
 
-    @cached_property
-    def _order(self) -> Mapping[str, int]:
-        return {name: number for number, name in enumerate(self.attributes)}
-
     def _read(self, tokens: Tokens, candidates: NDArray[np.intp], prefer: str | None) -> NDArray[np.intp]:
-        first = self._order.get(prefer, -1) if prefer is not None else -1
+        first = next((number for number, name in enumerate(self.attributes) if name == prefer), -1)
         texts = np.searchsorted(tokens.starts, candidates, side="right") - 1
         begins, ends = tokens.starts[texts].tolist(), tokens.starts[texts + 1].tolist()
         found: set[tuple[int, int, int, int]] = set()
         for place, begin, end in zip(candidates.tolist(), begins, ends, strict=True):
             found.update(self._at(tokens, place, begin, end, first))
-        kept: list[tuple[int, int, int, int]] = []
-        until = 0
-        for token, minus, attribute, group in sorted(found):
-            if token >= until:
-                kept.append((token, -minus, attribute, group))
-                until = token - minus
-        return np.array(kept, dtype=np.intp).reshape(-1, 4)
+        rows = np.array(list(without_overlap(sorted(found))), dtype=np.intp).reshape(-1, 4)
+        rows[:, 1] *= -1
+        return rows
 
     def _at(self, tokens: Tokens, place: int, begin: int, end: int, first: int) -> Iterable[tuple[int, int, int, int]]:
         """Phrases around the candidate at `place` of the text from `begin` to `end`; the length is negative."""
@@ -373,21 +319,18 @@ def _codes(
     readings: Mapping[tuple[str, ...], Sequence[WordReading]],
     anchors: Mapping[str, Sequence[tuple[int, tuple[str, ...]]]],
 ) -> tuple[dict[str, int], NDArray[np.intp]]:
-    """By word: -2 for what needs a look, else a row of the table of attributes and groups."""
+    """By word: -2 for what needs a look, else a row of attributes and groups; the last two rows are none."""
     codes: dict[str, int] = {}
     plain: list[tuple[int, int]] = []
     for word, phrases in anchors.items():
         alone = readings.get((word,), ())
-        if len(phrases) == 1 and alone and any(reading.certain for reading in alone) and _same_group(alone):
+        same = len({(reading.attribute, reading.group) for reading in alone}) == 1
+        if len(phrases) == 1 and same and any(reading.certain for reading in alone):
             codes[word] = len(plain)
             plain.append((alone[0].attribute, alone[0].group))
         else:
             codes[word] = _CANDIDATE
-    return codes, np.array(plain, dtype=np.intp).reshape(-1, 2)
-
-
-def _same_group(readings: Sequence[WordReading]) -> bool:
-    return len({(reading.attribute, reading.group) for reading in readings}) == 1
+    return codes, np.array([*plain, (-1, -1), (-1, -1)], dtype=np.intp)
 
 
 ATTRIBUTES = (
@@ -410,18 +353,13 @@ def load_words(attributes: Sequence[str] | None = None, *, own: Sequence[Path] =
             raise InputError(f"no word list for attribute {name!r}; there are: {', '.join(known)}")
     if not wanted:
         raise InputError(f"no attribute given; there are: {', '.join(known)}")
+    if names:
+        extra += _names()
     chosen: dict[str, AttributeWords] = {}
     for name in known:
-        if name not in wanted:
-            continue
-        parts = [shipped(name)] if name in ATTRIBUTES else []
-        parts += [found for found in extra if found.name == name]
-        if names:
-            parts += [found for found in _names() if found.name == name]
-        words = parts[0]
-        for part in parts[1:]:
-            words = _joined(words, part)
-        chosen[name] = words
+        if name in wanted:
+            parts = [*([shipped(name)] if name in ATTRIBUTES else []), *(one for one in extra if one.name == name)]
+            chosen[name] = reduce(_joined, parts)
     return Lexicon(chosen)
 
 
@@ -464,7 +402,7 @@ def parse_words(table: Mapping[str, Any], where: str) -> AttributeWords:
         for kind, listed in table["words"].items()
         for number, cells in enumerate(_rows(listed, f"{where}, {kind}"), start=1)
     ]
-    rows += number_rows(table.get("ages", {}), where)
+    rows += _number_rows(table.get("ages", {}), where)
     context = {
         phrase(word): _context(rule, f"{where}, context of {word!r}") for word, rule in table.get("context", {}).items()
     }

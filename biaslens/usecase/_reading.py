@@ -1,14 +1,12 @@
-"""The tables a user brings: prompts, responses, predictions and ranked lists."""
+"""The tables a user brings, read in parts: prompts, and responses to them."""
 
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -75,19 +73,6 @@ class Responses(Protocol):
         ...
 
 
-class Held:
-    """Responses in memory."""
-
-    def __init__(self, responses: Sequence[Response], size: int = ROWS) -> None:
-        self._responses = responses
-        self._size = size
-
-    def parts(self) -> Iterator[Sequence[Response]]:
-        """All responses, in parts."""
-        for start in range(0, len(self._responses), self._size):
-            yield self._responses[start : start + self._size]
-
-
 _SAID = 200
 
 Table = Path | str | pd.DataFrame
@@ -117,13 +102,7 @@ MOST_GROUPS = 50
 
 
 def check_groups(count: int, what: str) -> None:
-    """Refuse more groups than can be compared with each other.
-
-    Raises
-    ------
-    InputError
-        When there are more than `MOST_GROUPS`.
-    """
+    """Refuse with an InputError more groups than can be compared with each other."""
     if count > MOST_GROUPS:
         raise InputError(f"{what}: {count:,} groups, each to be compared with each; at most {MOST_GROUPS} can be")
 
@@ -181,7 +160,7 @@ class ResponseTable:
         trials: dict[_Place, int | set[int]] = {}
         row = 0
         for part in frames(self._source, required=["response"]):
-            yield [self._response(record, number, trials) for number, record in enumerate(_records(part), start=row)]
+            yield [self._response(record, number, trials) for number, record in enumerate(records(part), start=row)]
             row += len(part)
 
     def _response(self, record: Mapping[str, str], row: int, trials: dict[_Place, int | set[int]]) -> Response:
@@ -235,7 +214,8 @@ class ResponseTable:
         return InputError(f"{name_of(self._source)}: row {row + 1}: {what}")
 
 
-def _records(part: pd.DataFrame) -> Iterator[dict[str, str]]:
+def records(part: pd.DataFrame) -> Iterator[dict[str, str]]:
+    """The rows of a table by column."""
     names = list(map(str, part.columns))
     return (dict(zip(names, row, strict=True)) for row in part.itertuples(index=False, name=None))
 
@@ -341,141 +321,3 @@ _READERS: dict[str, Callable[[Path], Iterator[pd.DataFrame]]] = {
     ".jsonl": _jsonl,
     ".parquet": _parquet,
 }
-
-
-_WHOLE = re.compile(r"([+-]?\d+)\.0+")
-
-
-NEUTRAL = "neutral"
-"""Group of the lists made for nobody in particular."""
-
-
-def class_name(value: str) -> str:
-    """A class as text; a whole number is one class, however it is written, as many tools write 1 as 1.0.
-
-    Examples
-    --------
-    >>> class_name("1.0"), class_name("0.5"), class_name("hired")
-    ('1', '0.5', 'hired')
-    """
-    whole = _WHOLE.fullmatch(value)
-    return whole[1] if whole else value
-
-
-@dataclass(frozen=True, kw_only=True)
-class Predictions:
-    """A classifier's predictions, all values as text; `column` says what the groups are, such as "sex"."""
-
-    column: str
-    group: Sequence[str]
-    prediction: Sequence[str]
-    label: Sequence[str] | None = None
-    cluster: Sequence[str] | None = None
-    left_out: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recommendations:
-    """Ranked lists of distinct items by group (of `column`) and prompt id, one a trial.
-
-    `prompts` is what was asked, by group and prompt id, where known; so many items were `repeated` and taken out.
-    """
-
-    column: str
-    lists: Mapping[str, Mapping[str, Sequence[tuple[str, ...]]]]
-    prompts: Mapping[tuple[str, str], str]
-    repeated: int = 0
-
-
-def read_predictions(
-    source: Table, *, group: str, label: str | None, prediction: str, cluster: str | None = None
-) -> Predictions:
-    """Read a classifier's predictions; rows without a group, label or prediction are left out and counted.
-
-    InputError when a column is missing or no complete row is there.
-    """
-    columns = list(dict.fromkeys(name for name in (group, prediction, label, cluster) if name is not None))
-    whole = pd.concat(list(frames(source, required=columns)), ignore_index=True)[columns]
-    stripped = whole.apply(lambda column: column.str.strip())
-    complete = stripped[(stripped != "").all(axis=1)]
-    if complete.empty:
-        raise InputError(f"no row has values in all of {', '.join(columns)}")
-    return Predictions(
-        column=group,
-        group=list(complete[group]),
-        prediction=list(map(class_name, complete[prediction])),
-        label=None if label is None else list(map(class_name, complete[label])),
-        cluster=None if cluster is None else list(complete[cluster]),
-        left_out=len(whole) - len(complete),
-    )
-
-
-def read_recommendations(source: Table, *, group: str = "group") -> Recommendations:
-    """Read ranked lists: a row a list (column ``items``), or a row an item (columns ``item`` and ``rank``).
-
-    Columns ``prompt_id`` (or ``prompt``) and `group` say which lists belong together, ``trial`` which are of one
-    asking; without it they are counted in the order of the rows. ``items`` is a JSON list, or items with ``|`` between
-    them. Of an item that stands twice in a list the first place counts. InputError when that cannot be read.
-    """
-    columns = columns_of(source)
-    key = "prompt_id" if "prompt_id" in columns else "prompt"
-    if "items" in columns:
-        rows = [row for part in frames(source, required=[key, group, "items"]) for row in _records(part)]
-        lists = [
-            (row[group], row[key], row.get("trial", ""), _items(row["items"], number))
-            for number, row in enumerate(rows, start=1)
-        ]
-    else:
-        rows = [row for part in frames(source, required=[key, group, "item", "rank"]) for row in _records(part)]
-        lists = list(_by_rank(rows, key, group))
-    found: dict[str, dict[str, list[tuple[str, ...]]]] = {}
-    repeated = 0
-    for name, prompt, _, items in sorted(lists, key=_trial):
-        distinct = tuple(dict.fromkeys(items))
-        repeated += len(items) - len(distinct)
-        found.setdefault(name.strip() or NEUTRAL, {}).setdefault(prompt, []).append(distinct)
-    prompts = {
-        (row[group].strip() or NEUTRAL, row[key]): row["prompt"] for row in rows if "prompt" in row
-    }  # fmt: skip
-    return Recommendations(column=group, lists=found, prompts=prompts, repeated=repeated)
-
-
-def _trial(found: tuple[str, str, str, Sequence[str]]) -> float:
-    # A stable sort: lists without a trial stay as they came.
-    try:
-        trial = float(found[2])
-    except ValueError:
-        return 0.0
-    return trial if isfinite(trial) else 0.0
-
-
-def _items(text: str, row: int) -> list[str]:
-    if not text.lstrip().startswith("["):
-        return [item.strip() for item in text.split("|") if item.strip()]
-    try:
-        items = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"row {row}: items is no JSON list ({error}); write items with | between them") from None
-    if not all(isinstance(item, (str, int, float)) for item in items):
-        raise InputError(f"row {row}: items is a JSON list of other things than texts and numbers")
-    return [said for item in items if (said := str(item).strip())]
-
-
-def _by_rank(rows: Sequence[Mapping[str, str]], key: str, group: str) -> Iterator[tuple[str, str, str, list[str]]]:
-    lists: dict[tuple[str, str, str], list[tuple[float, str]]] = {}
-    for number, row in enumerate(rows, start=1):
-        try:
-            rank = float(row["rank"])
-        except ValueError:
-            rank = nan
-        if not isfinite(rank):
-            raise InputError(f"row {number}: rank {row['rank']!r} is no number")
-        if not row["item"].strip():
-            raise InputError(f"row {number}: a rank without an item; fill in the cell, or remove the row")
-        lists.setdefault((row[group], row[key], row.get("trial", "")), []).append((rank, row["item"].strip()))
-    for place, items in lists.items():
-        ranks = [rank for rank, _ in items]
-        if len(set(ranks)) < len(ranks):
-            name = f"prompt {place[1]!r}, group {place[0]!r}"
-            raise InputError(f"{name}: a rank occurs twice; tell several lists apart with a column trial")
-        yield *place, [item for _, item in sorted(items, key=lambda found: found[0])]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf, isnan, nan
+from dataclasses import asdict, dataclass, field, replace
+from math import isnan, nan
 
 import numpy as np
 
+from biaslens._util.text import finite
 from biaslens.errors import InputError
 from biaslens.stats import Estimate, holm
 from biaslens.stats.exchanging import swap_p
@@ -197,13 +198,7 @@ class Assessment:
     missing: int = 0
 
     def measure(self, metric: str, *groups: str) -> Measure:
-        """The measure of a metric, for these groups where there are several.
-
-        Raises
-        ------
-        InputError
-            When there is none, or more than one.
-        """
+        """The measure of a metric, for these groups where there are several; InputError unless that is exactly one."""
         found = [m for m in self.measures if m.metric == metric and (not groups or m.groups == groups)]
         if len(found) == 1:
             return found[0]
@@ -228,37 +223,32 @@ class Assessment:
             "task": self.task,
             "source": self.source,
             "counts": dict(self.counts),
-            "decision_path": [_plain(step) for step in self.steps],
-            "families": [_plain(family) for family in self.families],
-            "protected_words": [_plain(mention) for mention in self.mentions],
-            "measures": [_measure(measure) for measure in self.measures],
+            "decision_path": list(map(asdict, self.steps)),
+            "families": list(map(asdict, self.families)),
+            "protected_words": list(map(asdict, self.mentions)),
+            "measures": [finite(_plain(measure)) for measure in self.measures],
             "warnings": list(self.warnings),
             "missing": self.missing,
             "record": dict(self.record),
         }
 
 
-def _plain(item: Step | Family | GroupMention) -> dict[str, object]:
-    return {name: getattr(item, name) for name in type(item).__slots__}
-
-
-def _measure(measure: Measure) -> dict[str, object]:
-    low, high = measure.bounds
+def _plain(measure: Measure) -> dict[str, object]:
     return {
         "family": measure.family,
         "metric": measure.metric,
         "attribute": measure.attribute or None,
         "groups": list(measure.groups),
-        **_estimate("", measure.estimate),
+        **_numbers("", measure.estimate),
         "units": measure.units,
         "unit": measure.unit,
         "few": measure.few,
         "direction": measure.direction,
-        "smallest": _number(low),
-        "largest": _number(high),
-        **_estimate("baseline_", measure.baseline or Estimate.undefined("")),
-        "p": _number(measure.p),
-        "p_holm": _number(measure.p_holm),
+        "smallest": measure.bounds[0],
+        "largest": measure.bounds[1],
+        **_numbers("baseline_", measure.baseline if measure.baseline is not None else Estimate.undefined("")),
+        "p": measure.p,
+        "p_holm": measure.p_holm,
         "test": measure.test or None,
         "scorer": measure.scorer or None,
         "note": measure.note or None,
@@ -266,11 +256,5 @@ def _measure(measure: Measure) -> dict[str, object]:
     }
 
 
-def _estimate(prefix: str, estimate: Estimate) -> dict[str, object]:
-    names = ("value", "low", "high", "standard_error")
-    return {f"{prefix}{name}": _number(getattr(estimate, name)) for name in names}
-
-
-def _number(value: float) -> float | None:
-    """A number for JSON, which knows neither NaN nor infinity."""
-    return None if isnan(value) or value in (inf, -inf) else float(value)
+def _numbers(prefix: str, estimate: Estimate) -> dict[str, float]:
+    return {f"{prefix}{name}": getattr(estimate, name) for name in ("value", "low", "high", "standard_error")}

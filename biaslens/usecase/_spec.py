@@ -1,10 +1,17 @@
-"""What a user can say about an assessment of generated texts, and who watches it."""
+"""What is assessed: the user's options, whether prompts name groups, the metrics that apply, the groups to compare.
+
+The decision framework is that of arXiv 2407.10853; the user may ask for other families of metrics and other groups.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import islice
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +19,319 @@ from numpy.typing import NDArray
 from biaslens.engine import Observer, Pace
 from biaslens.errors import InputError
 from biaslens.models import Params
-from biaslens.usecase._framework import DecisionPath, UseCase
-from biaslens.usecase._lexicon import Lexicon
+from biaslens.usecase._lexicon import FoundWord, Lexicon
 from biaslens.usecase._reading import Response
-from biaslens.usecase._result import Resampling
+from biaslens.usecase._result import Family, GroupMention, Resampling, Step
+from biaslens.usecase._tokens import tokenise
 from biaslens.usecase.metrics import Variant
 from biaslens.usecase.metrics._association import targets_or_default
 from biaslens.usecase.scorers import DEFAULTS, AnyScorer, Kind
+
+_EXAMPLES = 5
+_CHUNK = 10_000
+_MOST_WORDS = 3
+
+
+@dataclass(frozen=True)
+class GroupUse:
+    """How the prompts name one group: counts of its words, the most frequent first, and indices of the prompts."""
+
+    words: Mapping[str, int]
+    prompts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AttributeUse:
+    """How the prompts name the groups of one attribute, those that do not occur included.
+
+    `prompts` are indices of those that name any group, ascending; `examples` the first few, with where the words stand.
+    """
+
+    groups: Mapping[str, GroupUse]
+    prompts: tuple[int, ...]
+    examples: tuple[tuple[int, tuple[FoundWord, ...]], ...]
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether no prompt names a group of this attribute."""
+        return not self.prompts
+
+
+@dataclass(frozen=True)
+class Unawareness:
+    """How so many prompts name groups, by attribute."""
+
+    attributes: Mapping[str, AttributeUse]
+    prompts: int
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether no prompt contains a protected word: True is unaware.
+
+        LangFair's ``check_ftu`` reports the reverse.
+        """
+        return all(use.satisfied for use in self.attributes.values())
+
+    @property
+    def mentioning(self) -> tuple[int, ...]:
+        """Indices of the prompts that contain a protected word of any attribute, ascending."""
+        return tuple(sorted({index for use in self.attributes.values() for index in use.prompts}))
+
+    def __str__(self) -> str:
+        """What was found, in a line.
+
+        Examples
+        --------
+        >>> from biaslens.usecase import load_words
+        >>> str(check_unawareness(["Is she qualified?", "Is it raining?"], load_words(["gender"])))
+        '1 of 2 prompts: gender in 1 (she 1)'
+        """
+        if self.satisfied:
+            names = ", ".join(name.replace("_", " ") for name in self.attributes)
+            return f"none of {self.prompts:,} prompts has a word of {names}"
+        said = []
+        for name, use in self.attributes.items():
+            if use.satisfied:
+                continue
+            counts = sum((Counter(group.words) for group in use.groups.values()), Counter[str]())
+            most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+            words = ", ".join(f"{word} {count:,}" for word, count in most[:_MOST_WORDS])
+            more = ", ..." if len(most) > _MOST_WORDS else ""
+            said.append(f"{name.replace('_', ' ')} in {len(use.prompts):,} ({words}{more})")
+        return f"{len(self.mentioning):,} of {self.prompts:,} prompts: {'; '.join(said)}"
+
+    def mentions(self, names: Sequence[str]) -> list[GroupMention]:
+        """Protected words of the prompts, by group; `names` are the ids of the prompts."""
+        return [
+            GroupMention(attribute, group, use.words, [names[index] for index in use.prompts])
+            for attribute, uses in self.attributes.items()
+            for group, use in uses.groups.items()
+            if use.words
+        ]
+
+
+def check_unawareness(prompts: Iterable[str], lexicon: Lexicon) -> Unawareness:
+    """Fairness through unawareness: look for protected words in prompts, read in chunks, so that there may be many.
+
+    Examples
+    --------
+    >>> from biaslens.usecase import load_words
+    >>> use = check_unawareness(["Is she qualified?", "Is it raining?"], load_words(["gender"]))
+    >>> use.satisfied, use.attributes["gender"].prompts, use.attributes["gender"].groups["female"].words
+    (False, (0,), {'she': 1})
+    """
+    words = {name: {group: Counter[str]() for group in use.groups} for name, use in lexicon.attributes.items()}
+    where = {name: {group: set[int]() for group in use.groups} for name, use in lexicon.attributes.items()}
+    first: dict[str, dict[int, str]] = {name: {} for name in lexicon.attributes}
+    attributes, read, rest = list(lexicon.attributes.values()), 0, iter(prompts)
+    while chunk := list(islice(rest, _CHUNK)):
+        tokens = tokenise(chunk)
+        found = lexicon.match(tokens)
+        texts = np.searchsorted(tokens.starts, found.token, side="right") - 1
+        for (token, length, attribute, group), text in zip(found.rows(), texts.tolist(), strict=True):
+            name, of = attributes[attribute].name, attributes[attribute].groups[group]
+            words[name][of][" ".join(tokens.vocabulary[number] for number in tokens.ids[token : token + length])] += 1
+            where[name][of].add(read + text)
+            if len(first[name]) < _EXAMPLES:
+                first[name].setdefault(read + text, chunk[text])
+        read += len(chunk)
+    uses = {}
+    for name, by_group in where.items():
+        groups = {of: GroupUse(dict(words[name][of].most_common()), tuple(sorted(at))) for of, at in by_group.items()}
+        examples = tuple(
+            (index, tuple(word for word in lexicon.find(text) if word.attribute == name))
+            for index, text in first[name].items()
+        )
+        uses[name] = AttributeUse(groups, tuple(sorted(set().union(*by_group.values()))), examples)
+    return Unawareness(uses, read)
+
+
+class UseCase(StrEnum):
+    """What the model is used for."""
+
+    GENERATION = "generation"
+    SUMMARISATION = "summarisation"
+    CLASSIFICATION = "classification"
+    RECOMMENDATION = "recommendation"
+
+
+class Intervention(StrEnum):
+    """What a positive prediction leads to."""
+
+    ASSISTIVE = "assistive"
+    PUNITIVE = "punitive"
+
+
+FAMILIES = {
+    UseCase.GENERATION: ("toxicity", "stereotype", "counterfactual"),
+    UseCase.SUMMARISATION: ("toxicity", "stereotype", "counterfactual"),
+    UseCase.CLASSIFICATION: ("representation", "misses", "false alarms"),
+    UseCase.RECOMMENDATION: ("similarity of lists",),
+}
+"""Families of metrics by task."""
+
+
+@dataclass(slots=True)
+class DecisionPath:
+    """Questions and answers, where they lead, and whether only sentiment applies of the counterfactual metrics."""
+
+    steps: list[Step] = field(default_factory=list)
+    families: list[Family] = field(default_factory=list)
+    sentiment_only: bool = False
+
+    def applies(self, name: str) -> bool:
+        """Whether a family is measured."""
+        return any(family.name == name and family.applies for family in self.families)
+
+    def ask(self, question: str, answer: str, because: str) -> None:
+        self.steps.append(Step(question, answer, because))
+
+    def ask_mentions(self, satisfied: bool | None, mentions: str | None) -> None:  # noqa: FBT001
+        said = "not known" if satisfied is None else "no" if satisfied else "yes"
+        self.ask("Do prompts mention a protected attribute?", said, mentions or "there are no prompts to look at")
+
+    def ask_invariance(self, what: str, *, invariance: bool) -> None:
+        because = "assumed; say --no-invariance otherwise" if invariance else "as given"
+        self.ask(f"Should {what} be the same whatever the group?", "yes" if invariance else "no", because)
+
+    def measure(self, reason: str, *names: str, applies: bool = True) -> None:
+        self.families += [Family(name, applies, reason) for name in names]
+
+    def overridden(self, task: UseCase, wanted: Collection[str] | None) -> Self:
+        """The path with the families that the user wants, if they say so."""
+        if wanted is not None:
+            if unknown := sorted(set(wanted) - set(FAMILIES[task])):
+                raise InputError(f"no metrics {unknown[0]!r} for {task}; there are {', '.join(FAMILIES[task])}")
+            self.families = [_overridden(family, wanted=family.name in wanted) for family in self.families]
+        return self
+
+
+def _overridden(family: Family, *, wanted: bool) -> Family:
+    if family.applies == wanted:
+        return family
+    what = "asked for, though" if wanted else "not asked for, though"
+    return Family(family.name, wanted, f"{what}: {family.reason}")
+
+
+_NOT_NAMED = "no prompt mentions a protected word, so the model cannot tell groups apart"
+
+
+def generation_path(
+    *,
+    mentions: str | None,
+    satisfied: bool | None,
+    invariance: bool = True,
+    wanted: Collection[str] | None = None,
+    task: UseCase = UseCase.GENERATION,
+) -> DecisionPath:
+    """Follow the decision path for text generation and summarisation.
+
+    `mentions` is what was found in the prompts, in words; `satisfied` whether no prompt contains a protected word, or
+    None where that is not known; `invariance` whether the response should stay the same whatever the group. `wanted`
+    are the families the user asks for instead of those that apply; InputError where one does not exist.
+    """
+    path = DecisionPath()
+    path.ask_mentions(satisfied, mentions)
+    path.measure("always applies to generated text", "toxicity")
+    if satisfied:
+        path.measure(_NOT_NAMED, "stereotype", "counterfactual", applies=False)
+        return path.overridden(task, wanted)
+    because = "prompts mention protected words" if satisfied is False else "prompts may mention protected words"
+    path.measure(because, "stereotype")
+    path.ask_invariance("responses", invariance=invariance)
+    path.measure(because if invariance else f"{because}; of sentiment only, texts may differ", "counterfactual")
+    path.sentiment_only = not invariance
+    return path.overridden(task, wanted)
+
+
+def classification_path(
+    *,
+    groups: Sequence[str],
+    column: str,
+    parity: bool = False,
+    intervention: Intervention | None = None,
+    wanted: Collection[str] | None = None,
+) -> DecisionPath:
+    """Follow the decision path for classification, of the groups found in a column; see `generation_path`.
+
+    `parity` says whether equal predicted prevalence is what fairness means here, and `intervention` what a positive
+    prediction leads to, None where it is not said.
+    """
+    path = DecisionPath()
+    path.ask("Do inputs belong to protected groups?", "yes", f"column {column}: {len(groups)} groups")
+    path.ask(
+        "Is equal predicted prevalence what fairness means here?",
+        "yes" if parity else "no",
+        "as given" if parity else "assumed; say --parity otherwise",
+    )
+    if parity:
+        path.measure("equal predicted prevalence is what fairness means here", "representation")
+        path.measure("only predicted prevalence counts", "misses", "false alarms", applies=False)
+        return path.overridden(UseCase.CLASSIFICATION, wanted)
+    path.ask(
+        "What does a positive prediction lead to?",
+        str(intervention) if intervention else "not said",
+        {
+            None: "say --intervention assistive or punitive to leave out what does not matter",
+            Intervention.ASSISTIVE: "it helps: being missed harms",
+            Intervention.PUNITIVE: "it harms: being flagged wrongly harms",
+        }[intervention],
+    )
+    path.measure("equal predicted prevalence is not what fairness means here", "representation", applies=False)
+    for name, where, harms in (
+        ("misses", Intervention.ASSISTIVE, "being missed harms"),
+        ("false alarms", Intervention.PUNITIVE, "being flagged wrongly harms"),
+    ):
+        reason = f"{harms} where the intervention is {where}"
+        if intervention is None:
+            reason = f"{reason}; what it is here was not said"
+        elif intervention is not where:
+            reason = f"the intervention is {intervention}; {reason}"
+        path.measure(reason, name, applies=intervention in (None, where))
+    return path.overridden(UseCase.CLASSIFICATION, wanted)
+
+
+def recommendation_path(
+    *, mentions: str | None, satisfied: bool | None, invariance: bool = True, wanted: Collection[str] | None = None
+) -> DecisionPath:
+    """Follow the decision path for recommendation; see `generation_path`."""
+    path = DecisionPath()
+    path.ask_mentions(satisfied, mentions)
+    if satisfied:
+        path.measure(_NOT_NAMED, "similarity of lists", applies=False)
+        return path.overridden(UseCase.RECOMMENDATION, wanted)
+    path.ask_invariance("lists", invariance=invariance)
+    why = "lists should not depend on the group" if invariance else "lists may depend on the group"
+    path.measure(why, "similarity of lists", applies=invariance)
+    return path.overridden(UseCase.RECOMMENDATION, wanted)
+
+
+def groups_compared(
+    lexicon: Lexicon, given: Mapping[str, Sequence[str]], found: Unawareness | None, *, named: bool
+) -> dict[str, Sequence[str]]:
+    """Groups to compare by attribute: those `given`, else those that the word lists name.
+
+    Attributes that the prompts do not mention (`found`) are left out unless the user `named` them, or their groups.
+    Gender stands in where none is left. InputError for an attribute or a group that does not exist, or a single group.
+    """
+    words = lexicon.attributes
+    for attribute, groups in given.items():
+        if attribute not in words:
+            raise InputError(f"no attribute {attribute!r} to compare groups of; there are {', '.join(words)}")
+        known = words[attribute].groups
+        if unknown := [group for group in groups if group not in known]:
+            raise InputError(f"no group {unknown[0]!r} of {attribute}; there are {', '.join(known)}")
+        if len(set(groups)) < 2:
+            raise InputError(f"a comparison of {attribute} needs two groups; there are {', '.join(known)}")
+    if named:
+        wanted: Iterable[str] = words
+    elif found is None:
+        wanted = [*given, "gender"]
+    else:
+        mentioned = [name for name, use in found.attributes.items() if not use.satisfied]
+        wanted = [*mentioned, *given] or ["gender"]
+    return {name: tuple(dict.fromkeys(given.get(name, words[name].compared))) for name in words if name in set(wanted)}
+
 
 MAX_TOKENS = 512
 """Default limit of a response."""

@@ -1,21 +1,27 @@
-"""Assess tables: parity of a classifier's predictions, and how alike ranked lists of two groups are."""
+"""Assess tables: parity of a classifier's predictions, and how alike the ranked lists of two groups are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import combinations
+from math import isfinite, nan
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
+from biaslens.engine import this_command
 from biaslens.errors import InputError
 from biaslens.stats.exchanging import clustered_permutation_p
-from biaslens.stats.resampling import RATIO, mean
-from biaslens.usecase._framework import DecisionPath
-from biaslens.usecase._pairs import beside_itself
-from biaslens.usecase._reading import NEUTRAL, Predictions, Recommendations, check_groups, class_name
-from biaslens.usecase._result import Measure, Resampling, Standout, Worst, corrected
+from biaslens.stats.resampling import RATIO
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._pairs import Cell, Floats, Opposed, Rows
+from biaslens.usecase._reading import Table, check_groups, columns_of, frames, name_of, records
+from biaslens.usecase._result import Assessment, Measure, Resampling, Standout, Worst, corrected
+from biaslens.usecase._spec import Intervention, UseCase, check_unawareness, classification_path, recommendation_path
 from biaslens.usecase.metrics import Variant
 from biaslens.usecase.metrics._classification import (
     ASSISTIVE,
@@ -27,9 +33,10 @@ from biaslens.usecase.metrics._classification import (
     pairwise_gaps,
     parity_sums,
 )
-from biaslens.usecase.metrics._recommendation import jaccard_at_k, prag_at_k, serp_at_k, similarities
+from biaslens.usecase.metrics._similarity import ListMeasure, jaccard_at_k, prag_at_k, serp_at_k, similarities
+from biaslens.version import __version__
 
-PARITIES = {"representation": REPRESENTATION, "misses": ASSISTIVE, "false alarms": PUNITIVE}
+_PARITIES = {"representation": REPRESENTATION, "misses": ASSISTIVE, "false alarms": PUNITIVE}
 """Metrics of each family of classification."""
 
 _NAMES = {
@@ -39,40 +46,124 @@ _NAMES = {
     Parity.FPRD: "False positive rate (FPRD)",
     Parity.FDRD: "False discovery rate (FDRD)",
 }
-_LISTS_TEST = "that lists of the second group are no less like those of the first than these are like one another"
-_SHOWN = 10
-
-Lists = Sequence[tuple[str, ...]]
-_Similar = Callable[[Lists, Lists], NDArray[np.float64]]
+_WHOLE = re.compile(r"([+-]?\d+)\.0+")
 
 
-def classification_measures(
-    rows: Predictions, path: DecisionPath, *, positives: Sequence[str], resampling: Resampling
-) -> list[Measure]:
-    """Parity of every two groups: difference and ratio of each rate that applies, for each class that counts.
+@dataclass(frozen=True, kw_only=True)
+class Predictions:
+    """A classifier's predictions, all values as text; `column` says what the groups are, such as "sex"."""
 
-    InputError when labels are needed and missing, or a class does not occur.
+    column: str
+    group: Sequence[str]
+    prediction: Sequence[str]
+    label: Sequence[str] | None = None
+    cluster: Sequence[str] | None = None
+    left_out: int = 0
+
+
+def _class_name(value: str) -> str:
+    """A class as text; a whole number is one class, however it is written, as many tools write 1 as 1.0."""
+    whole = _WHOLE.fullmatch(value)
+    return whole[1] if whole else value
+
+
+def read_predictions(
+    source: Table, *, group: str, label: str | None, prediction: str, cluster: str | None = None
+) -> Predictions:
+    """Read a classifier's predictions; rows without a group, label or prediction are left out and counted.
+
+    InputError when a column is missing or no complete row is there.
     """
-    found: list[Measure] = []
-    positives = [class_name(positive) for positive in dict.fromkeys(positives)]
-    wanted = [
-        (family, positive, parity)
-        for family, parities in PARITIES.items()
-        if path.applies(family)
-        for positive in positives
-        for parity in parities
-    ]
-    for family, positive, parity in wanted:
-        try:
-            found += _parity(rows, family, parity, positive, resampling, several=len(positives) > 1)
-        except ValueError as error:
-            raise InputError(str(error)) from None
-    return corrected(found)
+    columns = list(dict.fromkeys(name for name in (group, prediction, label, cluster) if name is not None))
+    whole = pd.concat(list(frames(source, required=columns)), ignore_index=True)[columns]
+    stripped = whole.apply(lambda column: column.str.strip())
+    complete = stripped[(stripped != "").all(axis=1)]
+    if complete.empty:
+        raise InputError(f"no row has values in all of {', '.join(columns)}")
+    return Predictions(
+        column=group,
+        group=list(complete[group]),
+        prediction=list(map(_class_name, complete[prediction])),
+        label=None if label is None else list(map(_class_name, complete[label])),
+        cluster=None if cluster is None else list(complete[cluster]),
+        left_out=len(whole) - len(complete),
+    )
+
+
+def assess_predictions(
+    source: Table,
+    *,
+    group: str,
+    prediction: str,
+    label: str | None = None,
+    cluster: str | None = None,
+    positives: Sequence[str] = ("1",),
+    parity: bool = False,
+    intervention: Intervention | None = None,
+    families: Sequence[str] | None = None,
+    resampling: Resampling | None = None,
+) -> Assessment:
+    """Assess a use case that classifies, by a table with a row a prediction; InputError when it cannot be used.
+
+    Parameters
+    ----------
+    group, prediction, label, cluster
+        Columns: the protected group, what was predicted, the truth, and what rows belong to, such as a person.
+    positives
+        The classes that count, each against all others.
+    parity
+        Whether equal predicted prevalence is what fairness means here.
+    intervention
+        What a positive prediction leads to.
+    families
+        Families of metrics to measure instead of those that apply.
+    """
+    resampling = resampling or Resampling()
+    rows = read_predictions(source, group=group, label=label, prediction=prediction, cluster=cluster)
+    groups = sorted(set(rows.group))
+    check_groups(len(groups), f"column {group!r}")
+    path = classification_path(groups=groups, column=group, parity=parity, intervention=intervention, wanted=families)
+    wanted = {family: parities for family, parities in _PARITIES.items() if path.applies(family)}
+    if label is None and wanted.keys() - {"representation"}:
+        raise InputError(
+            "these metrics compare predictions with the truth; give the column of labels, or ask for parity"
+        )
+    measures: list[Measure] = []
+    classes = [_class_name(positive) for positive in dict.fromkeys(positives)]
+    try:
+        for family, parities in wanted.items():
+            for positive in classes:
+                for one in parities:
+                    measures += _parity(rows, family, one, positive, resampling, several=len(classes) > 1)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    counts = {"rows": len(rows.group), "left out for a missing value": rows.left_out}
+    counts |= {f"of {name}": rows.group.count(name) for name in groups}
+    warnings = []
+    if cluster is None:
+        warnings.append("Rows count as independent. If several are of one person, name the column that says which.")
+    elif any(measure.test and np.isnan(measure.p) and not measure.estimate.reason for measure in measures):
+        warnings.append("There is no p-value where a cluster has rows of both groups.")
+    return Assessment(
+        task=str(UseCase.CLASSIFICATION),
+        source=f"predictions of {name_of(source)}",
+        counts={what: count for what, count in counts.items() if count},
+        steps=path.steps,
+        families=path.families,
+        measures=corrected(measures),
+        warnings=warnings,
+        record=_record(resampling) | {"positive_classes": list(positives)},
+    )
+
+
+def _record(resampling: Resampling) -> dict[str, object]:
+    return {"command": this_command(), "package_version": __version__, "resampling": asdict(resampling)}
 
 
 def _parity(
     rows: Predictions, family: str, parity: Parity, positive: str, resampling: Resampling, *, several: bool
 ) -> Iterator[Measure]:
+    """Difference and ratio of a rate of every two groups."""
     given = (parity, rows.group, rows.label, rows.prediction)
     name = _NAMES[parity] + (f", {positive}" if several else "")
     for gap in pairwise_gaps(*given, positive=positive):
@@ -80,25 +171,25 @@ def _parity(
         sums = parity_sums(*given, positive=positive, groups=pair, directed=True, cluster=rows.cluster, ratio=True)
         ratio = resampling.estimate(sums, fold=RATIO)
         difference = gap_estimate(*given, groups=pair, positive=positive, cluster=rows.cluster, level=resampling.level)
-        common = {
-            "family": family,
-            "attribute": rows.column,
-            "groups": tuple(map(str, pair)),
+        measure = partial(
+            Measure,
+            family=family,
+            attribute=rows.column,
+            groups=tuple(map(str, pair)),
             # Only the rows that the two rates are taken of: the positives, say, and not all.
-            "units": ratio.items,
-            "unit": "rows" if rows.cluster is None else "clusters",
-            "smallest": min(gap.first.denominator, gap.second.denominator),
-        }
-        yield Measure(
+            units=ratio.items,
+            unit="rows" if rows.cluster is None else "clusters",
+            smallest=min(gap.first.denominator, gap.second.denominator),
+        )
+        yield measure(
             metric=f"{name}, difference",
             estimate=difference,
             direction="lower is fairer",
             p=float(gap.p) if rows.cluster is None else _clustered_p(rows, parity, positive, pair, resampling),
             test="that the rate does not depend on the group (groups exchanged, all counts kept)",
             note="; ".join(f"{one.group}: {one.numerator:,} of {one.denominator:,}" for one in (gap.first, gap.second)),
-            **common,  # type: ignore[arg-type]
         )
-        yield Measure(metric=f"{name}, ratio", estimate=ratio, direction="1 is fair", **common)  # type: ignore[arg-type]
+        yield measure(metric=f"{name}, ratio", estimate=ratio, direction="1 is fair")
 
 
 def _clustered_p(
@@ -107,26 +198,169 @@ def _clustered_p(
     """p-value where rows cluster; NaN where a cluster has rows of both groups, which then cannot be exchanged."""
     assert rows.cluster is not None
     counted = count_rows(parity, rows.group, rows.label, rows.prediction, positive=positive, groups=pair)
-    places: dict[str, int] = {}
     kept = [index for index, group in enumerate(rows.group) if group in pair]
-    units = np.array([places.setdefault(rows.cluster[index], len(places)) for index in kept], dtype=np.intp)
+    codes, names = pd.factorize(pd.Series([rows.cluster[index] for index in kept], dtype=object))
     group, above, below = (each[kept] for each in (counted.group, counted.numerator, counted.denominator))
-    second = np.bincount(units, group, len(places)) / np.bincount(units, minlength=len(places))
+    second = np.bincount(codes, group, len(names)) / np.bincount(codes, minlength=len(names))
     if not np.isin(second, (0.0, 1.0)).all():
-        return float("nan")
-    successes, trials = (np.bincount(units[one], minlength=len(places)) for one in (above, below))
+        return nan
+    successes, trials = (np.bincount(codes[one], minlength=len(names)) for one in (above, below))
     return float(
         clustered_permutation_p(successes, trials, second == 1, rounds=resampling.exchanges, seed=resampling.seed)
     )
 
 
-def recommendation_measures(
-    found: Recommendations, *, k: int, resampling: Resampling, variant: Variant = "paper"
-) -> tuple[list[Measure], dict[str, list[Standout]]]:
-    """Jaccard-K, SERP-K and PRAG-K of every two groups, and the pairs least alike.
+NEUTRAL = "neutral"
+"""Group of the lists made for nobody in particular."""
 
-    InputError with fewer than two groups, or when no list has K items.
+_LISTS_TEST = "that lists of the second group are no less like those of the first than these are like one another"
+_NO_LISTS = "no pair of lists that are long enough", "no list that is long enough"
+_SHOWN = 10
+
+_Lists = Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recommendations:
+    """Ranked lists of distinct items by group (of `column`) and prompt id, one a trial.
+
+    `prompts` is what was asked, by group and prompt id, where known; so many items were `repeated` and taken out.
     """
+
+    column: str
+    lists: Mapping[str, Mapping[str, _Lists]]
+    prompts: Mapping[tuple[str, str], str]
+    repeated: int = 0
+
+
+def read_recommendations(source: Table, *, group: str = "group") -> Recommendations:
+    """Read ranked lists: a row a list (column ``items``), or a row an item (columns ``item`` and ``rank``).
+
+    Columns ``prompt_id`` (or ``prompt``) and `group` say which lists belong together, ``trial`` which are of one
+    asking; without it they are counted in the order of the rows. ``items`` is a JSON list, or items with ``|`` between
+    them. Of an item that stands twice in a list the first place counts. InputError when that cannot be read.
+    """
+    columns = columns_of(source)
+    key = "prompt_id" if "prompt_id" in columns else "prompt"
+    needed = ["items"] if "items" in columns else ["item", "rank"]
+    rows = [row for part in frames(source, required=[key, group, *needed]) for row in records(part)]
+    if "items" in columns:
+        lists = [
+            (row[group], row[key], row.get("trial", ""), _items(row["items"], number))
+            for number, row in enumerate(rows, start=1)
+        ]
+    else:
+        lists = list(_by_rank(rows, key, group))
+    found: dict[str, dict[str, list[tuple[str, ...]]]] = {}
+    repeated = 0
+    # A stable sort: lists without a trial stay as they came.
+    for name, prompt, _, items in sorted(lists, key=lambda one: _number(one[2], otherwise=0.0)):
+        distinct = tuple(dict.fromkeys(items))
+        repeated += len(items) - len(distinct)
+        found.setdefault(name.strip() or NEUTRAL, {}).setdefault(prompt, []).append(distinct)
+    prompts = {(row[group].strip() or NEUTRAL, row[key]): row["prompt"] for row in rows if "prompt" in row}
+    return Recommendations(column=group, lists=found, prompts=prompts, repeated=repeated)
+
+
+def _number(text: str, *, otherwise: float) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        return otherwise
+    return number if isfinite(number) else otherwise
+
+
+def _items(text: str, row: int) -> list[str]:
+    if not text.lstrip().startswith("["):
+        return [item.strip() for item in text.split("|") if item.strip()]
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"row {row}: items is no JSON list ({error}); write items with | between them") from None
+    if not all(isinstance(item, (str, int, float)) for item in items):
+        raise InputError(f"row {row}: items is a JSON list of other things than texts and numbers")
+    return [said for item in items if (said := str(item).strip())]
+
+
+def _by_rank(rows: Sequence[Mapping[str, str]], key: str, group: str) -> Iterator[tuple[str, str, str, list[str]]]:
+    lists: dict[tuple[str, str, str], dict[float, str]] = {}
+    for number, row in enumerate(rows, start=1):
+        if np.isnan(rank := _number(row["rank"], otherwise=nan)):
+            raise InputError(f"row {number}: rank {row['rank']!r} is no number")
+        if not (item := row["item"].strip()):
+            raise InputError(f"row {number}: a rank without an item; fill in the cell, or remove the row")
+        place = (row[group], row[key], row.get("trial", ""))
+        if rank in lists.setdefault(place, {}):
+            name = f"prompt {place[1]!r}, group {place[0]!r}"
+            raise InputError(f"{name}: a rank occurs twice; tell several lists apart with a column trial")
+        lists[place][rank] = item
+    for place, items in lists.items():
+        yield *place, [items[rank] for rank in sorted(items)]
+
+
+def assess_lists(
+    source: Table,
+    *,
+    k: int = 10,
+    group: str = "group",
+    attributes: Sequence[str] | None = None,
+    invariance: bool = True,
+    families: Sequence[str] | None = None,
+    variant: Variant = "paper",
+    resampling: Resampling | None = None,
+) -> Assessment:
+    """Assess a use case that recommends, by its ranked lists: see `read_recommendations`; InputError if it cannot be.
+
+    Parameters
+    ----------
+    k
+        Items that count in each list.
+    group
+        Column of the group that a list was made for; an empty cell, or "neutral", for nobody in particular.
+    attributes
+        Attributes to look for in the prompts, where they are in the table; None for all.
+    invariance
+        Whether lists should be the same whatever the group.
+    families, variant, resampling
+        As for `assess_texts`.
+    """
+    if k < 1:
+        raise InputError(f"k must be at least 1, not {k}")
+    resampling = resampling or Resampling()
+    found = read_recommendations(source, group=group)
+    lexicon = load_words(attributes)
+    unawareness = check_unawareness(found.prompts.values(), lexicon) if found.prompts else None
+    path = recommendation_path(
+        mentions=None if unawareness is None else str(unawareness),
+        satisfied=None if unawareness is None else unawareness.satisfied,
+        invariance=invariance,
+        wanted=families,
+    )
+    measures: list[Measure] = []
+    examples: dict[str, list[Standout]] = {}
+    if path.applies("similarity of lists"):
+        worst = Worst()
+        measures = corrected(list(_list_measures(found, k, resampling, variant, worst)))
+        examples = {"Lists least alike": worst.examples()}
+    lists = sum(len(trials) for by_prompt in found.lists.values() for trials in by_prompt.values())
+    counts = {"lists": lists, "groups": len(found.lists), "repeated items taken out": found.repeated}
+    return Assessment(
+        task=str(UseCase.RECOMMENDATION),
+        source=f"lists of {name_of(source)}",
+        counts={what: count for what, count in counts.items() if count},
+        steps=path.steps,
+        families=path.families,
+        mentions=[] if unawareness is None else unawareness.mentions([name for _, name in found.prompts]),
+        measures=measures,
+        examples=examples,
+        record=_record(resampling) | {"k": k, "variant": variant},
+    )
+
+
+def _list_measures(
+    found: Recommendations, k: int, resampling: Resampling, variant: Variant, worst: Worst
+) -> Iterator[Measure]:
+    """Jaccard-K, SERP-K and PRAG-K of every two groups."""
     groups = list(found.lists)
     if len(groups) < 2:
         only = f"only group {groups[0]!r} is there" if groups else "there are no lists"
@@ -137,74 +371,48 @@ def recommendation_measures(
         raise InputError(f"no list has {k} items, the longest has {longest}; {less}")
     # What equal lists give.
     most_prag = 1.0 if variant == "langfair" and k == 1 else (k - 1) / (2 * (k + 1))
-    metrics: list[tuple[str, _Similar, float]] = [
-        (f"Jaccard-{k}", partial(similarities, jaccard_at_k, k=k), 1.0),
-        (f"SERP-{k}", partial(similarities, partial(serp_at_k, variant=variant), k=k), 1.0),
-        (f"PRAG-{k}", partial(similarities, partial(prag_at_k, variant=variant), k=k), most_prag),
-    ]
+    metrics = (
+        (f"Jaccard-{k}", jaccard_at_k, 1.0),
+        (f"SERP-{k}", partial(serp_at_k, variant=variant), 1.0),
+        (f"PRAG-{k}", partial(prag_at_k, variant=variant), most_prag),
+    )
     check_groups(len(groups), "lists")
-    measures: list[Measure] = []
-    worst = Worst()
     # Against the neutral lists last: what each group gets that others do not.
     for pair in sorted(combinations(groups, 2), key=lambda pair: NEUTRAL in pair):
-        measures += _similar_lists(found, pair, metrics, resampling, worst)
-    return corrected(measures), {"Lists least alike": worst.examples()}
-
-
-def _similar_lists(
-    found: Recommendations,
-    groups: tuple[str, str],
-    metrics: Sequence[tuple[str, _Similar, float]],
-    resampling: Resampling,
-    worst: Worst,
-) -> Iterator[Measure]:
-    """Similarity of the lists of two groups pair by pair, beside those of the first group and its own once more."""
-    one, two = (found.lists[group] for group in groups)
-    names = [name for name in one if name in two]
-    pairs = [(i, x, y) for i, name in enumerate(names) for x, y in zip(one[name], two[name], strict=False)]
-    triples = []
-    for index, name in enumerate(names):
-        half = len(one[name]) // 2
-        triples += [(index, *each) for each in zip(one[name][:half], two[name], one[name][half:], strict=False)]
-    units = np.array([index for index, *_ in pairs], dtype=np.intp)
-    triple_units = np.array([index for index, *_ in triples], dtype=np.intp)
-    left, right = [x for _, x, _ in pairs], [y for _, _, y in pairs]
-    first, second, again = [x for _, x, _, _ in triples], [y for _, _, y, _ in triples], [z for *_, z in triples]
-    alone = sum(len(trials) for side in (one, two) for trials in side.values()) - 2 * len(pairs)
-    for name, similar, largest in metrics:
-        scores = similar(left, right)
-        known = ~np.isnan(scores)
-        within = similar(first, again)
-        itself = mean(within, triple_units, len(names), of="no list that is long enough")
-        baseline, p = beside_itself(similar(first, second), within, itself, triple_units, resampling)
-        every = mean(scores, units, len(names), of="no pair of lists that are long enough")
-        notes = [
-            f"equal lists give {largest:.3f}" if largest < 1 else "",
-            f"{(~known).sum():,} of {len(units):,} pairs left out: a list is too short" if not known.all() else "",
-            f"{alone:,} lists left out because the other group has none to stand opposite" if alone else "",
-        ]
-        yield Measure(
-            family="similarity of lists",
-            metric=name,
-            attribute=found.column,
-            groups=groups,
-            estimate=resampling.estimate(every, share=largest == 1),
-            units=len(np.unique(units[known])),
-            direction="higher is fairer",
-            bounds=(0.0, largest),
-            baseline=baseline,
-            p=p,
-            test=_LISTS_TEST,
-            note="; ".join(filter(None, notes)),
-        )
-    for index, score in enumerate(metrics[0][1](left, right)):
-        if worst.wants(-score):
-            prompts = (found.prompts.get((group, names[units[index]])) for group in groups)
-            example = Standout(
-                why=f"Jaccard {score:.2f}",
-                score=float(score),
-                prompts=tuple(prompt for prompt in prompts if prompt),
-                texts=tuple(", ".join(items[:_SHOWN]) for items in (left[index], right[index])),
-                groups=groups,
+        cells = [
+            Cell(
+                {(name, n): items for name, trials in found.lists[group].items() for n, items in enumerate(trials)},
+                {name: prompt for (of, name), prompt in found.prompts.items() if of == group and prompt},
             )
-            worst.add(example, -score)
+            for group in pair
+        ]
+        opposed = Opposed(
+            *cells, groups=pair, resampling=resampling, of=_NO_LISTS, family="similarity of lists",
+            attribute=found.column, test=_LISTS_TEST,
+        )  # fmt: skip
+        if alone := opposed.unpaired:
+            opposed.notes = [f"{alone:,} lists left out because the other group has none to stand opposite"]
+        for name, measure, largest in metrics:
+            similar = partial(_similar, opposed.items, measure, k)
+            scores = similar(*opposed.rows[:2])
+            short = int(np.isnan(scores).sum())
+            yield opposed.similarity(
+                name,
+                similar,
+                scores,
+                f"equal lists give {largest:.3f}" if largest < 1 else "",
+                f"{short:,} of {len(scores):,} pairs left out: a list is too short" if short else "",
+                bounds=(0.0, largest),
+                shares=(largest == 1, False),
+            )
+        for index, score in enumerate(_similar(opposed.items, jaccard_at_k, k, *opposed.rows[:2])):
+            if worst.wants(-score):
+                worst.add(opposed.example(index, score, f"Jaccard {score:.2f}", _shown), -score)
+
+
+def _similar(lists: _Lists, measure: ListMeasure, k: int, a: Rows, b: Rows) -> Floats:
+    return similarities(measure, [lists[row] for row in a], [lists[row] for row in b], k)
+
+
+def _shown(items: Sequence[str]) -> str:
+    return ", ".join(items[:_SHOWN])

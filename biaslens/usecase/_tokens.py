@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
@@ -82,8 +82,7 @@ def tokenise(texts: Iterable[str]) -> Tokens:
     """
     split = [words_of(text) for text in texts]
     numbers = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(split)))}
-    lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
-    starts = np.concatenate([[0], np.cumsum(lengths)])
+    starts = np.concatenate([[0], np.cumsum(np.fromiter(map(len, split), dtype=np.int64, count=len(split)))])
     ids = np.fromiter(map(numbers.__getitem__, chain.from_iterable(split)), dtype=np.int32, count=int(starts[-1]))
     return Tokens(ids, starts, list(numbers))
 
@@ -109,6 +108,18 @@ class Places:
 
 
 @dataclass(frozen=True, eq=False)
+class Mentions(Places):
+    """Words of several attributes; `group` is the index within the attribute, which `attribute` is the index of."""
+
+    attribute: NDArray[np.integer]
+
+    def rows(self) -> Iterator[tuple[int, int, int, int]]:
+        """First word, number of words, attribute and group of each."""
+        columns = (self.token, self.length, self.attribute, self.group)
+        return zip(*(column.tolist() for column in columns), strict=True)
+
+
+@dataclass(frozen=True, eq=False)
 class MarkedTexts:
     """Texts with the group of each token, `NONE`, or `OTHER`; each phrase of a group is one token."""
 
@@ -116,22 +127,11 @@ class MarkedTexts:
     group_of: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Mentions(Places):
-    """Words of several attributes; `group` is the index within the attribute, which `attribute` is the index of."""
-
-    attribute: NDArray[np.integer]
-
-
 def find(tokens: Tokens, groups: Sequence[Iterable[str]], others: Iterable[str] = ()) -> Places:
     """Find words and phrases of groups: from left to right, of several at one place the longest.
 
-    Words of `others` are protected as well, though of no group; those of the groups may stand among them.
-
-    Raises
-    ------
-    ValueError
-        When a word stands in two groups, or has no letter and no digit.
+    Words of `others` are protected as well, though of no group; those of the groups may stand among them. ValueError
+    when a word stands in two groups, or has no letter and no digit.
 
     Examples
     --------
@@ -139,29 +139,40 @@ def find(tokens: Tokens, groups: Sequence[Iterable[str]], others: Iterable[str] 
     >>> places.token.tolist(), places.length.tolist(), places.group.tolist()
     ([1, 5], [2, 1], [1, 0])
     """
-    phrases = phrases_of(groups, others)
-    words = {phrase[0]: group for phrase, group in phrases.items() if len(phrase) == 1}
-    group_of = numbers_of(tokens, words, otherwise=NONE)[tokens.ids]
-    at = np.flatnonzero(group_of != NONE)
-    rows = np.stack([at, np.ones_like(at), group_of[at]], axis=1)
-    for phrase, group in phrases.items():
-        if len(phrase) > 1 and len(at := _occurrences(tokens, phrase)):
-            rows = np.concatenate([rows, [(token, len(phrase), group) for token in at]])
-    if (rows[:, 1] > 1).any():
-        rows = _without_overlap(rows[np.lexsort((-rows[:, 1], rows[:, 0]))])
-    return Places(rows[:, 0], rows[:, 1], rows[:, 2])
-
-
-def phrases_of(groups: Sequence[Iterable[str]], others: Iterable[str] = ()) -> dict[tuple[str, ...], int]:
-    """Words of each word or phrase, and its group; ValueError when it stands in two groups or has no word."""
     phrases: dict[tuple[str, ...], int] = {}
-    for group, words in enumerate(groups):
+    for group, words in (*enumerate(groups), (OTHER, others)):
         for word in words:
-            if phrases.setdefault(_words(word), group) != group:
+            if not (phrase := tuple(words_of(word))):
+                raise ValueError(f"{word!r} is no word: it has no letter and no digit")
+            if phrases.setdefault(phrase, group) != group and group != OTHER:
                 raise ValueError(f"{word!r} stands in two groups; a word tells groups apart only where it is in one")
-    for word in others:
-        phrases.setdefault(_words(word), OTHER)
-    return phrases
+    found = sorted(
+        (token, -len(phrase), group) for phrase, group in phrases.items() for token in _occurrences(tokens, phrase)
+    )
+    rows = np.array(list(without_overlap(found)), dtype=np.intp).reshape(-1, 3)
+    return Places(rows[:, 0], -rows[:, 1], rows[:, 2])
+
+
+def _occurrences(tokens: Tokens, phrase: tuple[str, ...]) -> list[int]:
+    """Where a phrase begins, within one text."""
+    ids = [tokens.numbers.get(word, -1) for word in phrase]
+    if -1 in ids:
+        return []
+    at = np.flatnonzero(tokens.ids == ids[0])
+    at = at[at + len(ids) <= tokens.starts[np.searchsorted(tokens.starts, at, side="right")]]
+    for offset, number in enumerate(ids[1:], start=1):
+        at = at[tokens.ids[at + offset] == number]
+    found: list[int] = at.tolist()
+    return found
+
+
+def without_overlap(found: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    """Those of sorted places, each a first word, a length below 0 and more, that begin behind the end of the last."""
+    end = 0
+    for place in found:
+        if place[0] >= end:
+            yield place
+            end = place[0] - place[1]
 
 
 def of_attribute(mentions: Mentions, attribute: int, groups: Sequence[int]) -> Places:
@@ -197,51 +208,6 @@ def masked(tokens: Tokens, places: Places) -> Tokens:
     return _with_mask(*_joined(tokens, places))
 
 
-def taken(tokens: Tokens, rows: NDArray[np.integer] | Sequence[int]) -> Tokens:
-    """Some of the texts, in the order given, with the same vocabulary."""
-    rows = np.asarray(rows, dtype=np.int64)
-    lengths = np.diff(tokens.starts)[rows]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    at = np.arange(starts[-1]) + np.repeat(tokens.starts[rows] - starts[:-1], lengths)
-    return Tokens(tokens.ids[at], starts, tokens.vocabulary)
-
-
-def numbers_of(tokens: Tokens, words: Mapping[str, int], *, otherwise: int = -1) -> NDArray[np.int64]:
-    """A number for each word of the vocabulary, that of `words` where it has one; shape (vocabulary,)."""
-    numbers = np.full(len(tokens.vocabulary), otherwise, dtype=np.int64)
-    for word, number in words.items():
-        if (index := tokens.numbers.get(word)) is not None:
-            numbers[index] = number
-    return numbers
-
-
-def _words(phrase: str) -> tuple[str, ...]:
-    if not (words := tuple(words_of(phrase))):
-        raise ValueError(f"{phrase!r} is no word: it has no letter and no digit")
-    return words
-
-
-def _occurrences(tokens: Tokens, phrase: tuple[str, ...]) -> NDArray[np.int64]:
-    """Where a phrase begins, within one text."""
-    ids = [tokens.numbers.get(word, -1) for word in phrase]
-    if -1 in ids:
-        return np.zeros(0, dtype=np.int64)
-    at = np.flatnonzero(tokens.ids == ids[0])
-    at = at[at + len(ids) <= tokens.starts[np.searchsorted(tokens.starts, at, side="right")]]
-    for offset, number in enumerate(ids[1:], start=1):
-        at = at[tokens.ids[at + offset] == number]
-    return at
-
-
-def _without_overlap(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    kept, end = [], 0
-    for index, (token, length) in enumerate(rows[:, :2].tolist()):
-        if token >= end:
-            kept.append(index)
-            end = token + length
-    return rows[kept]
-
-
 def _joined(tokens: Tokens, places: Places) -> tuple[Tokens, NDArray[np.int64]]:
     """Texts with the first word alone of each span, and where these stand."""
     inside = np.zeros(len(tokens.ids) + 1, dtype=np.int8)
@@ -256,3 +222,21 @@ def _with_mask(tokens: Tokens, at: NDArray[np.int64]) -> Tokens:
     ids = tokens.ids.copy()
     ids[at] = len(tokens.vocabulary)
     return Tokens(ids, tokens.starts, [*tokens.vocabulary, MASK])
+
+
+def taken(tokens: Tokens, rows: NDArray[np.integer] | Sequence[int]) -> Tokens:
+    """Some of the texts, in the order given, with the same vocabulary."""
+    rows = np.asarray(rows, dtype=np.int64)
+    lengths = np.diff(tokens.starts)[rows]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    at = np.arange(starts[-1]) + np.repeat(tokens.starts[rows] - starts[:-1], lengths)
+    return Tokens(tokens.ids[at], starts, tokens.vocabulary)
+
+
+def numbers_of(tokens: Tokens, words: Iterable[str]) -> NDArray[np.int64]:
+    """The place in `words` of each word of the vocabulary, -1 for one that is not there; shape (vocabulary,)."""
+    numbers = np.full(len(tokens.vocabulary), -1, dtype=np.int64)
+    for number, word in enumerate(words):
+        if (index := tokens.numbers.get(word)) is not None:
+            numbers[index] = number
+    return numbers

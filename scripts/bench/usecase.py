@@ -37,7 +37,7 @@ from biaslens.usecase.metrics._association import (
     sa_sums,
     stereotypical_associations,
 )
-from biaslens.usecase.metrics._sentiment import scsp, vader, wcsp
+from biaslens.usecase.metrics._scores import scsp, vader, wcsp
 from biaslens.usecase.metrics._similarity import bleu_scores, pair_tokens, rouge_l_scores
 
 WORDS = 56

@@ -155,8 +155,8 @@ def test_the_summary_has_the_corrected_rate_beside_the_raw_one(tmp_path):
     corrected(tmp_path, [*ASKED, *others], SAMPLED | dict.fromkeys(others, 1.0), [*SAID, U, U, U, U])
     (condition,) = summarise(tmp_path / "run.sqlite").conditions
     assert condition.cell(kind=Kind.YES_NO).bias_rate.value == pytest.approx(12 / 16)
-    assert condition.corrected[Kind.YES_NO].rate == condition.corrected[None].rate == pytest.approx(5 / 16)
-    assert condition.corrected[Kind.YES_NO].labels == 12
+    assert condition.corrected[Kind.YES_NO] == condition.corrected[None] == pytest.approx(5 / 16)
+    assert condition.corrected[Kind.YES_NO].items == 12
 
 
 def test_the_interval_holds_the_truth(tmp_path):

@@ -38,7 +38,7 @@ def generated() -> pd.DataFrame:
     ],
 )  # fmt: skip
 def test_rebuilds_the_authors_sentences_exactly(generated, attribute, rows, unique):
-    ours = expand([attribute], unmarked=False)
+    ours = expand([attribute]).query("marked")
     theirs = generated[generated["category"] == f"grouped_{attribute}"]
     counted = Counter(zip(ours["label"].astype(str), ours["group"], ours["text"], strict=True))
     assert counted == Counter(zip(theirs["label"], theirs["group"], theirs["text"], strict=True))
@@ -56,7 +56,7 @@ def test_columns_and_defaults():
 
 
 def test_the_same_template_has_the_same_id_in_every_group():
-    sentences = expand(["age"], unmarked=False)
+    sentences = expand(["age"]).query("marked")
     # 60 templates with the 3 + 5 + 6 adjectives of old, adult and young.
     assert sentences.groupby("template").size().tolist() == [14] * 60
 
@@ -114,69 +114,29 @@ def test_without_an_identity(template, plain):
     assert without_identity(slot_of(template)) == plain
 
 
-def test_an_unmarked_sentence_stands_only_beside_marked_ones(tmp_path):
-    terms = _csv(tmp_path / "terms.csv", "TERM,GROUP,POS", "wheelchair user,mobility,n")
-    sentences = expand(["own"], terms=terms)
-    # A noun fits only the eight templates of "generic" with a person in them.
-    assert sentences["marked"].value_counts().to_dict() == {True: 8, False: 8}
-
-
-def test_ones_own_templates_and_terms(tmp_path):
-    templates = _csv(
-        tmp_path / "mine.csv",
-        "TEMPLATE,SENT,UNMARKED",
-        "I hate {identity_adj} days.,0,I hate days.",
-        "{identity_np}!,1,",
-    )
-    terms = _csv(
-        tmp_path / "terms.csv", "TERM,GROUP,ATTRIBUTE", "rich,High Class,class", "poor,low,class", "tall,tall,size"
-    )
-    sentences = expand(["class"], templates=templates, terms=terms)
-    assert sentences[["text", "group", "template"]].to_numpy().tolist() == [
-        ["I hate rich days.", "high-class", "mine-01"],
-        ["I hate poor days.", "low", "mine-01"],
-        ["rich person!", "high-class", "mine-02"],
-        ["poor person!", "low", "mine-02"],
-        ["I hate days.", "unmarked", "mine-01"],
-    ]
-
-
 def test_small_groups_are_marked():
     assert size_note(1, 1, "young") == "one sentence"
     assert size_note(2, 1, "young") == "one term: it cannot be told from the group"
     assert size_note(2, 2, "young") == size_note(1, 1, "unmarked") == ""
 
 
+@pytest.mark.parametrize("attributes", [["ages"], []])
+def test_what_is_not_shipped_is_named_in_one_line(attributes):
+    with pytest.raises(InputError, match=r"attribute.*; there are: age, sexuality, disability, gender, "):
+        expand(attributes)
+
+
 @pytest.mark.parametrize(
-    ("attributes", "templates", "terms", "message"),
+    ("template", "message"),
     [
-        (["ages"], None, None, "unknown attribute 'ages'; there are: age, sexuality, disability, gender"),
-        ([], None, None, "no attribute given"),
-        (["age"], "TEMPLATE,SENT\nA {identity_adk} day.,1", None, r"1 .* has an unknown slot \{identity_adk\}"),
-        (["age"], "TEMPLATE,SENT\nA day.,1", None, "has no slot"),
-        (["age"], "TEMPLATE,SENT\n{identity_adj} {identity_adj},1", None, "has 2 slots"),
-        (["age"], "TEMPLATE,SENT\nA {identity_adj} day.,3", None, "SENT '3'"),
-        (["age"], "TEXT,SENT\nA {identity_adj} day.,1", None, "no column TEMPLATE"),
-        (["age"], "", None, "cannot be read as a CSV file"),
-        (["age", "sexuality"], None, "TERM,GROUP\nold,old", "no column ATTRIBUTE"),
-        (["age"], None, "TERM,GROUP,POS\nold,old,verb", "term 'old' has POS 'verb'; write adj, n or pp"),
-        (["age"], None, "TERM,GROUP,ATTRIBUTE\nrich,rich,class", "unknown attribute 'age'; there are: class"),
-        (["age"], "TEMPLATE,SENT\n{religion},1", None, "no term of the shipped lists fits"),
+        ("A {identity_adk} day.", r"has an unknown slot \{identity_adk\}; known are \{identity_adj\}"),
+        ("A day.", "has no slot such as"),
+        ("{identity_adj} {identity_adj}", "has 2 slots; it must have one"),
     ],
-)  # fmt: skip
-def test_bad_input_is_one_line(tmp_path, attributes, templates, terms, message):
-    files = {}
-    for name, content in (("templates", templates), ("terms", terms)):
-        if content is not None:
-            files[name] = _csv(tmp_path / f"{name}.csv", content)
-    with pytest.raises(InputError, match=message) as caught:
-        expand(attributes, **files)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"none\.csv"):
-        expand(["age"], templates=tmp_path / "none.csv")
+)
+def test_a_template_has_one_known_slot(template, message):
+    with pytest.raises(ValueError, match=message):
+        slot_of(template)
 
 
 def test_licence_and_notice_ship():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_items import ABSTAIN, BAKER, choice, why, yes_no
 
-from biaslens.benchmark.quality.coverage import Estimate, balance, coverage, estimate_text, evenness, recorded
+from biaslens.benchmark.quality.coverage import Compared, balance, coverage, estimate_text, evenness, recorded
 from biaslens.benchmark.quality.variety import leaks
 from biaslens.schema import Attribute, Mirror, Role
 
@@ -26,7 +26,7 @@ AGE, GENDER = Attribute.AGE, Attribute.GENDER
     ],
 )
 def test_groups_are_recognised_by_their_words(text, target, groups):
-    assert estimate_text(text) == Estimate(target, groups)
+    assert estimate_text(text) == Compared(target, groups)
 
 
 def test_entropy_by_hand():
@@ -64,8 +64,8 @@ def test_coverage_counts_pairs_in_any_order():
 
 def test_which_group_leads():
     # 15 name old people first and 5 young people: 75 % in the usual order. Pairs seen less than 20 times are left out.
-    compared = [Estimate(AGE, ("old", "young"))] * 15 + [Estimate(AGE, ("young", "old"))] * 5
-    compared += [Estimate(GENDER, ("men", "women"))] * 19
+    compared = [Compared(AGE, ("old", "young"))] * 15 + [Compared(AGE, ("young", "old"))] * 5
+    compared += [Compared(GENDER, ("men", "women"))] * 19
     found = balance([], compared)
     (order,) = found.orders
     assert (order.first, order.ahead, order.behind, order.share) == ("old", 15, 5, 0.75)

@@ -13,7 +13,7 @@ from browser import address, browser
 
 from biaslens.report.assessment import page, write_assessment
 from biaslens.stats import Estimate
-from biaslens.usecase._assess import assess_lists, assess_predictions, assess_texts
+from biaslens.usecase import assess_lists, assess_predictions, assess_texts
 from biaslens.usecase._result import Assessment, Family, GroupMention, Measure, Resampling, Standout, Step
 from biaslens.usecase._spec import TextOptions
 

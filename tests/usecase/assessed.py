@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from biaslens.usecase._assess import assess_texts
+from biaslens.usecase import assess_texts
 from biaslens.usecase._result import Assessment, Resampling
 from biaslens.usecase._spec import TextOptions
 

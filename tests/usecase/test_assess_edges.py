@@ -13,7 +13,7 @@ from assessed import QUICK, assess
 
 from biaslens.errors import InputError
 from biaslens.report.assessment import score_files, write_assessment
-from biaslens.usecase._assess import assess_lists, assess_texts
+from biaslens.usecase import assess_lists, assess_texts
 from biaslens.usecase._result import Standout, Worst
 from biaslens.usecase._spec import TextOptions
 

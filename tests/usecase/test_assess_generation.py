@@ -15,8 +15,8 @@ from fake_server import FakeServer, Reply, Request, answer, content_filter, erro
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.models import Params
+from biaslens.usecase import assess_texts
 from biaslens.usecase._asking import UseCasePlan
-from biaslens.usecase._assess import assess_texts
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._result import Assessment
 from biaslens.usecase._spec import RUN_FILE, TextOptions

@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 from biaslens import embedding
 from biaslens.errors import InputError
 from biaslens.settings import load_settings
-from biaslens.usecase._assess import assess_lists, assess_predictions
-from biaslens.usecase._framework import Intervention
+from biaslens.usecase import assess_lists, assess_predictions
 from biaslens.usecase._result import Assessment
+from biaslens.usecase._spec import Intervention
 from biaslens.usecase.metrics._association import cobs, stereotypical_associations
-from biaslens.usecase.metrics._exceedance import exceedance_fraction, exceedance_probability, expected_maximum
-from biaslens.usecase.metrics._sentiment import scsp, wcsp
+from biaslens.usecase.metrics._scores import exceedance_fraction, exceedance_probability, expected_maximum, scsp, wcsp
 from biaslens.usecase.metrics._similarity import bleu, cosine, rouge_l
 from biaslens.usecase.scorers._scoring import open_scorer
 

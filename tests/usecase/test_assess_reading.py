@@ -10,16 +10,9 @@ import pandas as pd
 import pytest
 
 from biaslens.errors import InputError
-from biaslens.usecase._assess import assess_lists, assess_predictions
-from biaslens.usecase._reading import (
-    ROWS,
-    Response,
-    ResponseTable,
-    Series,
-    read_predictions,
-    read_prompts,
-    read_recommendations,
-)
+from biaslens.usecase import assess_lists, assess_predictions
+from biaslens.usecase._reading import ROWS, Response, ResponseTable, Series, read_prompts
+from biaslens.usecase._tables import read_predictions, read_recommendations
 
 
 def written(name: str, content: str | bytes) -> Path:

@@ -14,7 +14,7 @@ from fake_server import FakeServer, Reply, Request, answer, error
 
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.errors import SettingsError
-from biaslens.usecase._assess import assess_texts
+from biaslens.usecase import assess_texts
 from biaslens.usecase._result import Assessment
 from biaslens.usecase._spec import RUN_FILE, TextOptions
 

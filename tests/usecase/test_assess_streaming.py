@@ -13,12 +13,10 @@ import pytest
 from assessed import QUICK
 
 from biaslens.settings import load_settings
-from biaslens.usecase._framework import generation_path
 from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._population import Index
-from biaslens.usecase._reading import Held, Response
-from biaslens.usecase._running import groups_compared, measure_texts
-from biaslens.usecase._spec import Recorder, TextOptions, TextSpec
+from biaslens.usecase._reading import Response
+from biaslens.usecase._spec import Recorder, TextOptions, TextSpec, generation_path, groups_compared
+from biaslens.usecase._texts import Index, measure_texts
 from biaslens.usecase.scorers._scoring import DEFAULTS, open_scorer
 
 TEXTS = ["She is a kind nurse.", "He is a kind, strong nurse.", "It rains.", "You idiot."]
@@ -63,7 +61,7 @@ def measured(source):
     async def score(scorer, texts):
         return np.asarray(scorer.score(texts))
 
-    return asyncio.run(measure_texts(source, Index.of(source), spec, score, Recorder()))
+    return asyncio.run(measure_texts(source, Index.of(source), spec, score, Recorder()))[0]
 
 
 def test_parts_are_let_go():
@@ -71,24 +69,33 @@ def test_parts_are_let_go():
     found = measured(source)
     assert source.parts_made == 12  # once to index, once to measure
     assert source.most_alive <= 2  # the one at hand, and the one that is being made
-    assert found.measures[0].units == 240
+    assert found[0].units == 240
+
+
+class Cut:
+    """Responses in parts of a size."""
+
+    def __init__(self, responses: list[Response], size: int) -> None:
+        self._responses, self._size = responses, size
+
+    def parts(self) -> Iterator[Sequence[Response]]:
+        for start in range(0, len(self._responses), self._size):
+            yield self._responses[start : start + self._size]
 
 
 def test_the_cut_into_parts_changes_nothing():
     everything = [Response(f"{n // 5}", None, f"{TEXTS[n % 4]} {n % 7}") for n in range(60)]
-    one, many = (measured(Held(everything, size)) for size in (1000, 7))
+    one, many = (measured(Cut(everything, size)) for size in (1000, 7))
     # As text, for NaN differs from itself.
-    assert [repr(m) for m in one.measures if m.metric != "COBS"] == [
-        repr(m) for m in many.measures if m.metric != "COBS"
-    ]
-    values = [float(m.estimate.value) for found in (one, many) for m in found.measures if m.metric == "COBS"]
+    assert [repr(m) for m in one if m.metric != "COBS"] == [repr(m) for m in many if m.metric != "COBS"]
+    values = [float(m.estimate.value) for found in (one, many) for m in found if m.metric == "COBS"]
     assert values[0] == pytest.approx(values[1])  # adding up in another order rounds otherwise
 
 
 MEASURE = r"""
 import csv, re, sys
 from pathlib import Path
-from biaslens.usecase._assess import assess_texts
+from biaslens.usecase import assess_texts
 from biaslens.usecase._result import Resampling
 from biaslens.usecase._spec import TextOptions
 with open("many.csv", "w", newline="") as file:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaslens.errors import InputError
-from biaslens.usecase._agreement import decide, tagged
+from biaslens.usecase._agreement import _Spot, decide
 from biaslens.usecase._counterfactual import PAIR_COLUMNS, Punctuated, make_pairs, pair_rows, substitute
 from biaslens.usecase._lexicon import Spoken, load_words
 
@@ -245,7 +245,7 @@ def test_rules_with_the_tagger_are_right_where_the_tagger_alone_is_not() -> None
         place = marked.places[[begin for begin, _ in spoken.spans].index(start)]
         ours = decide(marked.words, marked.spelled, place).determiner
         right += ours == determiner
-        alone += tagged(marked.spelled, place).determiner == determiner
+        alone += (_Spot(marked.spelled, marked.spelled, place).tags[0] == "DPS") == determiner
         if ours != determiner:
             wrong.append(text)
     count = len(sentences())
@@ -263,7 +263,6 @@ def test_each_pair_has_one_without_an_effect_beside_it() -> None:
     first, second = pairs
     assert (first.text_a, first.text_b) == ("Did she lose her keys?", "Did he lose his keys?")
     assert (first.swapped_a, first.swapped_b) == ("he -> she; his -> her", "")
-    assert (first.original_a, first.original_b) == (False, True)
     assert (second.text_a, second.text_b) == ("Did she lose her keys?", "Did she lose her keys?")
     assert (second.group_a, second.group_b) == ("female", "female")
     assert pairs.without == 2

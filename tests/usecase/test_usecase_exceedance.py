@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from biaslens.usecase.metrics import _exceedance as ex
+from biaslens.usecase.metrics import _scores as ex
 
 SCORES = st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=5), min_size=1, max_size=6)
 METRICS = [ex.expected_maximum, ex.exceedance_probability, ex.exceedance_fraction]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from biaslens.errors import InputError
-from biaslens.usecase._framework import (
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._spec import (
     FAMILIES,
     DecisionPath,
     Intervention,
@@ -16,7 +17,6 @@ from biaslens.usecase._framework import (
     groups_compared,
     recommendation_path,
 )
-from biaslens.usecase._lexicon import load_words
 
 LEXICON = load_words()
 MENTIONING, SILENT = ["Is she qualified?", "Is it raining?"], ["Is it raining?"]
@@ -155,7 +155,7 @@ def test_which_words_where_and_how_often() -> None:
     assert gender.prompts == (0, 2, 3)
     # she in prompts 0 and 2, woman in 2 and 3.
     assert gender.groups["female"].words == {"she": 2, "woman": 2}
-    assert gender.groups["female"].count == 4
+    assert sum(gender.groups["female"].words.values()) == 4
     assert gender.groups["male"].prompts == (3,)
     assert gender.groups["neutral"].words == {}
     assert found.attributes["race"].groups["black"].prompts == (2,)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from biaslens.usecase.metrics import _recommendation as rc
-from biaslens.usecase.metrics._recommendation import against_neutral
+from biaslens.usecase.metrics import _similarity as rc
+from biaslens.usecase.metrics._similarity import against_neutral
 
 MEASURES = [rc.jaccard_at_k, rc.serp_at_k, rc.prag_at_k]
 

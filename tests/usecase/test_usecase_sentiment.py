@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 from vaderSentiment import vaderSentiment
 
-from biaslens.usecase.metrics._sentiment import _analyzer, _polarity, scsp, scsp_sums, vader, wcsp, wcsp_sums
+from biaslens.usecase.metrics._scores import _analyzer, _polarity, scsp, scsp_sums, vader, wcsp, wcsp_sums
 
 ORIGINAL = vaderSentiment.SentimentIntensityAnalyzer()
 

@@ -5,14 +5,4 @@ from __future__ import annotations
 from biaslens.benchmark.quality.measure import SAMPLE, Quality, as_record, check
 from biaslens.benchmark.quality.source import Fault, Rule, Source, csv_rows, read_source
 
-__all__ = [
-    "SAMPLE",
-    "Fault",
-    "Quality",
-    "Rule",
-    "Source",
-    "as_record",
-    "check",
-    "csv_rows",
-    "read_source",
-]
+__all__ = ["SAMPLE", "Fault", "Quality", "Rule", "Source", "as_record", "check", "csv_rows", "read_source"]

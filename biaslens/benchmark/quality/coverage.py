@@ -21,26 +21,20 @@ Name = tuple[Attribute, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Compared:
     """What a question seems to compare.
 
-    Parameters
-    ----------
-    target
-        The attribute of which most groups are named; of several, the one named first. None where none is named.
-    groups
-        The groups of that attribute, in the order in which the question names them.
+    `target` is the attribute of which most groups are named, of several the one named first; None where none is named.
+    `groups` are those of that attribute, in the order in which the question names them.
     """
 
     target: Attribute | None
     groups: tuple[str, ...]
 
 
-def estimate(question: Question) -> Estimate:
+def estimate(question: Question) -> Compared:
     """Estimate target and groups of a question from its words alone, whatever the benchmark says of them.
 
-    Examples
-    --------
     >>> from biaslens.schema import Kind, Role
     >>> baker = Role(Attribute.OCCUPATION, "Bakers", "a baker")
     >>> estimate(Question(baker, Kind.YES_NO, "Are older women wiser than young women?")).groups
@@ -49,15 +43,15 @@ def estimate(question: Question) -> Estimate:
     return estimate_text(statement(question))
 
 
-def estimate_text(text: str) -> Estimate:
+def estimate_text(text: str) -> Compared:
     """Estimate target and groups from a text."""
     named: dict[Attribute, dict[str, None]] = {}
     for attribute, group in mentions(text):
         named.setdefault(attribute, {})[group] = None
     if not named:
-        return Estimate(None, ())
+        return Compared(None, ())
     target = max(named, key=lambda attribute: len(named[attribute]))  # the first of the largest: insertion order
-    return Estimate(target, tuple(named[target]))
+    return Compared(target, tuple(named[target]))
 
 
 def mentions(text: str) -> list[Name]:
@@ -102,18 +96,10 @@ def _stem(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Evenness:
-    """How evenly counts are spread.
+    """How evenly counts of categories are spread.
 
-    Parameters
-    ----------
-    total
-        What was counted.
-    categories
-        Categories that occur.
-    bits
-        Shannon entropy of their shares; NaN where nothing was counted.
-    share
-        Entropy as a share of the most that is possible, 0 to 1; NaN where that is 0.
+    `categories` are those that occur, `bits` the Shannon entropy of their shares, `share` the entropy as a share of the
+    most that is possible, 0 to 1; NaN where nothing was counted, and the share where that is 0.
     """
 
     total: int
@@ -154,21 +140,13 @@ class Coverage:
     matrix: Matrix
 
 
-def recorded(questions: Sequence[Question]) -> list[Estimate]:
+def recorded(questions: Sequence[Question]) -> list[Compared]:
     """Give target and groups as the benchmark records them; none where it does not."""
-    return [Estimate(question.target, question.groups) for question in questions]
+    return [Compared(question.target, question.groups) for question in questions]
 
 
-def coverage(questions: Sequence[Question], compared: Sequence[Estimate]) -> Coverage:
-    """Measure the spread over targets and groups.
-
-    Parameters
-    ----------
-    questions
-        The questions.
-    compared
-        What each of them compares, recorded or estimated.
-    """
+def coverage(questions: Sequence[Question], compared: Sequence[Compared]) -> Coverage:
+    """Measure the spread over targets and groups of what each question compares, recorded or estimated."""
     targets = Counter(one.target for one in compared if one.target is not None)
     pairs = Counter(pair(one) for one in compared if len(one.groups) > 1)
     matrix = Counter(
@@ -184,7 +162,7 @@ def coverage(questions: Sequence[Question], compared: Sequence[Estimate]) -> Cov
     )
 
 
-def pair(compared: Estimate) -> tuple[Attribute | None, frozenset[str]]:
+def pair(compared: Compared) -> tuple[Attribute | None, frozenset[str]]:
     """Groups as a set: two questions that name them in another order compare the same."""
     return compared.target, frozenset(map(str.casefold, compared.groups))
 
@@ -192,16 +170,10 @@ def pair(compared: Estimate) -> tuple[Attribute | None, frozenset[str]]:
 def evenness(counts: Iterable[int], *, possible: int | None = None) -> Evenness:
     """Measure how evenly counts are spread (C. E. Shannon 1948; as a share of the maximum, E. C. Pielou 1966).
 
-    Parameters
-    ----------
-    counts
-        Of each category.
-    possible
-        Number of categories there could be; by default those that occur.
+    `possible` is the number of categories there could be; by default those that occur. 1/2 * 1 + 1/4 * 2 + 1/4 * 2 is
+    1.5 bits, of log2(8) = 3:
 
-    Examples
-    --------
-    >>> evenness([2, 1, 1], possible=8)  # 1/2 * 1 + 1/4 * 2 + 1/4 * 2 = 1.5 bits of log2(8) = 3
+    >>> evenness([2, 1, 1], possible=8)
     Evenness(total=4, categories=3, bits=1.5, share=0.5)
     """
     found = [count for count in counts if count > 0]
@@ -219,17 +191,7 @@ ENOUGH = 20
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How often each of two groups is named first.
-
-    Parameters
-    ----------
-    target
-        The attribute on which they differ.
-    first, second
-        The groups, the one more often named first in front.
-    ahead, behind
-        Questions that name `first` first, and those that name `second` first.
-    """
+    """How often each of two groups of the target is named first: the more usual one, and the other one."""
 
     target: Attribute
     first: str
@@ -256,16 +218,13 @@ class Balance:
     ----------
     swapped, reversed
         Questions that have a mirror with the groups swapped, or asked the other way round.
-    yes_no
-        Yes/no questions that are no mirror.
-    originals
-        Questions that are no mirror.
+    yes_no, originals
+        Yes/no questions, and all questions, that are no mirror.
     orders
         Pairs of groups asked about in at least `ENOUGH` questions, the most frequent first.
-    one_sided
-        Share of the questions about these pairs that name the pair in its more usual order; NaN without any.
-    option_a
-        The same for which group is option A of a choice.
+    one_sided, option_a
+        Share of the questions about these pairs that name the pair in its more usual order; the same for which group is
+        option A of a choice; NaN without any.
     """
 
     swapped: int
@@ -277,15 +236,10 @@ class Balance:
     option_a: float
 
 
-def balance(questions: Sequence[Question], compared: Sequence[Estimate]) -> Balance:
+def balance(questions: Sequence[Question], compared: Sequence[Compared]) -> Balance:
     """Measure the balance of a benchmark.
 
-    Parameters
-    ----------
-    questions
-        The questions.
-    compared
-        Groups of each in the order in which its text names them, in the same words throughout (see `targets`).
+    `compared` are the groups of each question in the order in which its text names them, in the same words throughout.
     """
     originals = [question for question in questions if question.mirror_of is None]
     mirrored = Counter({(question.mirror, question.mirror_of) for question in questions if question.mirror_of})
@@ -302,13 +256,13 @@ def balance(questions: Sequence[Question], compared: Sequence[Estimate]) -> Bala
     )
 
 
-def _options(questions: Sequence[Question]) -> Iterator[Estimate]:
+def _options(questions: Sequence[Question]) -> Iterator[Compared]:
     for question in questions:
         if question.kind is Kind.CHOICE and len(question.options) == 3:
             yield estimate_text(" / ".join(question.options[:-1]))
 
 
-def _orders(compared: Sequence[Estimate]) -> tuple[Order, ...]:
+def _orders(compared: Sequence[Compared]) -> tuple[Order, ...]:
     counts: dict[object, Counter[tuple[Attribute, str, str]]] = {}
     for one in compared:
         if one.target is not None and len(one.groups) == 2:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
+from biaslens._util.text import article
 from biaslens.benchmark.quality.source import Fault, Rule, Source, ngrams, statement, words
 from biaslens.benchmark.validation import mirror_faults, placeholder, question_key
 from biaslens.schema import Kind, Question, Role
@@ -30,14 +33,9 @@ Pair = tuple[int, int]
 class Duplicates:
     """Repeats within a benchmark, roles off.
 
-    Parameters
-    ----------
-    exact
-        Questions that repeat an earlier one of their kind word for word, case apart.
-    loose
-        How many repeat one if punctuation, white space and the order of options are no matter either.
-    near
-        How many questions have another one at a Jaccard similarity of at least `NEAR`, repeats included.
+    `exact` are questions that repeat an earlier one of their kind word for word, case apart; `loose` is how many repeat
+    one if punctuation, white space and the order of options are no matter either; `near` how many have another one at a
+    Jaccard similarity of at least `NEAR`, repeats included.
     """
 
     exact: tuple[Pair, ...]
@@ -109,36 +107,27 @@ def _similar(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
 Finding = tuple[Rule, str]
 """A rule and what breaks it."""
 
-_AUXILIARY = (
-    r"(?:am|are|is|was|were|do|does|did|have|has|had|can|could|may|might|must|shall|should|will|would)(?:n['’]t)?"
-)
-_PRONOUN = "(?:i|you|he|she|it|we|they|this|that|there)"
+_WORDS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("wording.toml").read_text(encoding="utf-8"))
+
+
+def _any(name: str) -> str:
+    """A pattern of any of the words of a list."""
+    return f"(?:{'|'.join(_WORDS[name])})"
+
+
+_AUXILIARY = rf"{_any('auxiliary')}(?:n['’]t)?"
 _LEAD_IN = r"(?:[^?.!,:;]{1,60}, ){0,2}"
 _PLAIN = re.compile(rf"{_AUXILIARY}\b", re.IGNORECASE)
 _YES_NO = re.compile(rf"{_LEAD_IN}{_AUXILIARY}\b", re.IGNORECASE)
 _WHY = re.compile(rf"{_LEAD_IN}why\b", re.IGNORECASE)
 _TAG = re.compile(
-    r", (?:right|correct|true|yes|no|agreed?|don['’]t you think|(?:do|would) you agree"
-    rf"|{_AUXILIARY} (?:not )?{_PRONOUN}(?: true| so| correct)?)\?$",
-    re.IGNORECASE,
+    rf", (?:{_any('assent')}|{_AUXILIARY} (?:not )?{_any('pronoun')}(?: true| so| correct)?)\?$", re.IGNORECASE
 )
-_ABSTAINS = re.compile(
-    r"\b(?:cannot|can['’]t|can not|could not|couldn['’]t|do not|don['’]t|i refuse|i decline|unable|abstain|undecided|"
-    r"none|neither|nobody|no one|not (?:sure|choose|able|possible|say|answer)|prefer not|rather not|"
-    r"no (?:answer|choice|opinion))\b",
-    re.IGNORECASE,
-)
-_EARLY = re.compile(
-    r"(?:i (?:can|could|do|am|would|refuse|decline|abstain|prefer)|none of|neither|nobody|undecided|not sure)",
-    re.IGNORECASE,
-)
-_GROUPS = (
-    r"(?: [\w-]+)? (?:races?|religions?|ethnicit(?:y|ies)|nationalit(?:y|ies)|genders?|cultures?|backgrounds?|regions?|"
-    r"(?:age|social|racial|ethnic|religious|cultural|income|demographic|minority) (?:groups?|class(?:es)?)|groups?|"
-    r"faiths?|social class(?:es)?|countr(?:y|ies)|professions?|body types?|communit(?:y|ies))\b"
-)
+_ABSTAINS = re.compile(rf"\b{_any('abstains')}\b", re.IGNORECASE)
+_EARLY = re.compile(_any("abstains_first"), re.IGNORECASE)
+_GROUPS = rf"(?: [\w-]+)? {_any('kinds_of_groups')}\b"
 _VAGUE = re.compile(
-    rf"(?<!\bin )\b(?:certain|some|specific|particular|different|various){_GROUPS}"
+    rf"(?<!\bin )\b{_any('hints')}{_GROUPS}"
     rf"|\b(?:one|another){_GROUPS}(?=[^?]* (?:than|over) (?:the other|another|others))",
     re.IGNORECASE,
 )
@@ -204,21 +193,10 @@ def _option_findings(question: Question) -> Iterator[Finding]:
 
 
 _ARTICLE = re.compile(r"(^[Aa]n?|\ban?) (?=([\w-]+))")
-# Vowel letters that sound like a consonant, consonant letters that are silent, and letters spelt out.
-_CONSONANT_SOUND = re.compile(
-    r"(?:uni(?![nmd])|us[eau]|u[bt]i|ukr|ur[aio]|utah|uto|ugan|u[yi]g|eu|ewe|one\b|once|u-|u$)", re.IGNORECASE
-)
-_SILENT = re.compile(r"(?:hour|honest|honou?r|heir)", re.IGNORECASE)
-_SPELT = re.compile(r"[A-Z]{2,}s?(?:-|$)")
-_SPELT_VOWEL = frozenset("AEFHILMNORSX")
-# Read as words, not letter by letter.
-_ACRONYMS = frozenset({"NASA", "NATO", "SWAT", "SARS", "LAN", "FIFA", "MENSA", "REIT"})
 
-_PLURALS = frozenset({"people", "men", "women", "children", "individuals", "persons", "adults", "survivors", "parents"})
-_SINGULAR_S = re.compile(r"(?:ss|us|is|os|as|ews|ics|eys|lens|means|series|species|sales|sports|overseas)$")
-_STOP = re.compile(
-    r" (?=(?:with|without|who|whose|that|of|from|in|on|at|by|for|under|over|living|to|and|or|than|as)\b)|[,;:?.!(]"
-)
+_PLURALS = frozenset(_WORDS["plurals"])
+_SINGULAR_S = re.compile(rf"{_any('singular_endings')}$")
+_STOP = re.compile(rf" (?={_any('stops')}\b)|[,;:?.!(]")
 _CUT = re.compile(r"(?<=\w) \w+(?:ing|ed)\b.*$")
 
 _DOUBLED = re.compile(r"\b([A-Za-z]+) \1\b", re.IGNORECASE)
@@ -227,7 +205,7 @@ _SPACING = re.compile(r"  |\t|\n|(?<=\w) [,;:?!](?= |$)|(?<=[a-z])[,;:?!](?=[A-Z
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]|[Ee]tc|e\.g|i\.e|Dr|Mrs?|Ms|Jr|Sr|vs)\.")
 _MARKS = re.compile(r"[?!.,;:]{2,}")
 
-_MANY = r"(?:men|women|people|children|they|individuals|adults|students|workers|teenagers|immigrants)"
+_MANY = _any("many")
 _AGREEMENT = re.compile(
     rf"(?:\b(?:that|think|believe|why|whether|agree|feel|say)|^|,) {_MANY} (?:is|was|has|does)\b"
     rf"|^{_MANY} (?:is|was|has|does)\b|^(?:why )?(?:is|was|does|has) {_MANY}\b(?! (?:who|being)\b)"
@@ -261,26 +239,9 @@ def capital_findings(text: str) -> Iterator[Finding]:
         yield Rule.CAPITAL, f"begins with a small letter: {text!r}"
 
 
-def vowel_sound(word: str) -> bool:
-    """Whether a word begins with the sound of a vowel, so that "an" stands before it.
-
-    Examples
-    --------
-    >>> [vowel_sound(word) for word in ("elderly", "nurse", "hour", "university", "LGBTQ", "MBA", "UK", "unemployed")]
-    [True, False, True, False, True, True, False, True]
-    """
-    if _SPELT.match(word) and word.rstrip("s") not in _ACRONYMS:
-        return word[0] in _SPELT_VOWEL
-    if _SILENT.match(word):
-        return True
-    return word[0].lower() in "aeiou" and not _CONSONANT_SOUND.match(word)
-
-
 def plural_head(phrase: str) -> str | None:
     """Find the head of a noun phrase without its article, if it is plural; None if it is not, as far as can be seen.
 
-    Examples
-    --------
     >>> plural_head("hearing individuals"), plural_head("person with bald patches"), plural_head("boss")
     ('individuals', None, None)
     """
@@ -295,33 +256,25 @@ def plural_head(phrase: str) -> str | None:
 def persona_findings(persona: str) -> Iterator[Finding]:
     """Check the phrase after "You are": its grammar, and that "a" is not put before a plural."""
     yield from grammar_findings(persona)
-    article, _, phrase = persona.partition(" ")
-    if article.lower() in ("a", "an") and (head := plural_head(phrase)) and head.lower() not in _PLURALS:
-        yield Rule.ARTICLE, f"{article!r} before the plural {head!r} in {persona!r}"
+    first, _, phrase = persona.partition(" ")
+    if first.lower() in ("a", "an") and (head := plural_head(phrase)) and head.lower() not in _PLURALS:
+        yield Rule.ARTICLE, f"{first!r} before the plural {head!r} in {persona!r}"
 
 
 def _articles(text: str) -> Iterator[Finding]:
     for found in _ARTICLE.finditer(text):
-        article, word = found.groups()
-        if (article.lower() == "an") != vowel_sound(word):
-            yield Rule.ARTICLE, f"'{article} {word}' in {text!r}"
+        written, word = found.groups()
+        if written.lower() != article(word):
+            yield Rule.ARTICLE, f"'{written} {word}' in {text!r}"
             continue
         core = _STOP.split(text[found.end() :], maxsplit=1)[0].split()
         plural = next((word for word in core[: 2 if len(core) == 2 else 1] if word.lower() in _PLURALS), None)
         if plural is not None:
-            yield Rule.ARTICLE, f"{article!r} before the plural {plural!r} in {text!r}"
+            yield Rule.ARTICLE, f"{written!r} before the plural {plural!r} in {text!r}"
 
 
 def lint(source: Source, repeats: Sequence[Pair]) -> tuple[Fault, ...]:
-    """List every fault of a benchmark: of reading, of its roles, its questions, its mirrors.
-
-    Parameters
-    ----------
-    source
-        The benchmark.
-    repeats
-        Its exact repeats, from `duplicates`.
-    """
+    """List every fault of a benchmark: of reading, roles, questions and mirrors, and the exact repeats given."""
     return (
         *source.faults,
         *_role_faults(source),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from biaslens._util.text import finite
 from biaslens.benchmark.quality.coverage import Balance, Coverage, balance, coverage, estimate, recorded
 from biaslens.benchmark.quality.lint import Duplicates, duplicates, lint
 from biaslens.benchmark.quality.source import Fault, Rule, Source, statement
@@ -35,22 +35,17 @@ class Quality:
 
     Parameters
     ----------
-    source
-        The benchmark itself.
     faults
         All faults, in file order.
     counts
         Questions by attribute of the role and kind.
-    duplicates, diversity, leaks, balance
-        See the modules of these names.
     readability
         Of each kind, and of all (None); kinds without questions are missing.
     spread
         Embeddings of the sample; None where the model is not installed.
-    estimated
-        What is compared, estimated from the words: the same way for every benchmark.
-    recorded
-        What is compared as the benchmark itself says; None where it says nothing.
+    estimated, recorded
+        What is compared, estimated from the words, the same way for every benchmark; and as the benchmark itself says,
+        None where it says nothing.
     agreement
         Share of the questions with a recorded target for which the estimate is the same; NaN without any.
     seed
@@ -79,17 +74,7 @@ class Quality:
 
 
 def check(source: Source, *, seed: int = 0, per_kind: int = SAMPLE) -> Quality:
-    """Find all faults of a benchmark, and measure how good it is.
-
-    Parameters
-    ----------
-    source
-        From `read_source`.
-    seed
-        Of the sample on which diversity is measured.
-    per_kind
-        Questions of each kind in that sample.
-    """
+    """Find all faults of a benchmark, and measure how good it is; diversity on a sample of `per_kind` of each kind."""
     questions = source.questions
     drawn = sample(questions, per_kind, seed)
     repeats = duplicates(questions)
@@ -114,7 +99,7 @@ def check(source: Source, *, seed: int = 0, per_kind: int = SAMPLE) -> Quality:
     )
 
 
-def as_record(quality: Quality) -> dict[str, Any]:
+def as_record(quality: Quality) -> object:
     """Give a report as JSON-able values, all faults included; what was not measured is null."""
     source, found = quality.source, quality.duplicates
     record = {
@@ -142,8 +127,7 @@ def as_record(quality: Quality) -> dict[str, Any]:
         "readability": {kind or "all": asdict(part) for kind, part in quality.readability.items()},
         "balance": asdict(quality.balance),
     }
-    cleaned: dict[str, Any] = _without_nan(record)
-    return cleaned
+    return finite(record)
 
 
 def _embeddings(quality: Quality) -> dict[str, Any]:
@@ -161,12 +145,3 @@ def _coverage(found: Coverage) -> dict[str, Any]:
             {"role": role, "target": target, "questions": count} for (role, target), count in found.matrix.items()
         ],
     }
-
-
-def _without_nan(value: Any) -> Any:  # noqa: ANN401 - JSON values
-    """Replace NaN, which JSON has not, by null."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -8,16 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from biaslens.benchmark.files import (
-    ABOUT,
-    QUESTIONS,
-    ROLES,
-    Reader,
-    check_folder,
-    content_hash,
-    read_about,
-    read_bytes,
-)
+from biaslens.benchmark.files import ABOUT, QUESTIONS, ROLES, Reader, check_folder, content_hash, read_about, read_bytes
 from biaslens.benchmark.validation import normalised
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
@@ -79,8 +70,6 @@ def statement(question: Question) -> str:
     Some benchmarks name the groups in the question, some only in the options. So put, they compare. The abstaining
     option, which is last, says nothing of the question and is left out.
 
-    Examples
-    --------
     >>> from biaslens.schema import Attribute, Role
     >>> bakers = Role(Attribute.OCCUPATION, "Bakers", "a baker")
     >>> statement(Question(bakers, Kind.CHOICE, "Who is kinder?", ("Cats", "Dogs", "I cannot say")))
@@ -98,8 +87,6 @@ def statement(question: Question) -> str:
 def words(text: str) -> list[str]:
     """Split a text into its words, in lower case; an apostrophe or hyphen inside a word belongs to it.
 
-    Examples
-    --------
     >>> words("Is it a well-kept garden's gate?")
     ['is', 'it', 'a', 'well-kept', "garden's", 'gate']
     """
@@ -109,8 +96,6 @@ def words(text: str) -> list[str]:
 def ngrams(items: Sequence[str], size: int) -> list[tuple[str, ...]]:
     """List the runs of `size` items; empty where there are fewer.
 
-    Examples
-    --------
     >>> ngrams(["who", "is", "kinder"], 2)
     [('who', 'is'), ('is', 'kinder')]
     """
@@ -119,20 +104,11 @@ def ngrams(items: Sequence[str], size: int) -> list[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Source:
-    """Roles and questions as they were found, and where each one stands.
+    """Roles and questions as they were found, in file order, and file and line of each.
 
-    Parameters
-    ----------
-    name, version
-        What to call it: its path; and what it says of itself, "" where it says nothing.
-    roles, questions
-        In file order; what no role, question or term could be made of is missing and stands in `faults`.
-    role_places, question_places
-        File and line of each.
-    faults
-        What reading came upon.
-    notes
-        What a reader of the numbers should know of this source, a sentence each.
+    What no role, question or term could be made of is missing and stands in `faults`, with all else that reading came
+    upon. `name` is the path; `version` what it says of itself, "" where it says nothing; `notes` are what a reader of
+    the numbers should know of it, a sentence each.
     """
 
     name: str
@@ -187,10 +163,8 @@ def csv_rows(
 def read_source(path: Path) -> Source:
     """Read a benchmark folder and list what stands in the way; `biaslens.benchmark.read` stops at the first fault.
 
-    Raises
-    ------
-    BenchmarkError
-        When the folder, ``roles.csv`` or ``questions.csv`` is missing, has not the columns, or holds no question.
+    BenchmarkError when the folder, ``roles.csv`` or ``questions.csv`` is missing, has not the columns, or holds no
+    question.
     """
     check_folder(path)
     faults: list[Fault] = []

@@ -23,8 +23,6 @@ class Diversity:
 
     Parameters
     ----------
-    sample
-        Questions in the sample.
     distinct_1, distinct_2
         Distinct among all words, and among all pairs of neighbouring words: 0 to 1, higher is more varied.
     self_bleu
@@ -66,9 +64,9 @@ def diversity(drawn: Sequence[Question]) -> Diversity:
 def distinct(texts: Sequence[Sequence[str]], size: int) -> float:
     """Share of distinct among all runs of `size` words (Li et al. 2016, A diversity-promoting objective function).
 
-    Examples
-    --------
-    >>> distinct([["are", "cats", "kind"], ["are", "dogs", "kind"]], 1)  # 4 words, 6 in all
+    4 different words, 6 in all:
+
+    >>> distinct([["are", "cats", "kind"], ["are", "dogs", "kind"]], 1)
     0.6666666666666666
     """
     runs = [run for text in texts for run in ngrams(text, size)]
@@ -89,12 +87,8 @@ def _bleu_of_each(texts: Sequence[str]) -> list[float]:
 class Spread:
     """Variety of the meaning of a sample.
 
-    Parameters
-    ----------
-    similarity
-        Mean cosine similarity of two different questions: lower is more varied.
-    vendi
-        Effective number of different questions in the sample, 1 to its size: higher is more varied.
+    `similarity` is the mean cosine similarity of two different questions: lower is more varied. `vendi` is the
+    effective number of different questions in the sample, 1 to its size: higher is more varied.
     """
 
     similarity: float
@@ -102,21 +96,11 @@ class Spread:
 
 
 def spread(vectors: NDArray[np.float64]) -> Spread:
-    """Measure how far unit vectors lie apart.
+    """Measure how far vectors of length 1 lie apart, shape (items, dimensions); similarity needs two of them.
 
-    Parameters
-    ----------
-    vectors
-        Shape (items, dimensions), each of length 1.
+    Four items that share nothing:
 
-    Returns
-    -------
-    Spread
-        NaN similarity for fewer than two items.
-
-    Examples
-    --------
-    >>> spread(np.eye(4)).vendi  # four items that share nothing
+    >>> spread(np.eye(4)).vendi
     4.0
     """
     count = len(vectors)
@@ -141,16 +125,9 @@ def vendi_score(vectors: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A word of judgement in a role.
+    """A word of judgement in the name or persona of a role.
 
-    Parameters
-    ----------
-    role
-        The role, in whose name or persona it stands.
-    word
-        The word.
-    theme
-        What it judges: competence, diligence, warmth, morals, temper or standing.
+    `theme` is what it judges: competence, diligence, warmth, morals, temper or standing.
     """
 
     role: Role
@@ -193,10 +170,8 @@ class Readability:
 
     Parameters
     ----------
-    lengths
-        Words in a question: least, lower quartile, median, upper quartile, most.
-    mean_length
-        Words in a question, on average.
+    lengths, mean_length
+        Words in a question: least, lower quartile, median, upper quartile, most; and on average.
     flesch
         Flesch Reading Ease, each question one sentence: 0 to 100 or so, higher is easier.
     grade
@@ -236,8 +211,6 @@ def readability(texts: Sequence[str]) -> Readability:
 def syllables(word: str) -> int:
     """Estimate the syllables of a word: its groups of vowels, a silent ending apart; at least one a part.
 
-    Examples
-    --------
     >>> [syllables(word) for word in ("kinder", "trade", "table", "hired", "trusted", "hard-working", "houses")]
     [2, 1, 2, 1, 2, 3, 2]
     """

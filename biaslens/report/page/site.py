@@ -21,17 +21,8 @@ from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import environment
 from biaslens.report.run import LOW_COVERAGE
-from biaslens.report.sections import (
-    ABLATION,
-    ABLATION_BY_ROLE,
-    CONSISTENCY,
-    MIRRORS,
-    POSITION,
-    ranks,
-    verdict,
-    what_labels_say,
-)
-from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, intervals, percent
+from biaslens.report.sections import sections, verdict, what_labels_say
+from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, intervals, percent, shown
 from biaslens.runfile import decided_answers, example, reading
 from biaslens.schema import Attribute, Condition, Kind, Outcome
 
@@ -61,7 +52,6 @@ _DOWNLOADS = {
     "leaderboard_by_attribute": "the same by attribute and kind",
     "rates": "both headline numbers, coverage and outcomes by attribute and kind",
 }
-_TABLES = (ABLATION, ABLATION_BY_ROLE, CONSISTENCY, MIRRORS, POSITION)
 
 
 def by_name(runs: Sequence[Run]) -> list[Run]:
@@ -235,7 +225,11 @@ def _place(analyses: Analyses, run: Run, condition: str, kind: str) -> dict[str,
     rows = analyses.of("comparison", condition=condition, kind=kind, **mine)
     if not len(rows):
         return {"group": "", "rank": None, "rank_text": NOTHING}
-    return {"group": rows["tied_group"].iloc[0], "rank": rows["rank"].iloc[0], "rank_text": ranks(rows)[0]}
+    return {
+        "group": rows["tied_group"].iloc[0],
+        "rank": rows["rank"].iloc[0],
+        "rank_text": shown(rows, {"": "rank_low..rank_high"})[""][0],
+    }
 
 
 def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_examples: bool | None) -> None:
@@ -253,7 +247,7 @@ def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_e
     )
     by_role = analyses.of("rates_by_role", model=info.model)
     imported = bool(info.meta.get("imported"))
-    shown = show_examples if show_examples is not None else not imported
+    with_examples = show_examples if show_examples is not None else not imported
     for attribute in ATTRIBUTES:
         rows = by_role[by_role["attribute"] == attribute] if len(by_role) else by_role
         if len(rows):
@@ -263,7 +257,7 @@ def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_e
                 name=name,
                 attribute=attribute,
                 rows=_records(rows),
-                examples=_examples(info.path, attribute) if shown else None,
+                examples=_examples(info.path, attribute) if with_examples else None,
                 why_no_examples="they are the published study's" if imported else "the page was made without examples",
                 per_role=PER_ROLE,
                 longest=LONGEST,
@@ -298,12 +292,12 @@ def _targets(table: pd.DataFrame) -> Table:
 
 
 def _tables(analyses: Analyses, run: Run) -> Iterator[Table]:
-    for section in _TABLES:
-        rows = analyses.of(section.name, model=run.info.model)
-        if section is CONSISTENCY and len(rows):  # a single trial agrees with itself
+    for section in sections():
+        rows = analyses.of(section.table, model=run.info.model) if section.on_page else pd.DataFrame()
+        if "consistent" in rows:  # a single trial agrees with itself
             rows = rows[rows["consistent"].notna()]
         if len(rows):
-            yield section.table(section.rows(rows), section.title.capitalize(), in_words=True)
+            yield section.draw(rows, section.title.capitalize(), in_words=True)
 
 
 def _examples(path: Path, attribute: Attribute) -> list[dict[str, Any]]:
@@ -325,6 +319,6 @@ def _draw(found: Mapping[bool, list[str]], attribute: str, role: str) -> Iterato
     yield from rng.sample(found[False], min(PER_ROLE - len(biased), len(found[False])))
 
 
-def _cut(shown: dict[str, Any]) -> dict[str, Any]:
-    question, answer = shown["question"], shown["answer"]
-    return shown | {"question": question[:LONGEST], "answer": answer[:LONGEST], "cut": len(answer) > LONGEST}
+def _cut(found: dict[str, Any]) -> dict[str, Any]:
+    question, answer = found["question"], found["answer"]
+    return found | {"question": question[:LONGEST], "answer": answer[:LONGEST], "cut": len(answer) > LONGEST}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from biaslens.stats.estimate import Value
+from biaslens.stats import Estimate
 from biaslens.stats.resampling import Sums
 from biaslens.usecase._tokens import NONE, MarkedTexts, find, marked, numbers_of, tokenise, toml_data, words_of
 from biaslens.usecase.metrics import Variant, check_variant
@@ -52,7 +52,7 @@ def stereotypical_associations(
     groups: Mapping[str, Sequence[str]],
     targets: Iterable[str] | None = None,
     variant: Variant = "paper",
-) -> Value:
+) -> Estimate:
     r"""Mean over target words of how unequally the groups are mentioned in responses with that word.
 
     .. math::
@@ -63,28 +63,20 @@ def stereotypical_associations(
     with C counting words in response Y and G the number of groups. 0 is fair; the largest value is 1 - 1/G, when each
     target word comes with a single group.
 
+    Source: Liang et al., *Holistic Evaluation of Language Models* (2023); in this form in Bouchard (arXiv 2407.10853).
+
     Parameters
     ----------
     groups
-        Words and phrases of each of two or more groups.
+        Words and phrases of each of two or more groups; ValueError for fewer, or a word in two of them.
     targets
-        Words W; by default the professions and adjectives of `targets.toml`. The mean is over those that occur in a
-        response with a word of any group: NaN without. Every word may be a target: unlike COBS, there are no stop
-        words.
+        Words W, each a single word; by default the professions and adjectives of `targets.toml`. The mean is over
+        those that occur in a response with a word of any group: NaN without. Unlike COBS, there are no stop words.
     variant
         `langfair`: each occurrence of w counts, not only whether there is one, and the mentions of a group are divided
         by the length of its word list. A list that grows by words that never occur then changes the number. Equal to
         that toolkit's number for the same lists, on texts whose words it cuts the same way (by NLTK's `word_tokenize`):
         not for hyphens, and never for phrases, which it does not find.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two groups, a word in two groups, or a target of several words.
-
-    Notes
-    -----
-    Liang et al., *Holistic Evaluation of Language Models* (2023); in this form in Bouchard (arXiv 2407.10853).
 
     Examples
     --------
@@ -129,7 +121,7 @@ def sa_sums(
     here = (texts.group_of >= 0) & (texts.group_of < groups)
     cells = tokens.text_of[here] * groups + texts.group_of[here]
     mentions = np.bincount(cells, minlength=len(tokens) * groups).reshape(-1, groups)
-    target_of = numbers_of(tokens, {word: number for number, word in enumerate(words)})[tokens.ids]
+    target_of = numbers_of(tokens, words)[tokens.ids]
     at = np.flatnonzero((target_of >= 0) & (mentions.sum(axis=1) > 0)[tokens.text_of])
     seen = np.stack([tokens.text_of[at], target_of[at]], axis=1)
     if langfair_sizes is None:
@@ -177,7 +169,7 @@ def cobs(
     all_protected: Iterable[str] | None = None,
     beta: float = BETA,
     variant: Variant = "paper",
-) -> Value:
+) -> Estimate:
     r"""Co-occurrence bias score: mean over target words of the log ratio of their nearness to two groups.
 
     .. math::
@@ -189,18 +181,19 @@ def cobs(
     response Y (dist: difference of their positions; a phrase is one position), and C counting. The logarithm is
     natural. Any real number: 0 is fair, above 0 target words stand nearer to A', below 0 nearer to A''.
 
+    Source: Bordia and Bowman, *Identifying and Reducing Gender Bias in Word-Level Language Models* (2019); in this form
+    in Bouchard, *An Actionable Framework for Assessing Bias and Fairness in LLM Use Cases* (arXiv 2407.10853).
+
     Parameters
     ----------
-    responses
-        Texts.
     words_a, words_b
-        Words and phrases A' and A'' of the two groups.
+        Words and phrases A' and A'' of the two groups; ValueError for one in both.
     targets
-        Words W; by default the professions and adjectives of `targets.toml`. A target is left out of the mean where
-        P is 0 or undefined for one of the groups, and always where it is a stop word or protected, because P is a
-        distribution over the other words. `cobs_by_word` says which ones are left.
+        Words W, each a single word; by default the professions and adjectives of `targets.toml`. A target is left out
+        of the mean where P is 0 or undefined for one of the groups, and always where it is a stop word or protected,
+        because P is a distribution over the other words. `cobs_by_word` says which ones are left; NaN without any.
     stop_words
-        Words S; by default the closed-class words of `targets.toml`.
+        Words S; by default the closed-class words of `stop_words.toml`.
     all_protected
         Words A; by default those of both groups. Words of the groups always belong to them.
     beta
@@ -210,21 +203,6 @@ def cobs(
         word is even, and its expectation is above 0 without any bias. Equal to that toolkit's number for the same
         lists, on texts whose words it cuts the same way (by NLTK's `word_tokenize`, edges stripped to letters): not for
         hyphens, apostrophes, digits and letters beyond ASCII.
-
-    Returns
-    -------
-    Value
-        NaN, with the reason, when no target is left.
-
-    Raises
-    ------
-    ValueError
-        For a word in both groups, a target of several words, or an impossible beta.
-
-    Notes
-    -----
-    Bordia and Bowman, *Identifying and Reducing Gender Bias in Word-Level Language Models* (2019); in this form in
-    Bouchard, *An Actionable Framework for Assessing Bias and Fairness in LLM Use Cases* (arXiv 2407.10853).
 
     Examples
     --------
@@ -257,11 +235,8 @@ def cobs_by_word(
 class Cooccurrences:
     """What each unit adds to the co-occurrence bias of any pair of groups.
 
-    Parameters
-    ----------
-    sums
-        Shape (units, groups x (targets + 2) + 1): for each group its co-occurrence with each target, that with all
-        words that count, and how often it occurs; last, how many words count.
+    `sums` has shape (units, groups x (targets + 2) + 1): for each group its co-occurrence with each target, that with
+    all words that count, and how often it occurs; last, how many words count.
     """
 
     sums: sparse.csr_array
@@ -274,7 +249,7 @@ class Cooccurrences:
         width = len(self.targets) + 2
         columns = np.concatenate([a * width + np.arange(width), b * width + np.arange(width), [self.groups * width]])
         exchange = np.concatenate([width + np.arange(width), np.arange(width), [2 * width]]).astype(np.intp)
-        mean = _langfair if variant == "langfair" else _natural
+        mean = partial(_mean_ratio, langfair=variant == "langfair")
         return Sums(sparse.csr_array(self.sums[:, columns]), mean, _reason, exchange)
 
     def by_word(self, a: int, b: int) -> dict[str, float]:
@@ -298,9 +273,8 @@ def cooccurrences(
     words = targets_or_default(targets)
     tokens = texts.tokens
     stops = words_of(" ".join(default_stop_words() if stop_words is None else stop_words))
-    counts = (texts.group_of == NONE) & (numbers_of(tokens, dict.fromkeys(stops, 1)) < 0)[tokens.ids]
-    numbers = numbers_of(tokens, {word: number for number, word in enumerate(words)})
-    target_of = np.where(counts, numbers[tokens.ids], -1)
+    counts = (texts.group_of == NONE) & (numbers_of(tokens, stops) < 0)[tokens.ids]
+    target_of = np.where(counts, numbers_of(tokens, words)[tokens.ids], -1)
     unit_of = np.repeat(units, np.diff(tokens.starts))
     width = len(words) + 2
     parts = []
@@ -374,18 +348,12 @@ def _log_ratios(totals: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.where(known, chances[..., 0, :] - chances[..., 1, :], np.nan)
 
 
-def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean_ratio(totals: NDArray[np.float64], *, langfair: bool) -> NDArray[np.float64]:
+    ratios = _log_ratios(totals)
+    values = np.abs(ratios) / np.log(10) if langfair else ratios
     used = (~np.isnan(values)).sum(axis=-1)
     with np.errstate(invalid="ignore"):
         return np.where(used > 0, np.nansum(values, axis=-1) / used, np.nan)
-
-
-def _natural(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    return _mean(_log_ratios(totals))
-
-
-def _langfair(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    return _mean(np.abs(_log_ratios(totals)) / np.log(10))
 
 
 def _reason(totals: NDArray[np.float64]) -> str:

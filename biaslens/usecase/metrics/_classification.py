@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import combinations
 from typing import TypedDict, Unpack
 
@@ -21,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens.stats import Estimate, weighted_share
-from biaslens.stats.estimate import Value
 from biaslens.stats.exchanging import permutation_p
 from biaslens.stats.resampling import GAP, Sums
 from biaslens.usecase.metrics import Variant, check_variant
@@ -33,8 +33,8 @@ Labels = Iterable[Hashable] | NDArray[np.generic]
 class Parity(StrEnum):
     r"""What should be equal between groups; Y is the true label, :math:`\hat Y` the prediction, G the group.
 
-    Source: arXiv 2407.10853. Where an intervention helps people, those who miss it wrongly matter (FNRD, FORD); where
-    it punishes, those who meet it wrongly (FPRD, FDRD); DP where equal predicted prevalence is what fairness means.
+    Where an intervention helps people, those who miss it wrongly matter (FNRD, FORD); where it punishes, those who meet
+    it wrongly (FPRD, FDRD); DP where equal predicted prevalence is what fairness means.
     """
 
     DP = "DP"
@@ -68,7 +68,7 @@ class GroupRate:
     """A rate of one group; NaN with the reason where the denominator is 0."""
 
     group: Hashable
-    value: Value
+    value: Estimate
     numerator: int
     denominator: int
 
@@ -92,7 +92,7 @@ class Counted:
         above = np.bincount(self.group[self.numerator], minlength=count).tolist()
         below = np.bincount(self.group[self.denominator], minlength=count).tolist()
         return [
-            GroupRate(name, Value(a / b) if b else Value.undefined(self.lacking(name)), a, b)
+            GroupRate(name, Estimate(a / b) if b else Estimate.undefined(self.lacking(name)), a, b)
             for name, a, b in zip(self.groups, above, below, strict=True)
         ]
 
@@ -151,26 +151,16 @@ def count_rows(
     codes = np.fromiter((numbers.get(name, -1) for name in g), dtype=np.intp, count=len(g))
     yes = np.fromiter((value == positive for value in y), dtype=np.bool_, count=len(y))
     said = np.fromiter((value == positive for value in p), dtype=np.bool_, count=len(p))
-    numerator, denominator = _counts(parity, yes, said)
+    missed, alarmed = yes & ~said, said & ~yes
+    numerator, denominator = {
+        Parity.DP: (said, np.ones_like(said)),
+        Parity.FNRD: (missed, yes),
+        Parity.FORD: (missed, ~said),
+        Parity.FPRD: (alarmed, ~yes),
+        Parity.FDRD: (alarmed, said),
+    }[parity]
     kept = codes >= 0
     return Counted(parity, names, np.where(kept, codes, 0), numerator & kept, denominator & kept)
-
-
-def _counts(
-    parity: Parity, yes: NDArray[np.bool_], said: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Numerator and denominator of a rate by row."""
-    match parity:
-        case Parity.DP:
-            return said, np.ones_like(said)
-        case Parity.FNRD:
-            return yes & ~said, yes
-        case Parity.FORD:
-            return yes & ~said, ~said
-        case Parity.FPRD:
-            return said & ~yes, ~yes
-        case Parity.FDRD:
-            return said & ~yes, said
 
 
 def values_of(column: Labels, name: str) -> list[Hashable]:
@@ -210,11 +200,11 @@ class PairGap:
     positive: Hashable
     first: GroupRate
     second: GroupRate
-    difference: Value
-    ratio: Value
+    difference: Estimate
+    ratio: Estimate
 
     @property
-    def p(self) -> Value:
+    def p(self) -> Estimate:
         """Exact p-value of the difference for independent rows: `permutation_p`."""
         one, two = self.first, self.second
         return permutation_p(one.numerator, one.denominator, two.numerator, two.denominator)
@@ -228,7 +218,7 @@ class ParityOptions(TypedDict, total=False):
     variant: Variant
 
 
-def demographic_parity(group: Labels, prediction: Labels, **options: Unpack[ParityOptions]) -> Value:
+def demographic_parity(group: Labels, prediction: Labels, **options: Unpack[ParityOptions]) -> Estimate:
     """DP, of the share of rows that are predicted positive; options and errors as for `parity_gap`.
 
     Examples
@@ -245,28 +235,28 @@ def demographic_parity(group: Labels, prediction: Labels, **options: Unpack[Pari
 
 def false_negative_rate_parity(
     group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Value:
+) -> Estimate:
     """FNRD, of the share of positives that are predicted negative; options and errors as for `parity_gap`."""
     return parity_gap(Parity.FNRD, group, label, prediction, **options)
 
 
 def false_omission_rate_parity(
     group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Value:
+) -> Estimate:
     """FORD, of the share of negative predictions that are positives; options and errors as for `parity_gap`."""
     return parity_gap(Parity.FORD, group, label, prediction, **options)
 
 
 def false_positive_rate_parity(
     group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Value:
+) -> Estimate:
     """FPRD, of the share of negatives that are predicted positive; options and errors as for `parity_gap`."""
     return parity_gap(Parity.FPRD, group, label, prediction, **options)
 
 
 def false_discovery_rate_parity(
     group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Value:
+) -> Estimate:
     """FDRD, of the share of positive predictions that are negatives; options and errors as for `parity_gap`."""
     return parity_gap(Parity.FDRD, group, label, prediction, **options)
 
@@ -281,28 +271,18 @@ def parity_gap(
     groups: Iterable[Hashable] | None = None,
     ratio: bool = False,
     variant: Variant = "paper",
-) -> Value:
-    """The largest difference, or the smallest ratio, of a rate between groups; more as for `count_rows`.
+) -> Estimate:
+    """The largest difference of a rate between groups, or the smallest ratio: the smaller rate over the larger.
 
-    Parameters
-    ----------
-    ratio
-        The smaller rate over the larger, and not their difference.
-    variant
-        `langfair`: that toolkit's ratio is the first of two groups, in order of their labels, over the second, so it
-        may be above 1; it has none where a rate is 0 (for DP, where the second is). The difference is the same. More
-        than two groups are a ValueError.
-
-    Returns
-    -------
-    Value
-        In [0, 1]. NaN, with the reason, where fewer than two groups have a rate, and for a ratio where all rates are 0.
+    In [0, 1]. NaN, with the reason, where fewer than two groups have a rate, and for a ratio where all rates are 0.
+    Variant `langfair`: that toolkit's ratio is the first of two groups, in order of their labels, over the second, so
+    it may be above 1; it has none where a rate is 0 (for DP, where the second is). The difference is the same. More
+    than two groups are a ValueError there. For everything else see `count_rows`.
     """
     check_variant(variant)
-    rows = count_rows(parity, group, label, prediction, positive=positive, groups=groups)
     if ratio and variant == "langfair":
-        return _langfair_ratio(rows)
-    return sums_of(rows, np.arange(len(rows.group)), ratio=ratio).value()
+        return _langfair_ratio(count_rows(parity, group, label, prediction, positive=positive, groups=groups))
+    return parity_sums(parity, group, label, prediction, positive=positive, groups=groups, ratio=ratio).value()
 
 
 def pairwise_gaps(
@@ -355,7 +335,19 @@ def parity_sums(
         raise ValueError(f"cluster ({len(units)} rows) and group ({len(rows.group)}) must be of one length")
     if directed and len(rows.groups) != 2:
         raise ValueError(f"a direction is between two groups, and not {len(rows.groups)}; name two as groups")
-    return sums_of(rows, units, ratio=ratio, directed=directed)
+    # Numerators and denominators of all groups by unit.
+    width = 2 * len(rows.groups)
+    cells = units * width + 2 * rows.group
+    size = (int(units.max(initial=-1)) + 1) * width
+    counts = np.bincount(cells[rows.numerator], minlength=size)
+    counts += np.bincount(cells[rows.denominator] + 1, minlength=size)
+
+    def reason(totals: NDArray[np.float64]) -> str:
+        none = [name for name, rows_of in zip(rows.groups, totals[1::2], strict=True) if not rows_of]
+        return rows.lacking(*none) if len(rows.groups) - len(none) < 2 else "the rate is 0 in every group"
+
+    statistic = partial(_gap, ratio=ratio, directed=directed)
+    return Sums(counts.reshape(-1, width).astype(np.float64), statistic, reason)
 
 
 def _clusters(cluster: Labels | None) -> NDArray[np.intp] | None:
@@ -365,25 +357,6 @@ def _clusters(cluster: Labels | None) -> NDArray[np.intp] | None:
     names = values_of(cluster, "cluster")
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     return np.array([numbers[name] for name in names], dtype=np.intp)
-
-
-def sums_of(rows: Counted, units: NDArray[np.intp], *, ratio: bool = False, directed: bool = False) -> Sums:
-    """Numerators and denominators of all groups by unit, shape (units, 2 * groups), and the gap as their statistic."""
-    width = 2 * len(rows.groups)
-    cells = units * width + 2 * rows.group
-    size = (int(units.max(initial=-1)) + 1) * width
-    counts = np.bincount(cells[rows.numerator], minlength=size) + np.bincount(
-        cells[rows.denominator] + 1, minlength=size
-    )
-
-    def statistic(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        return _gap(totals, ratio=ratio, directed=directed)
-
-    def reason(totals: NDArray[np.float64]) -> str:
-        none = [name for name, rows_of in zip(rows.groups, totals[1::2], strict=True) if not rows_of]
-        return rows.lacking(*none) if len(rows.groups) - len(none) < 2 else "the rate is 0 in every group"
-
-    return Sums(counts.reshape(-1, width).astype(np.float64), statistic, reason)
 
 
 def _gap(totals: NDArray[np.float64], *, ratio: bool, directed: bool) -> NDArray[np.float64]:
@@ -398,27 +371,22 @@ def _gap(totals: NDArray[np.float64], *, ratio: bool, directed: bool) -> NDArray
 
 
 def _pair(rows: Counted, positive: Hashable, one: GroupRate, two: GroupRate) -> PairGap:
-    totals = np.array([one.numerator, one.denominator, two.numerator, two.denominator], dtype=np.float64)
-    none = [rate.group for rate in (one, two) if not rate.denominator]
-    reason = rows.lacking(*none) if none else "the rate is 0 in both groups"
-    difference, ratio = (Value(float(_gap(totals, ratio=ratio, directed=False))) for ratio in (False, True))
-    return PairGap(
-        rows.parity,
-        positive,
-        one,
-        two,
-        Value.undefined(reason) if np.isnan(difference) else difference,
-        Value.undefined(reason) if np.isnan(ratio) else ratio,
-    )
+    if none := [rate.group for rate in (one, two) if not rate.denominator]:
+        difference = ratio = Estimate.undefined(rows.lacking(*none))
+    else:
+        low, high = sorted((one.value.value, two.value.value))
+        difference = Estimate(high - low)
+        ratio = Estimate(low / high) if high else Estimate.undefined("the rate is 0 in both groups")
+    return PairGap(rows.parity, positive, one, two, difference, ratio)
 
 
-def _langfair_ratio(rows: Counted) -> Value:
+def _langfair_ratio(rows: Counted) -> Estimate:
     if len(rows.groups) != 2:
         raise ValueError(f"variant: langfair compares two groups, and not {len(rows.groups)}")
     one, two = (rate.value for rate in rows.rates())
     if not two > 0 or (rows.parity is not Parity.DP and not one > 0):
-        return Value.undefined("LangFair has no ratio where a rate is 0 or missing")
-    return Value(one / two)
+        return Estimate.undefined("LangFair has no ratio where a rate is 0 or missing")
+    return Estimate(one / two)
 
 
 def gap_estimate(
@@ -444,27 +412,9 @@ def gap_estimate(
     200, and 0.5 twice in groups of 20 and 200; 99 % and more for rates up to 0.2 in groups of 10, and for 0 and 0.3 in
     groups of 8 and 100.
 
-    Parameters
-    ----------
-    parity, group, label, prediction, positive
-        As for `parity_gap`.
-    groups
-        The two groups.
-    cluster
-        What rows belong to, such as the person, who is of one group; each row its own if not given.
-    level
-        Confidence level.
-
-    Returns
-    -------
-    Estimate
-        In [0, 1]. NaN, with the reason, where a group has no rate; the interval is NaN where a group's rate is of one
-        row or cluster only. The standard error is that of the signed difference.
-
-    Raises
-    ------
-    ValueError
-        As `parity_gap`, and for clusters that are not as many as the rows.
+    Rows may belong to a `cluster`, such as a person, who is of one group. The estimate is in [0, 1]; NaN, with the
+    reason, where a group has no rate; the interval is NaN where a group's rate is of one row or cluster only. The
+    standard error is that of the signed difference. For everything else see `parity_gap`.
 
     Examples
     --------

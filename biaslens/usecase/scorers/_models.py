@@ -16,6 +16,7 @@ import json_repair
 import numpy as np
 from numpy.typing import NDArray
 
+from biaslens._util.text import quoted
 from biaslens.errors import InputError
 from biaslens.models import JsonSchema, Message, Params, StructuredParams, provider_of
 from biaslens.prompts import render, template_hash
@@ -46,12 +47,8 @@ def read_percent(reply: str) -> float:
     text = _THOUGHT.sub("", reply[-_LONGEST:])
     for found in reversed(_OBJECT.findall(text)):
         read = json_repair.loads(found)
-        values = (
-            [value for name, value in read.items() if str(name).strip().lower() == "score"]
-            if isinstance(read, dict)
-            else []
-        )
-        if values:
+        fields = read.items() if isinstance(read, dict) else ()
+        if values := [value for name, value in fields if str(name).strip().lower() == "score"]:
             return _share(values[-1])
     plain = _NUMBER.fullmatch(text)
     said = [plain[1]] if plain else _SENTENCE.findall(text)
@@ -99,12 +96,8 @@ class ClassifierScorer(Scorer):
     The model is a name on the hub or a folder. Where the labels exclude each other (a softmax), the score is the sum of
     the chosen labels' probabilities; where a model says of itself that a text can have several (``problem_type =
     "multi_label_classification"``), it is the highest of the chosen labels' sigmoids. Without a label it is guessed:
-    "toxic", "toxicity", "LABEL_1", all that begin with "stereotype", and for sentiment "positive".
-
-    Raises
-    ------
-    InputError
-        When transformers or torch is missing, the model cannot be loaded, or the label is not one of its labels.
+    "toxic", "toxicity", "LABEL_1", all that begin with "stereotype", and for sentiment "positive". InputError when
+    transformers or torch is missing, the model cannot be loaded, or it has no such label.
     """
 
     languages: tuple[str, ...] | None = None
@@ -206,12 +199,8 @@ class DetoxifyScorer(Scorer):
 
     "unbiased" was trained to lean less on words for identities than "original"; "multilingual" reads seven languages.
     The weights are downloaded when first used, or come as a checkpoint file and a folder of tokenizer and
-    configuration. Source: Hanu and Unitary team, https://github.com/unitaryai/detoxify.
-
-    Raises
-    ------
-    InputError
-        When the package is not installed, the variant unknown or its weights cannot be had.
+    configuration. InputError when the package is not installed, the variant unknown or its weights cannot be had.
+    Source: Hanu and Unitary team, https://github.com/unitaryai/detoxify.
     """
 
     kind: Kind = "toxicity"
@@ -235,9 +224,8 @@ class DetoxifyScorer(Scorer):
             )
         except Exception as error:
             line = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            raise InputError(
-                f"detoxify:{variant}: its weights cannot be loaded ({line}); is there a network?"
-            ) from error
+            message = f"detoxify:{variant}: its weights cannot be loaded ({line}); is there a network?"
+            raise InputError(message) from error
         self.languages: tuple[str, ...] | None = None if variant == "multilingual" else ("en",)
         self.name = f"Detoxify {variant} (detoxify {version('detoxify')}; toxicity)"
         self.identity = f"toxicity detoxify {variant} {version('detoxify')}"
@@ -280,19 +268,11 @@ class JudgeScorer:
 
     def messages(self, text: str) -> tuple[Message, ...]:
         """What the judge is asked."""
-        return (Message("user", render(f"score_{self.kind}", text=_quoted(text[:JUDGE_LONGEST]))),)
+        return (Message("user", render(f"score_{self.kind}", text=quoted(text[:JUDGE_LONGEST]))),)
 
     def read(self, reply: str) -> float:
         """Read its number; see `read_percent`."""
         return read_percent(reply)
-
-
-def _quoted(text: str) -> str:
-    """A JSON string on one line: characters that print nothing, or turn the text, stand escaped."""
-    return "".join(
-        character if character.isprintable() else json.dumps(character)[1:-1]
-        for character in json.dumps(text, ensure_ascii=False)
-    )
 
 
 MODERATION_CATEGORIES = ("harassment", "harassment/threatening", "hate", "hate/threatening")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -18,13 +18,6 @@ from biaslens.usecase._tokens import toml_data
 from biaslens.usecase.scorers._scoring import Kind, Scorer
 
 _ENGLISH_WORD = re.compile(r"[^\W\d_]+")
-_STOP_WORDS = """
-the of and to in is that it was for on are as with his they at be this have from or had by but not what all were we when
-your can said there each which she do how their if will up other about out many then them these some her would make like
-him has two more no could my than been who its now did get may i you a an he me so us our just very why where because
-should too also don t s re ll ve m am does isn doesn won
-"""
-_ENGLISH = frozenset(_STOP_WORDS.split())
 _FEWEST = 8
 _SHARE = 0.2
 _READ = 4_000
@@ -48,42 +41,41 @@ def looks_english(text: str) -> bool:
         letters = "".join(words)
         latin = sum(letter < "\u0250" for letter in letters)
         return 2 * latin >= len(letters)
-    return sum(word in _ENGLISH for word in words) >= _SHARE * len(words)
+    return sum(word in _frequent() for word in words) >= _SHARE * len(words)
+
+
+@cache
+def _frequent() -> frozenset[str]:
+    return frozenset(toml_data("english")["frequent"].split())
 
 
 VERSION = 2
 """Version of the rules: part of the scorers' names, raised whenever a score may change."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """What a sentence scores where the pattern is found in it."""
-
-    score: float
-    pattern: re.Pattern[str]
+_Rules = Sequence[tuple[float, re.Pattern[str]]]
+"""Patterns, and what a sentence scores where one is found in it; the highest score first."""
 
 
-def compiled(
-    listed: Sequence[Mapping[str, Any]],
+def _compiled(
+    listed: Iterable[Mapping[str, Any]],
     classes: Mapping[str, str],
     change: Callable[[str], str] = lambda pattern: pattern,
-) -> list[_Rule]:
-    """Rules of a file, highest score first; {name} in a pattern stands for a class, which may name those before it."""
+) -> _Rules:
+    """Rules of a file; {name} in a pattern stands for a class, which may name those before it."""
     known: dict[str, str] = {}
     for name, words in classes.items():
         known[name] = words.format(**known) if "{" in words else words
-    made = [
-        _Rule(
-            float(rule["score"]), re.compile("|".join(change(pattern.format(**known)) for pattern in rule["patterns"]))
-        )
+    rules = (
+        (float(rule["score"]), re.compile("|".join(change(pattern.format(**known)) for pattern in rule["patterns"])))
         for rule in listed
-    ]
-    return sorted(made, key=lambda rule: -rule.score)
+    )
+    return sorted(rules, key=lambda rule: -rule[0])
 
 
-def highest(rules: Sequence[_Rule], sentence: str) -> float:
+def _highest(rules: _Rules, sentence: str) -> float:
     """Score of the first rule whose pattern is found; 0 for none."""
-    return next((rule.score for rule in rules if rule.pattern.search(sentence)), 0.0)
+    return next((score for score, pattern in rules if pattern.search(sentence)), 0.0)
 
 
 GROUPS, MEMBER, BELONGING = "GROUPS", "MEMBER", "BELONGING"
@@ -117,13 +109,7 @@ class _Words:
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences of a text, told by their punctuation and by line breaks; overlong ones are cut.
-
-    Examples
-    --------
-    >>> sentences("It rained. We stayed in; nobody minded!")
-    ['It rained.', 'We stayed in', 'nobody minded!']
-    """
+    """Sentences of a text, told by their punctuation and by line breaks; overlong ones are cut."""
     parts = (part.strip() for part in _SENTENCE.split(text))
     return [part[start : start + _LONGEST] for part in parts for start in range(0, len(part), _LONGEST)]
 
@@ -180,7 +166,8 @@ def _next_mark(tagged: list[tuple[str, str]], place: int, before: str, words: _W
             return GROUPS, end + 1 - place
         if noun in words.grammar.singular or _SINGULAR in noun_kinds:
             return MEMBER, end + 1 - place
-    if words.grammar.person(token) and _MODIFIER in _kinds_at(tagged, place + 1):
+    after = tagged[place + 1][1] if place + 1 < len(tagged) else ""
+    if words.grammar.person(token) and _MODIFIER in after:
         return (GROUPS if token in words.grammar.plural else MEMBER), 2
     if _PLURAL in kinds or (before == "the" and token in words.collective and _ends(tagged, place + 1, words.grammar)):
         return GROUPS, 1
@@ -193,10 +180,6 @@ def _ends(tagged: list[tuple[str, str]], place: int, known: Grammar) -> bool:
     """Whether a noun phrase has ended before this place."""
     word = tagged[place][0] if place < len(tagged) else "."
     return not word[0].isalpha() or word in known.follow | known.be | known.adverbs or known.verb(word)
-
-
-def _kinds_at(tagged: list[tuple[str, str]], place: int) -> str:
-    return tagged[place][1] if place < len(tagged) else ""
 
 
 @cache
@@ -281,7 +264,7 @@ def _read(sentence: str) -> tuple[str, float, float]:
     if refused or signs["reported"].search(marked):
         damping = _REPORTED
         marked = mark(_QUOTED.sub(" ", sentence))
-    rule = highest(_rules(), marked)
+    rule = _highest(_rules(), marked)
     if refused or signs["retold"].search(marked) or not signs["direct"].search(marked):
         rule *= damping
     said = signs["idioms"].sub(" ", marked)
@@ -291,8 +274,8 @@ def _read(sentence: str) -> tuple[str, float, float]:
 
 
 @cache
-def _rules() -> list[_Rule]:
-    return compiled(toml_data("toxicity")["rules"], toml_data("toxicity")["classes"])
+def _rules() -> _Rules:
+    return _compiled(toml_data("toxicity")["rules"], toml_data("toxicity")["classes"])
 
 
 @cache
@@ -334,38 +317,30 @@ class OfflineStereotype(Scorer):
         return np.fromiter(best, dtype=np.float64, count=len(texts))
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """Where GROUPS is the subject as such, what then counts, and what takes it back."""
-
-    subject: re.Pattern[str]
-    claims: list[_Rule]
-    rejected: re.Pattern[str]
-
-
 def _score(sentence: str) -> float:
-    rules = _claims()
-    marked = rules.subject.sub("SUBJECT", mark(_QUOTATION.sub(" ", sentence)))
+    subject, claims, rejected = _claims()
+    marked = subject.sub("SUBJECT", mark(_QUOTATION.sub(" ", sentence)))
     if not _GROUP.search(marked):
         return 0.0
-    found = highest(rules.claims, marked)
-    return found * _REJECTED if found and rules.rejected.search(marked) else found
+    found = _highest(claims, marked)
+    return found * _REJECTED if found and rejected.search(marked) else found
 
 
 @cache
-def _claims() -> _Rules:
+def _claims() -> tuple[re.Pattern[str], _Rules, re.Pattern[str]]:
+    """Where GROUPS is the subject as such, what then counts, and what takes it back."""
     data = toml_data("stereotype")
     before = "".join(rf"(?<!\b{word} GROUPS)" for word in data["subject"]["not_after"].split())
-    return _Rules(
-        subject=re.compile(rf"\bGROUPS\b{before}(?<!\d GROUPS)"),
-        claims=compiled(data["rules"], data["classes"], _either),
-        rejected=re.compile(_either("|".join(data["damping"].values()))),
+
+    def either(pattern: str) -> str:
+        """GROUPS of a pattern stands for the group as a subject, too."""
+        return re.sub(r"\bGROUPS\b", "(?:GROUPS|SUBJECT)", pattern)
+
+    return (
+        re.compile(rf"\bGROUPS\b{before}(?<!\d GROUPS)"),
+        _compiled(data["rules"], data["classes"], either),
+        re.compile(either("|".join(data["damping"].values()))),
     )
-
-
-def _either(pattern: str) -> str:
-    """GROUPS of a pattern stands for the group as a subject, too."""
-    return re.sub(r"\bGROUPS\b", "(?:GROUPS|SUBJECT)", pattern)
 
 
 class VaderSentiment(Scorer):
@@ -382,6 +357,6 @@ class VaderSentiment(Scorer):
         self.identity = f"sentiment vader {version('vaderSentiment')}"
 
     def _score(self, texts: list[str]) -> NDArray[np.float64]:
-        from biaslens.usecase.metrics._sentiment import vader
+        from biaslens.usecase.metrics._scores import vader
 
         return vader(texts)

@@ -1,0 +1,550 @@
+"""Assess generated texts: ask what is to be asked, score what is to be scored, measure in one pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import combinations
+from math import inf, nan
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaslens import embedding
+from biaslens.engine import Session, ordinary, this_command
+from biaslens.errors import InputError, RunInterruptedError
+from biaslens.models import provider_of
+from biaslens.models.endpoints import key_for
+from biaslens.runfile import ASSESSMENT_TABLES, Store
+from biaslens.settings import Settings, load_settings
+from biaslens.stats.exchanging import exchanged_at_random
+from biaslens.stats.resampling import Sums
+from biaslens.usecase._asking import INTERRUPTED, Asking, StoredResponses, UseCasePlan, generate
+from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._pairs import Cells, counterfactual_measures
+from biaslens.usecase._reading import Response, Responses, ResponseTable, Series, Table, name_of, read_prompts
+from biaslens.usecase._result import FEW, Assessment, GroupMention, Measure, Standout, Worst, corrected
+from biaslens.usecase._spec import (
+    RUN_FILE,
+    AssessmentWatcher,
+    DecisionPath,
+    Recorder,
+    Score,
+    TextOptions,
+    TextSpec,
+    check_unawareness,
+    generation_path,
+    groups_compared,
+)
+from biaslens.usecase._tokens import Mentions, Tokens, marked, of_attribute, tokenise
+from biaslens.usecase.metrics._association import Cooccurrences, cooccurrences, sa_sums
+from biaslens.usecase.metrics._scores import (
+    exceedance_fraction_sums,
+    exceedance_probability_sums,
+    expected_maximum_sums,
+)
+from biaslens.usecase.scorers import (
+    DEFAULTS,
+    AnyScorer,
+    Kind,
+    is_remote,
+    looks_english,
+    open_scorer,
+    score_texts,
+    unanswered,
+)
+from biaslens.version import __version__
+
+_EMBEDDED = "local/smollm2"
+_AGAIN = "the same command asks {} again. What is shown rests on the others."
+_LOWER = "lower is fairer"
+_KINDS: dict[Kind, str] = {"toxicity": "T", "stereotype": "S"}
+"""What is scored, and its letter in the names of metrics."""
+_CUT_OFF, _WITHHELD = "cut off at the limit of tokens", "withheld by a filter"
+
+
+def assess_texts(
+    source: Table,
+    options: TextOptions | None = None,
+    *,
+    settings: Settings | None = None,
+    watcher: AssessmentWatcher | None = None,
+    recorder: Recorder | None = None,
+) -> Assessment:
+    """Assess a use case that generates text: prompts to be asked, or responses that are there.
+
+    Parameters
+    ----------
+    source
+        With a model, prompts: a table with a column ``prompt``. Without one, responses: see `ResponseTable`.
+    options
+        Everything else; the defaults work offline.
+    settings
+        Keys and defaults; from the environment where not given.
+    watcher, recorder
+        One watches requests and scores being made, the other hears every score, so that the responses behind a number
+        can be looked at.
+
+    Raises
+    ------
+    InputError
+        When the table, a name, or an option cannot be used.
+    RunInterruptedError
+        When it was told to stop. The first Ctrl-C waits for answers in flight, a second one drops them.
+    RunError
+        When asking or scoring cannot go on; everything answered is kept.
+    """
+    assessing = _Assessing(source, options or TextOptions(), settings, watcher, recorder)
+    return ordinary(assessing.assess)()
+
+
+def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None) -> Asking:
+    """Count what `assess_texts` would ask the model, and its price; asks nothing and needs no key.
+
+    InputError when the table or an option cannot be used, or there is no model.
+    """
+    assessing = _Assessing(source, options, settings)
+    if options.model is None:
+        raise InputError(
+            "there is nothing to plan without a model: the responses given are scored, and no model is asked"
+        )
+    provider_of(options.model)
+    return assessing.plan()[0].asking(assessing.settings)
+
+
+class _Assessing:
+    """One session of an assessment of texts; the parameters are those of `assess_texts`."""
+
+    def __init__(
+        self,
+        source: Table,
+        options: TextOptions,
+        settings: Settings | None,
+        watcher: AssessmentWatcher | None = None,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.source = source
+        self.options = options
+        self.settings = settings or load_settings()
+        self.watcher = watcher or AssessmentWatcher()
+        self.recorder = recorder or Recorder()
+        self.unanswered: set[str] = set()
+        self.lexicon = load_words(options.attributes, own=options.words, names=options.names)
+        self.scorers: dict[Kind, AnyScorer] = {
+            kind: open_scorer(kind, options.scorer(kind), self.settings) for kind in DEFAULTS
+        }
+        for scorer in filter(is_remote, self.scorers.values()):
+            if options.out is None:
+                raise InputError(f"{scorer.name} needs a folder for its answers; give out")
+            # A key that is missing is found out now, and not once the model has been asked for hours.
+            key_for(scorer.model, self.settings)
+
+    async def assess(self) -> Assessment:
+        """Ask what is to be asked, and measure."""
+        options, name, wanted, missing = self.options, name_of(self.source), 0, 0
+        if options.model is None:
+            named = options.attributes or ()
+            responses: Responses = ResponseTable(self.source, attribute=named[0] if len(named) == 1 else "")
+            found = Index.of(responses)
+            path, compared, mentions = self._decide(found.prompts)
+            source = f"responses of {name}"
+        else:
+            plan, path, compared, mentions = self.plan()
+            wanted, missing = await generate(plan, settings=self.settings, watcher=self.watcher)
+            responses = StoredResponses(plan.run)
+            found = Index.of(responses)
+            source = f"prompts of {name}, answered by {options.model}"
+        spec = TextSpec(options=options, path=path, lexicon=self.lexicon, compared=compared, scorers=self.scorers)
+        with ExitStack() as stack:
+            # Scores that were paid for, or took long, are kept in the run file.
+            folder = options.out or Path(stack.enter_context(TemporaryDirectory()))
+            store = stack.enter_context(Store(folder / RUN_FILE, write=True, tables=ASSESSMENT_TABLES))
+            score = partial(self._score, store)
+            measures, examples, warnings = await measure_texts(responses, found, spec, score, self.recorder)
+        return Assessment(
+            task=str(options.task),
+            source=source,
+            counts=found.shown(),
+            steps=path.steps,
+            families=path.families,
+            mentions=mentions,
+            measures=measures,
+            examples=examples,
+            warnings=[*self._warnings(wanted, missing), *warnings],
+            record=self._record(compared),
+            missing=missing + len(self.unanswered),
+        )
+
+    def plan(self) -> tuple[UseCasePlan, DecisionPath, Mapping[str, Sequence[str]], list[GroupMention]]:
+        """What the model is to be asked, which metrics apply, and the words in the prompts."""
+        prompts = read_prompts(self.source, limit=self.options.limit)
+        path, compared, mentions = self._decide(prompts)
+        asked = compared if path.applies("counterfactual") else {}
+        return UseCasePlan(self.options, prompts, asked, self.lexicon), path, compared, mentions
+
+    def _decide(
+        self, prompts: Mapping[str, str]
+    ) -> tuple[DecisionPath, Mapping[str, Sequence[str]], list[GroupMention]]:
+        """The way to the metrics, the groups to compare, and the words in the prompts.
+
+        Without prompts it is not known whether they mention groups.
+        """
+        options = self.options
+        found = check_unawareness(prompts.values(), self.lexicon) if prompts else None
+        path = generation_path(
+            mentions=None if found is None else str(found),
+            satisfied=None if found is None else found.satisfied,
+            invariance=options.invariance,
+            wanted=options.families,
+            task=options.task,
+        )
+        compared = groups_compared(self.lexicon, options.compare, found, named=options.attributes is not None)
+        if not (path.applies("stereotype") or path.applies("counterfactual")):
+            compared = {}
+        return path, compared, [] if found is None else found.mentions(list(prompts))
+
+    async def _score(self, store: Store, scorer: AnyScorer, texts: Sequence[str]) -> NDArray[np.float64]:
+        # Only here: elsewhere there is nothing to wait for, and Ctrl-C ends it at once.
+        async with Session.open(lambda: nullcontext(store), settings=self.settings, observer=self.watcher) as session:
+            scores = await score_texts(
+                texts, scorer, session=session, pace=self.options.scorer_pace, done=self.watcher.scored
+            )
+        if session.stop.is_set():
+            raise RunInterruptedError(INTERRUPTED)
+        if is_remote(scorer):
+            without = [text for text, score in zip(texts, scores, strict=True) if np.isnan(score)]
+            self.unanswered |= unanswered(scorer, without, store)
+        return scores
+
+    def _warnings(self, wanted: int, missing: int) -> Iterator[str]:
+        if missing:
+            yield f"{missing:,} of {wanted:,} responses are missing; {_AGAIN.format('for them')}"
+        if self.unanswered:
+            count = len(self.unanswered)
+            yield f"{count:,} scores are missing because asking for them failed; {_AGAIN.replace(' {}', '')}"
+        if self.options.model == _EMBEDDED:
+            yield (
+                "This is the small embedded model. What it writes proves the pipeline and is not a finding on a model "
+                "that anybody uses."
+            )
+
+    def _record(self, compared: Mapping[str, Sequence[str]]) -> dict[str, object]:
+        options = self.options
+        asked = {
+            "per_prompt": options.per_prompt,
+            "system": options.system or None,
+            "params": {name: said for name, said in asdict(options.params).items() if said is not None},
+        }
+        return {
+            "command": this_command(),
+            "package_version": __version__,
+            "model": options.model,
+            **(asked if options.model else {}),
+            "groups": {name: list(groups) for name, groups in compared.items()},
+            "scorers": {kind: scorer.name for kind, scorer in self.scorers.items()},
+            "word_lists": {name: words.source for name, words in self.lexicon.attributes.items() if name in compared},
+            "threshold": options.threshold,
+            "variant": options.variant,
+            "resampling": asdict(options.resampling),
+        }
+
+
+@dataclass(slots=True)
+class Index:
+    """What is known of the responses before any is measured.
+
+    Parameters
+    ----------
+    units, prompts
+        Number of each prompt of the population, and its text where it is known, by id.
+    population
+        Series that the use case's own responses are in: the original ones, or, where there are none, those to the
+        counterfactual prompts.
+    counts
+        Responses in all, and those withheld, empty or cut off.
+    groups
+        Groups that there are responses for, by attribute, in the order of appearance.
+    """
+
+    units: dict[str, int] = field(default_factory=dict)
+    prompts: dict[str, str] = field(default_factory=dict)
+    population: Series = Series.ORIGINAL
+    counts: Counter[str] = field(default_factory=Counter)
+    groups: dict[str, dict[str, None]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, responses: Responses) -> Index:
+        """Look through the responses once; InputError when there are none, or none that says anything."""
+        found = cls()
+        own: dict[Series, dict[str, int]] = {Series.ORIGINAL: {}, Series.COUNTERFACTUAL: {}}
+        prompts: dict[Series, dict[str, str]] = {Series.ORIGINAL: {}, Series.COUNTERFACTUAL: {}}
+        usable = 0
+        for response in (response for part in responses.parts() for response in part):
+            found.counts["responses"] += 1
+            found.counts[_WITHHELD] += response.filtered
+            found.counts[_CUT_OFF] += response.cut
+            found.counts["empty"] += not response.filtered and not response.text.strip()
+            usable += response.usable
+            if response.group:
+                found.groups.setdefault(response.attribute, {}).setdefault(response.group)
+            if response.series in own:
+                units = own[response.series]
+                units.setdefault(response.prompt_id, len(units))
+                if response.prompt is not None:
+                    prompts[response.series].setdefault(response.prompt_id, response.prompt)
+        if not usable:
+            count = found.counts["responses"]
+            raise InputError(f"none of the {count:,} responses has any text; there is nothing to assess")
+        found.population = Series.ORIGINAL if own[Series.ORIGINAL] else Series.COUNTERFACTUAL
+        found.units, found.prompts = own[found.population], prompts[found.population]
+        return found
+
+    def counts_in(self, response: Response) -> bool:
+        """Whether a response is one of the population, and can be scored."""
+        return response.series is self.population and not response.filtered
+
+    def shown(self) -> dict[str, int]:
+        """Counts for people: responses, prompts, and what else there is."""
+        others = (_WITHHELD, "empty", _CUT_OFF)
+        counts = {"responses": self.counts["responses"], "prompts": len(self.units)}
+        return counts | {what: self.counts[what] for what in others if self.counts[what]}
+
+
+async def measure_texts(
+    responses: Responses, index: Index, spec: TextSpec, score: Score, recorder: Recorder
+) -> tuple[list[Measure], dict[str, list[Standout]], list[str]]:
+    """Measure everything that applies, in one pass over the responses: measures, examples by heading, and warnings."""
+    count, cells, foreign = len(index.units), Cells(), 0
+    counterfactual = spec.path.applies("counterfactual")
+    exceeding = [_Exceeding(kind, spec) for kind in _KINDS if spec.path.applies(kind)]
+    associating = []
+    if spec.path.applies("stereotype"):
+        associating = [_Associating(name, groups, count, spec) for name, groups in spec.compared.items()]
+    for part in responses.parts():
+        if own := [response for response in part if index.counts_in(response)]:
+            units = np.array([index.units[response.prompt_id] for response in own], dtype=np.intp)
+            foreign += sum(not looks_english(response.text) for response in own)
+            scores = {str(each.kind): (await each.add(own, units, score)).tolist() for each in exceeding}
+            recorder.responses(own, scores)
+            if associating:
+                tokens = tokenise(response.text for response in own)
+                mentions = spec.lexicon.match(tokens)
+                for each in associating:
+                    each.add(tokens, mentions, units)
+        recorder.responses([response for response in part if not index.counts_in(response)], {})
+        if counterfactual:
+            cells.add(part)
+    measures = [measure for each in exceeding for measure in each.measures(count)]
+    measures += [measure for each in associating for measure in each.measures()]
+    examples = {f"Highest {each.kind}": each.worst.examples() for each in exceeding}
+    warnings = list(_warnings(index, spec, foreign=foreign, counterfactual=counterfactual))
+    if counterfactual and index.groups:
+        compared = {name: _there(spec, name, groups) for name, groups in index.groups.items()}
+        warnings += _not_compared(index, compared)
+        found, more = await counterfactual_measures(cells, replace(spec, compared=compared), score, recorder)
+        measures, examples = [*measures, *found], examples | more
+    return corrected(measures), examples, warnings
+
+
+def _there(spec: TextSpec, attribute: str, there: Collection[str]) -> list[str]:
+    """Groups to compare of those that there are responses for.
+
+    That is those that are compared anyway, and those that no word list knows; where these are too few, all.
+    """
+    only = spec.options.attributes
+    if only is not None and attribute not in only:
+        return []
+    known = spec.lexicon.attributes[attribute].groups if attribute in spec.lexicon.attributes else ()
+    chosen = [group for group in spec.compared.get(attribute, ()) if group in there]
+    chosen += [group for group in there if group not in known]
+    return chosen if len(chosen) > 1 else list(there)
+
+
+def _not_compared(index: Index, compared: Mapping[str, Collection[str]]) -> Iterator[str]:
+    for attribute, there in index.groups.items():
+        name = attribute.replace("_", " ")
+        left = [group for group in there if group not in compared[attribute]]
+        if not compared[attribute]:
+            yield f"Responses for groups of {name} are not compared, for it is none of the attributes named."
+        elif len(there) < 2:
+            yield f"Of {name} there are responses for {', '.join(there)} only; a comparison needs two groups."
+        elif left:
+            yield f"Responses for {', '.join(left)} ({name}) are not compared; --compare names the groups that are."
+
+
+def _warnings(index: Index, spec: TextSpec, *, foreign: int, counterfactual: bool) -> Iterator[str]:
+    count = len(index.units)
+    if count < FEW:
+        there = "is only 1 prompt" if count == 1 else f"are only {count:,} prompts"
+        yield f"There {there}: intervals are rough, and small gaps cannot be seen."
+    if empty := index.counts["empty"]:
+        yield f"{_responses(empty, 'is', 'are')} empty; empty counts as not toxic and without stereotype."
+    if cut := index.counts[_CUT_OFF]:
+        yield f"{_responses(cut, 'was', 'were')} {_CUT_OFF}; what would have come after is not counted."
+    if foreign:
+        do = _responses(foreign, "does", "do")
+        yield f"{do} not look English; scorers and word lists that know only English misread such texts."
+    if counterfactual and not index.groups:
+        yield (
+            "There are no responses to counterfactual prompts, so nothing is said on whether responses change with the "
+            "group: `biaslens counterfactual` makes the prompts, and --model asks them."
+        )
+    if counterfactual and index.groups and not spec.path.sentiment_only and not embedding.available():
+        yield f"Cosine similarity is not measured, for its model is not installed: {embedding.HOW_TO_INSTALL}."
+    notes: dict[str, list[str]] = {}
+    for kind, scorer in spec.scorers.items():
+        if scorer.note and spec.path.applies("counterfactual" if kind == "sentiment" else kind):
+            notes.setdefault(scorer.note, []).append(kind)
+    for note, kinds in notes.items():
+        yield f"{' and '.join(kinds).capitalize()}: {note}"
+
+
+def _responses(count: int, singular: str, plural: str) -> str:
+    return f"1 response {singular}" if count == 1 else f"{count:,} responses {plural}"
+
+
+class _Exceeding:
+    """How high the scores of responses go: expected maximum, probability and fraction."""
+
+    def __init__(self, kind: Kind, spec: TextSpec) -> None:
+        self.kind = kind
+        self.worst = Worst()
+        self._spec = spec
+        self._scores: list[NDArray[np.float64]] = []
+        self._units: list[NDArray[np.intp]] = []
+
+    async def add(self, responses: Sequence[Response], units: NDArray[np.intp], score: Score) -> NDArray[np.float64]:
+        """Score some responses."""
+        scores = await score(self._spec.scorers[self.kind], [response.text for response in responses])
+        self._scores.append(scores)
+        self._units.append(units)
+        for response, found in zip(responses, scores, strict=True):
+            if found > 0 and self.worst.wants(found):
+                prompts = () if response.prompt is None else (response.prompt,)
+                why = f"{self.kind} {found:.2f}"
+                self.worst.add(Standout(why=why, score=found, prompts=prompts, texts=(response.text,)))
+        return scores
+
+    def measures(self, count: int) -> Iterator[Measure]:
+        """The three metrics over `count` prompts."""
+        scores = np.concatenate([np.empty(0), *self._scores])
+        units = np.concatenate([np.empty(0, dtype=np.intp), *self._units])
+        options, short = self._spec.options, _KINDS[self.kind]
+        missing = int(np.isnan(scores).sum())
+        note = f"{missing:,} of {len(scores):,} responses could not be scored" if missing else ""
+        given, variant = (scores, units, count, options.threshold), options.variant
+        for metric, sums in (
+            (f"Expected maximum (EM{short})", expected_maximum_sums(scores, units, count)),
+            (f"Probability ({short}P)", exceedance_probability_sums(*given, variant=variant)),
+            (f"Fraction ({short}F)", exceedance_fraction_sums(*given, variant=variant)),
+        ):
+            estimate = options.resampling.estimate(sums, share=True)
+            yield Measure(
+                family=self.kind,
+                metric=metric,
+                estimate=estimate,
+                units=estimate.items,
+                direction=_LOWER,
+                scorer=self._spec.scorers[self.kind].name,
+                note="; ".join(filter(None, [note, _number_of_responses(np.bincount(units))])),
+            )
+
+
+def _number_of_responses(numbers: NDArray[np.intp]) -> str:
+    """How many responses there are to a prompt: a maximum over more of them is higher."""
+    numbers = numbers[numbers > 0]
+    if not len(numbers):
+        return ""
+    fewest, most = int(numbers.min()), int(numbers.max())
+    if most == 1:
+        return "one response to each prompt: a maximum over one"
+    if fewest == most:
+        return f"{most:,} responses to each prompt"
+    return f"{fewest:,} to {most:,} responses a prompt: maximum and probability are higher where there are more"
+
+
+class _Associating:
+    """How words go together with the groups of one attribute: COBS of each pair, and SA of all of them."""
+
+    def __init__(self, attribute: str, groups: Sequence[str], count: int, spec: TextSpec) -> None:
+        words = spec.lexicon.attributes[attribute]
+        self.attribute = attribute
+        self.groups = tuple(groups)
+        self._count = count
+        self._spec = spec
+        self._number = list(spec.lexicon.attributes).index(attribute)
+        self._group_numbers = [words.groups.index(group) for group in groups]
+        langfair = spec.options.variant == "langfair"
+        self._sizes = [len(words.words_by_group[group]) for group in groups] if langfair else None
+        self._mentions = np.zeros(len(groups), dtype=np.int64)
+        nothing = tokenise([])
+        self._near, self._with = self._counted(nothing, spec.lexicon.match(nothing), np.empty(0, dtype=np.intp))
+
+    def add(self, tokens: Tokens, mentions: Mentions, units: NDArray[np.intp]) -> None:
+        """Count the words of some responses."""
+        near, together = self._counted(tokens, mentions, units)
+        self._near = replace(near, sums=self._near.sums + near.sums)
+        self._with = replace(together, sums=cast(Any, self._with.sums) + together.sums)
+
+    def _counted(self, tokens: Tokens, mentions: Mentions, units: NDArray[np.intp]) -> tuple[Cooccurrences, Sums]:
+        places = of_attribute(mentions, self._number, self._group_numbers)
+        self._mentions += np.bincount(places.group[places.group >= 0], minlength=len(self.groups))
+        given = (marked(tokens, places), units, self._count)
+        count, targets = len(self.groups), self._spec.options.targets
+        together = sa_sums(*given, groups=count, targets=targets, langfair_sizes=self._sizes)
+        return cooccurrences(*given, groups=count, targets=targets), together
+
+    def measures(self) -> Iterator[Measure]:
+        """COBS of each pair of groups, and SA of all of them."""
+        counts = zip(self.groups, self._mentions, strict=True)
+        note = ", ".join(f"{count:,} words of {group}" for group, count in counts)
+        if not self._mentions.all():
+            note += "; there is no test, for a group is never named"
+        for a, b in combinations(range(len(self.groups)), 2):
+            pair = self._near.pair(a, b, variant=self._spec.options.variant)
+            yield self._measure(
+                "COBS",
+                pair,
+                # The last column only counts words.
+                replace(pair, sums=cast(Any, pair.sums)[:, :-1]),
+                groups=(self.groups[a], self.groups[b]),
+                direction="0 is fair",
+                bounds=(-inf, inf),
+                note=f"{note}; mean over {len(self._near.by_word(a, b)):,} target words",
+            )
+        # It is above 0 without any bias.
+        seed = self._spec.options.resampling.seed
+        baseline = exchanged_at_random(self._with, seed=seed) if self._with.exchange is not None else None
+        yield self._measure(
+            "SA",
+            self._with,
+            self._with,
+            groups=self.groups,
+            direction=_LOWER,
+            bounds=(0.0, 1 - 1 / len(self.groups)),
+            baseline=baseline,
+            note=note,
+        )
+
+    def _measure(self, metric: str, sums: Sums, naming: Sums, **what: Any) -> Measure:  # noqa: ANN401 - fields of Measure
+        resampling = self._spec.options.resampling
+        # Prompts that name a single group bring it into every response: that says nothing about the model.
+        named = [count for group, count in zip(self.groups, self._mentions, strict=True) if group in what["groups"]]
+        tested = sums.exchange is not None and all(named)
+        unsigned = replace(sums, statistic=lambda totals: np.abs(sums.statistic(totals)))
+        return Measure(
+            family="stereotype",
+            metric=metric,
+            attribute=self.attribute,
+            estimate=resampling.estimate(sums),
+            units=int(naming.adding.sum()),
+            p=resampling.p(unsigned) if tested else nan,
+            test="that the words of the two groups can be exchanged, prompt by prompt" if tested else "",
+            **what,
+        )
