@@ -16,7 +16,7 @@ from biaslens.analysis.rates import ALL, with_ends
 from biaslens.errors import InputError
 from biaslens.oracles import screen
 from biaslens.runfile import (
-    PANEL_IN_FORCE,
+    ACTIVE_PANEL,
     RULES_PANEL,
     JudgedTrial,
     LabelCounts,
@@ -187,7 +187,7 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
         meta = store.meta()
         if not runfile.has_labels(store):
             return pd.DataFrame(columns=pd.Index(COLUMNS))
-        panel = panel or str(meta.get(PANEL_IN_FORCE, ""))
+        panel = panel or str(meta.get(ACTIVE_PANEL, ""))
         learned = learned_from(store).get(panel, "")
         found = runfile.judged_trials(store, panel)
     trials = pd.DataFrame(found, columns=pd.Index(JudgedTrial._fields))

@@ -18,7 +18,7 @@ from biaslens.evaluation.prompting import Wording, option_order, persona_of, rea
 from biaslens.evaluation.spec import Spec, Task
 from biaslens.models import ChatModel, open_model
 from biaslens.oracles import RULES, choice, why, yes_no
-from biaslens.runfile import PANEL_IN_FORCE, RULES_PANEL, Answer, Answered, PlannedResponse, Store, open_to_write
+from biaslens.runfile import ACTIVE_PANEL, RULES_PANEL, Answer, Answered, PlannedResponse, Store, open_to_write
 from biaslens.schema import Condition, Kind, Outcome, Question, Verdict, content_hash
 from biaslens.settings import Settings
 from biaslens.version import __version__
@@ -181,7 +181,7 @@ def _record(session: Session, spec: Spec, wording: Wording, benchmark: Benchmark
     )
     known = store.meta()
     if spec.panel is not None:
-        judged_by = known.get(PANEL_IN_FORCE, spec.panel.name)
+        judged_by = known.get(ACTIVE_PANEL, spec.panel.name)
         if judged_by != spec.panel.name:
             raise RunMismatchError(
                 f"{store.path}: {judged_by} judges this run, not {spec.panel.name}; "

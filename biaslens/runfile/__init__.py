@@ -22,7 +22,7 @@ from biaslens.runfile._requests import (
     save_scores, save_wanted, stored_responses, stored_scores,
 )
 from biaslens.runfile._schema import (
-    ASSESSMENT_TABLES, EVALUATION_TABLES, GENERATION_TABLES, IMPORT_TABLES, PANEL_IN_FORCE, PUBLISHED_PANEL,
+    ACTIVE_PANEL, ASSESSMENT_TABLES, EVALUATION_TABLES, GENERATION_TABLES, IMPORT_TABLES, PUBLISHED_PANEL,
     RULES_PANEL,
 )
 from biaslens.runfile._store import (
@@ -35,7 +35,7 @@ from biaslens.runfile._votes import (
 )
 
 __all__ = [
-    "ASSESSMENT_TABLES", "EVALUATION_TABLES", "GENERATION_TABLES", "IMPORT_TABLES", "PANEL_IN_FORCE",
+    "ACTIVE_PANEL", "ASSESSMENT_TABLES", "EVALUATION_TABLES", "GENERATION_TABLES", "IMPORT_TABLES",
     "PUBLISHED_PANEL", "RULES_PANEL", "Answer", "Answered", "Ballot", "Failure", "GeneratedItem",
     "GenerationRequest", "JudgeVote", "JudgedTrial", "LabelCounts", "LabelRow", "LabelledItem", "PanelVotes",
     "PlannedResponse", "PlannedVote", "SampledRow", "Store", "ToJudge", "Usage", "VoteCount", "WantedAnswers",

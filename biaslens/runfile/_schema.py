@@ -55,5 +55,5 @@ RULES_PANEL = "rules"
 PUBLISHED_PANEL = "published votes"
 """Panel of the published study, in its imported runs."""
 
-PANEL_IN_FORCE = "panel"
+ACTIVE_PANEL = "panel"
 """Name in meta of the panel whose verdicts count in reports."""
