@@ -15,7 +15,7 @@ from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
 from biaslens.analysis.rates import ALL, with_ends
 from biaslens.errors import InputError
 from biaslens.oracles import screen
-from biaslens.runfile import RULES_PANEL, LabelCounts, Store, reading_evaluation
+from biaslens.runfile import ACTIVE_PANEL, RULES_PANEL, LabelCounts, Store, reading_evaluation
 from biaslens.schema import Condition, Kind, Outcome
 from biaslens.stats import Estimate, clustered_rate, prediction_powered, rogan_gladen
 
@@ -180,7 +180,7 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
         meta = store.meta()
         if not runfile.has_labels(store):
             return pd.DataFrame(columns=pd.Index(COLUMNS))
-        panel = panel or str(meta.get(runfile.PANEL_IN_FORCE, ""))
+        panel = panel or str(meta.get(ACTIVE_PANEL, ""))
         learned = learned_from(store).get(panel, "")
         found = runfile.judged_trials(store, panel)
     trials = pd.DataFrame(found, columns=pd.Index(runfile.JudgedTrial._fields))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import embedding
-from biaslens.engine import Session, run_to_end, this_command
+from biaslens.engine import Session, ordinary, this_command
 from biaslens.errors import InputError, RunInterruptedError
 from biaslens.models import provider_of
 from biaslens.models.endpoints import key_for
@@ -101,7 +101,7 @@ def assess_texts(
         When asking or scoring cannot go on; everything answered is kept.
     """
     assessing = _Assessing(source, options or TextOptions(), settings, watcher, recorder)
-    return run_to_end(assessing.assess())
+    return ordinary(assessing.assess)()
 
 
 def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None) -> Asking:
