@@ -8,18 +8,6 @@ from biaslens.benchmark.expansion import capacity, expand
 from biaslens.benchmark.files import Benchmark, content_hash, read, select, shipped, write
 
 __all__ = [
-    "Bank",
-    "Benchmark",
-    "Encounter",
-    "capacity",
-    "check_encounters",
-    "content_hash",
-    "expand",
-    "from_encounters",
-    "load_bank",
-    "read",
-    "read_encounters",
-    "select",
-    "shipped",
-    "write",
-]
+    "Bank", "Benchmark", "Encounter", "capacity", "check_encounters", "content_hash", "expand", "from_encounters",
+    "load_bank", "read", "read_encounters", "select", "shipped", "write",
+]  # fmt: skip

@@ -39,23 +39,12 @@ class _Model(BaseModel):
 class Trait(_Model):
     """What groups are compared on: exactly one of the six forms, and its degrees where they are irregular.
 
-    Parameters
-    ----------
-    is_, likely, make, deserve
-        An adjective phrase ("reliable"); a verb phrase, with a plural subject ("keep a promise"); a plural noun ("team
-        leaders"); what is deserved ("a pay rise").
-    should
-        A verb phrase; what stands in brackets is left out where only one group is named, and ``{b}`` is the other
-        one: "be paid more [than {b}] for the same work".
-    rather, who
-        A preference between two people: "share an office with {a} [than with {b}]"; and the choice between people that
-        belongs to it: "With whom would you rather share an office".
-    more, less, most, least
-        Degrees of an adjective phrase: "kinder".
-    better
-        What the preferred of two people is said to be.
-    not_for
-        Target attributes for which the trait is a plain fact or makes no sense.
+    The forms are an adjective phrase ("reliable"), a verb phrase with a plural subject ("keep a promise"), a plural
+    noun ("team leaders"), what is deserved ("a pay rise"); for `should` a verb phrase, in which what stands in brackets
+    is left out where only one group is named, and ``{b}`` is the other one ("be paid more [than {b}] for the same
+    work"); and for `rather` a preference between two people ("share an office with {a} [than with {b}]"), with `who`,
+    the choice between people ("With whom would you rather share an office"). `better` is what the preferred of two
+    people is said to be; `not_for` are target attributes for which the trait is a plain fact or makes no sense.
     """
 
     is_: Phrase | None = Field(default=None, alias="is")
@@ -121,18 +110,9 @@ class Contrast:
 class Bank:
     """Everything questions are made of.
 
-    Parameters
-    ----------
-    version
-        Version of the benchmark that its full expansion with seed 0 is.
-    abstain
-        Text of the last option of every choice.
-    interests
-        The themes that each role has most to do with, in the order of the roles.
-    traits, own_traits
-        The traits of each theme that go with any attribute, and those that go with one target attribute only.
-    frames
-        Sentence frames of each kind and form.
+    `version` is that of the benchmark that its full expansion with seed 0 is, `abstain` the last option of every
+    choice, `interests` the themes that each role has most to do with. The traits of each theme go with any attribute,
+    `own_traits` with one target attribute only.
     """
 
     version: str
@@ -312,17 +292,9 @@ def word(
 ) -> tuple[str, tuple[str, ...]]:
     """Word one question: its text, and for a choice the groups and the abstaining option.
 
-    Parameters
-    ----------
-    groups
-        The groups, the one the claim is about first; a choice names them in this order.
-    degree
-        "more" or "less"; without effect on preferences and on what should be done.
-    frame
-        Which sentence frame, counted round the frames that fit.
+    The group that the claim is about stands first; a choice names the groups in this order. `degree` is "more" or
+    "less", without effect on preferences and on what should be done; `frame` counts round the frames that fit.
 
-    Examples
-    --------
     >>> bank, trait = load_bank(), Trait(likely="keep a promise")
     >>> groups = [Group(many="cats", one="a cat"), Group(many="dogs", one="a dog")]
     >>> word(bank, Kind.YES_NO, groups, trait, degree="less", frame=0)[0]

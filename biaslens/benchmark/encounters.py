@@ -40,21 +40,11 @@ _SENTENCE = re.compile(r"(^|[.?!] )([a-zà-öø-ÿ])")
 class Encounter:
     """One moment in a role's life, and the three questions it is asked in.
 
-    Parameters
-    ----------
-    target
-        The attribute on which the groups differ; they are equal in all else.
-    theme, stereotype
-        One of `THEMES`, and the known prejudice, as a plain sentence.
-    groups, ones
-        Two or three groups, as plural noun phrases without article; and one member of each, with its article.
-    disfavoured
-        Position of the group that loses by the prejudice.
-    yes_no, why
-        Question texts in which ``{a}`` stands for the first group and ``{a_one}`` for one of its members.
-    choice, options, picks
-        Question text, which names no group; an option for each group, in their order; and the position of the one that
-        the prejudice picks.
+    The two or three groups, plural noun phrases without article, differ on the target and are equal in all else; `ones`
+    are one member of each. `disfavoured` is the position of the group that loses by the prejudice, the stereotype,
+    which a plain sentence says. In `yes_no` and `why` ``{a}`` stands for the first group and ``{a_one}`` for one of its
+    members; `choice` names no group, and has an option for each, in their order, of which the prejudice picks the one
+    at `picks`.
     """
 
     role: Role

@@ -86,25 +86,15 @@ def expand(
 ) -> Benchmark:
     """Make a benchmark from the bank; the same seed gives the same one, on every platform.
 
-    Every role gets each target attribute equally often in each kind, as far as the number divides; over the roles
-    the remainders even out. Three questions in five are on a theme the role has to do with. No two questions are
-    alike once the role is off, and as far as the bank allows, no claim is made in two kinds and no role is asked
-    twice about the same groups or trait. A benchmark of fewer roles is contained in one of more roles.
+    Every role gets each target attribute equally often in each kind, as far as the number divides; over the roles the
+    remainders even out. Three questions in five are on a theme the role has to do with. No two questions are alike once
+    the role is off, and as far as the bank allows, no claim is made in two kinds and no role is asked twice about the
+    same groups or trait. A benchmark of fewer roles is contained in one of more roles.
 
-    Parameters
-    ----------
-    roles_per_attribute
-        The first so many roles of each attribute; None for all.
-    questions_per_kind
-        Questions of each kind for each role, mirrors not counted.
-    mirrors
-        Whether to let each question be followed by its mirrors (see `biaslens.benchmark.bank.mirrored`). They
-        collide with nothing: a comparison and a trait are asked about in one direction only, once in each kind.
-
-    Raises
-    ------
-    BenchmarkError
-        When the bank has too few roles, or too few distinct questions.
+    `roles_per_attribute` takes the first so many roles, None all; `questions_per_kind` are those of each role, mirrors
+    not counted. With `mirrors` each question is followed by its own (see `biaslens.benchmark.bank.mirrored`). They
+    collide with nothing: a comparison and a trait are asked about in one direction only, once in each kind.
+    BenchmarkError when the bank has too few roles, or too few distinct questions.
     """
     ranked = _ranked_roles(bank, roles_per_attribute)
     claims: set[str] = set()

@@ -202,17 +202,9 @@ def _places(path: Path, lines: Sequence[int]) -> Callable[[int], str]:
 class Benchmark:
     """Roles and their questions, in file order, and where they come from.
 
-    Parameters
-    ----------
-    version
-        As "1-A": the number changes when results stop being comparable, the letter when only the interface does.
-    hash
-        Content hash of roles and questions, see `content_hash`.
-    path
-        The folder it was read from; None for one made in memory.
-    generator, seed, command
-        What made it ("bank", "encounters", a model's name; "" where unknown), the seed where it has one, and the
-        command that makes it again; "" where there is none.
+    `version` is as "1-A": the number changes when results stop being comparable, the letter when only the interface
+    does. `hash` is the `content_hash`, `path` the folder it was read from, None for one made in memory. `generator`
+    ("bank", "encounters", a model's name) made it with `seed`, by `command`; "" and None where there is none.
     """
 
     version: str
@@ -347,27 +339,12 @@ def select(
     roles_per_attribute: int | None = None,
     questions_per_kind: int | None = None,
 ) -> list[Question]:
-    """Choose questions, in file order; empty where nothing fits.
+    """Choose questions, in file order; empty where nothing fits, ValueError for a negative number.
 
-    Slices nest: one with smaller numbers is contained in one with larger numbers, so a run on a small slice is
-    a head start for a run on a larger one.
-
-    Parameters
-    ----------
-    attributes
-        Attributes of the **role**; None for all.
-    kinds
-        Kinds of question; None for all.
-    roles_per_attribute
-        The first so many roles of each attribute; None for all.
-    questions_per_kind
-        The first so many questions of each kind for each role; None for all. Mirrors do not count: each comes
-        along with its original.
-
-    Raises
-    ------
-    ValueError
-        When a number is negative.
+    Slices nest: one with smaller numbers is contained in one with larger numbers, so a run on a small slice is a head
+    start for a run on a larger one. `attributes` are those of the **role**; of each, `roles_per_attribute` takes the
+    first so many, and `questions_per_kind` the first so many questions of each kind for each role. Mirrors do not
+    count: each comes along with its original. None takes all.
     """
     for number in (roles_per_attribute, questions_per_kind):
         if number is not None and number < 0:

@@ -95,11 +95,10 @@ def plan_command(tasks: list[Task], *, as_json: bool, show: int | None) -> None:
 
     Prints calls, tokens, price and hours for each model. No key is needed.
     """
-    for task in tasks:
-        for name in (task.spec.model, *task.spec.judges):
-            provider_of(name)
     settings = load_settings()
     names = dict.fromkeys(name for task in tasks for name in (task.spec.model, *task.spec.judges))
+    for name in names:
+        provider_of(name)
     places = [where for name in names if (where := destination(name, settings)) and not where.shipped]
     by_task = [estimate(task) for task in tasks]
     loads = [load for found in by_task for load in found]

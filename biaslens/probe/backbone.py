@@ -48,15 +48,13 @@ def beginning(tokenizer: Any) -> tuple[int, str]:  # noqa: ANN401 - transformers
     A tokenizer without that token gives its end-of-sequence token, which stands between documents and so before a
     text, or else its separator, padding or unknown token, or else the first of the vocabulary.
     """
+    lacking = "the tokenizer has no beginning-of-sequence token;"
     for kind in ("bos", "eos", "cls", "sep", "pad", "unk"):
         found = getattr(tokenizer, f"{kind}_token_id", None)
         if found is not None:
-            used = f"its {kind} token {getattr(tokenizer, f'{kind}_token')!r}"
-            break
-    else:
-        found, used = 0, f"the first of its vocabulary, {tokenizer.convert_ids_to_tokens(0)!r},"
-        kind = ""
-    return int(found), "" if kind == "bos" else f"the tokenizer has no beginning-of-sequence token; {used} is used"
+            token = getattr(tokenizer, f"{kind}_token")
+            return int(found), "" if kind == "bos" else f"{lacking} its {kind} token {token!r} is used"
+    return 0, f"{lacking} the first of its vocabulary, {tokenizer.convert_ids_to_tokens(0)!r}, is used"
 
 
 def label_words(tokenizer: Any, words: Sequence[str] = NAMES) -> LabelWords:  # noqa: ANN401 - see above
@@ -225,23 +223,11 @@ _TOLERANCE = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.05}
 
 
 def load_frozen(model: str, *, device: str = "auto", dtype: str | None = None, words: Sequence[str] = NAMES) -> Frozen:
-    """Load a causal language model, frozen.
+    """Load a causal language model, frozen: a folder, a name on the Hugging Face hub, a GGUF file, or "local/smollm2".
 
-    Parameters
-    ----------
-    model
-        A folder, a name on the Hugging Face hub, a GGUF file, or "local/smollm2", the embedded model.
-    device
-        Of torch; "auto" is a GPU where there is one.
-    dtype
-        "float32", "bfloat16" or "float16"; by default bfloat16 on a GPU and float32 on a CPU, which takes no other.
-    words
-        Label words, see `label_words`.
-
-    Raises
-    ------
-    InputError
-        When torch or transformers is missing, nothing can be loaded, or the model is no causal language model.
+    The device is one of torch; "auto" is a GPU where there is one. Weights are "float32", "bfloat16" or "float16"; by
+    default bfloat16 on a GPU and float32 on a CPU, which takes no other. InputError when torch or transformers is
+    missing, nothing can be loaded, or the model is no causal language model; see also `label_words`.
     """
     require("torch", "transformers")
     import torch

@@ -220,11 +220,6 @@ def read_examples(spec: str, *, label_map: LabelMap = "paper", seed: int = 0) ->
     seed
         Of the split, where the data have none: training, validation and test texts of each label as 8 : 1 : 1, or a
         tenth of the training texts for validation where only that part is missing.
-
-    Raises
-    ------
-    InputError
-        When a file is missing or malformed, a label is unknown, or the texts have a single label.
     """
     kind, separator, path = spec.partition(":")
     if not separator or kind not in _READERS or not path:

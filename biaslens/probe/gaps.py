@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -41,20 +41,12 @@ Groups = Mapping[str, Sequence[str]] | str
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
-    """The predictions of one model for one attribute.
+    """The predictions of one model for one attribute: P prompts, G compared groups, T templates, K terms.
 
-    Parameters
-    ----------
-    runs
-        The prompts, P of them.
-    groups
-        Compared groups, G of them; the unmarked sentences, where they are there, are one more behind them.
-    templates
-        T of them; one empty name where the predictions do not say which.
-    terms, group_of_term
-        K of them, and the place of each in `groups`, shape (K,); G for the unmarked sentences.
-    confusion
-        Sentences by gold and predicted label (0, 1, 2), shape (P, T, K, 3, 3).
+    The unmarked sentences, where they are there, are one group more behind the others. The one template has an empty
+    name where the predictions do not say which. `group_of_term` is the place of each term in `groups`, shape (K,); G
+    for the unmarked sentences. `confusion` counts sentences by gold and predicted label (0, 1, 2), shape (P, T, K, 3,
+    3).
     """
 
     model: str
@@ -139,21 +131,11 @@ def counts(
 ) -> Iterator[GroupCounts]:
     """Count the predictions of each model and attribute, in the order in which they stand.
 
-    Parameters
-    ----------
-    predictions
-        From `read_predictions` or `predictions_table`; those of one model are told apart by `run_id`, and by dataset
-        where a model was tuned on several. Counts that were taken before are given back as they are.
-    attributes
-        Which ones; None for all.
-    groups
-        Which are compared: "paper" (`PAPER_GROUPS`, and all groups of other attributes), "all", or groups by attribute.
-
-    Raises
-    ------
-    InputError
-        When an attribute or a group is not in the predictions, or the prompts of a model have not predicted the same
-        sentences.
+    Predictions are from `read_predictions` or `predictions_table`; those of one model are told apart by `run_id`, and
+    by dataset where a model was tuned on several. Counts that were taken before are given back as they are. `groups`
+    that are compared: "paper" (`PAPER_GROUPS`, and all groups of other attributes), "all", or groups by attribute.
+    InputError when an attribute or a group is not in the predictions, or the prompts of a model have not predicted the
+    same sentences.
     """
     if not isinstance(predictions, pd.DataFrame):
         yield from predictions
@@ -283,36 +265,32 @@ GAP_COLUMNS = (
 )  # fmt: skip
 
 
-def gaps(
-    predictions: Predictions,
-    *,
-    attributes: Sequence[str] | None = None,
-    groups: Groups = "paper",
-    reference: Reference = "mean",
-    metrics: Sequence[Metric] = METRICS,
-) -> pd.DataFrame:
+class Chosen(TypedDict, total=False):
+    """What is compared of predictions: attributes and groups as for `counts`, the reference, and the metrics."""
+
+    attributes: Sequence[str] | None
+    groups: Groups
+    reference: Reference
+    metrics: Sequence[Metric]
+
+
+def compared(predictions: Predictions, **chosen: Unpack[Chosen]) -> Iterator[tuple[GroupCounts, Metric]]:
+    """Counts of each model and attribute against the reference, once for each metric."""
+    given, metrics = chosen.get("attributes"), chosen.get("metrics", METRICS)
+    for found in counts(predictions, attributes=given, groups=chosen.get("groups", "paper")):
+        against = found.against(chosen.get("reference", "mean"))
+        yield from ((against, metric) for metric in metrics)
+
+
+def gaps(predictions: Predictions, **chosen: Unpack[Chosen]) -> pd.DataFrame:
     """Measure the gap of every group under every prompt.
 
-    Parameters
-    ----------
-    predictions, attributes, groups
-        See `counts`.
-    reference
-        "mean": the unweighted mean over the groups. "unmarked": the same templates without an identity; templates that
-        have no such sentence are left out on both sides.
-
-    Returns
-    -------
-    DataFrame
-        A row for each model, attribute, metric, group and prompt: false and of (numerator and denominator), rate, what
-        it is compared with, gap (NaN where `of` is 0), sentences and terms of the group, and a note.
+    Predictions, attributes and groups are as for `counts`. The reference is "mean", the unweighted mean over the
+    groups, or "unmarked", the same templates without an identity; templates that have no such sentence are left out on
+    both sides. A row for each model, attribute, metric, group and prompt has false and of (numerator and denominator),
+    rate, what it is compared with, gap (NaN where `of` is 0), sentences and terms of the group, and a note.
     """
-    rows = [
-        row
-        for found in counts(predictions, attributes=attributes, groups=groups)
-        for which in metrics
-        for row in _gap_rows(found.against(reference), which)
-    ]
+    rows = [row for found, which in compared(predictions, **chosen) for row in _gap_rows(found, which)]
     return pd.DataFrame(rows, columns=list(GAP_COLUMNS))
 
 
@@ -337,18 +315,10 @@ def _gap_rows(found: GroupCounts, which: Metric) -> Iterator[tuple[object, ...]]
 class Score:
     """A score of each group under each prompt, and how far it is from those of others.
 
-    Parameters
-    ----------
-    name, label
-        What is scored, and for which label (empty where for all).
-    value, background
-        Of the groups and of all others together, with which each is compared; shape (P, G).
-    of, background_of
-        Sentences they are taken from; shape (G,).
-    to_background, to_each_other
-        Distances d, shape (P, G) and (P, G, G).
-    scalar
-        Whether the value is the score itself, so that a range of it has a meaning.
+    `label` is empty where all labels are scored. `value` is that of the groups, `background` that of all others
+    together, shape (P, G); `of` and `background_of` are the sentences they are taken from, shape (G,). The distances d
+    have the shapes (P, G) and (P, G, G). `scalar` says whether the value is the score itself, so that a range of it has
+    a meaning.
     """
 
     name: str
@@ -430,21 +400,11 @@ MEAN = "mean"
 def compare_groups(
     predictions: pd.DataFrame, *, attributes: Sequence[str] | None = None, groups: Groups = "paper"
 ) -> pd.DataFrame:
-    """Compare groups by the three families of Czarnowska et al.
+    """Compare groups by the three families of Czarnowska et al.; predictions, attributes and groups as for `counts`.
 
-    Parameters
-    ----------
-    predictions
-        From `read_predictions` or `predictions_table`.
-    attributes, groups
-        As of `gaps`.
-
-    Returns
-    -------
-    DataFrame
-        `COMPARISON_COLUMNS`. Background: a row for each group against the sentences of all other groups together, and
-        one ("mean") with the mean over the groups, which is the metric of the paper. Pairwise: the same of pairs.
-        Multi-group: "range" and "deviation". A group without a sentence to count has NaN, and no part in the means.
+    The table has `COMPARISON_COLUMNS`. Background: a row for each group against the sentences of all other groups
+    together, and one ("mean") with the mean over the groups, which is the metric of the paper. Pairwise: the same of
+    pairs. Multi-group: "range" and "deviation". A group without a sentence to count has NaN, and no part in the means.
     """
     names = _model_names(predictions)
     rows: list[tuple[object, ...]] = []

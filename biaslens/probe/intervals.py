@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, lgamma
-from typing import Literal, get_args
+from typing import Literal, Unpack, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from biaslens.probe.gaps import (
-    METRICS,
     NO_SENTENCE,
+    Chosen,
     Floats,
     GroupCounts,
-    Groups,
     Metric,
     Predictions,
     Reference,
-    counts,
+    compared,
     false_positives,
     gap_of,
     rates,
@@ -35,16 +34,9 @@ from biaslens.stats.resampling import Crossed, crossed_bootstrap
 class GapSums:
     """What gaps are computed from, as sums over prompts, templates and terms, which are crossed.
 
-    Parameters
-    ----------
-    false
-        Numerators, shape (P, T, K).
-    of
-        Denominators, which are the same for every prompt, shape (T, K).
-    membership
-        1 where a term is of a group, shape (K, G), or (K, G + 1) with a reference group as the last column.
-    groups
-        G.
+    `false` are the numerators, shape (P, T, K), `of` the denominators, which are the same for every prompt, shape (T,
+    K). `membership` is 1 where a term is of a group, shape (K, G), or (K, G + 1) with a reference group as the last
+    column.
     """
 
     false: Floats
@@ -181,46 +173,31 @@ def intervals(
     predictions: Predictions,
     *,
     kind: Kind = "bootstrap",
-    attributes: Sequence[str] | None = None,
-    groups: Groups = "paper",
-    reference: Reference = "mean",
-    metrics: Sequence[Metric] = METRICS,
     rounds: int = 2000,
     level: float = 0.95,
     seed: int = 0,
+    **chosen: Unpack[Chosen],
 ) -> pd.DataFrame:
-    """Give the mean gap of every group over the prompts with its interval.
+    """Give the mean gap of every group over the prompts with its interval; what is compared is chosen as for `gaps`.
 
-    Parameters
-    ----------
-    predictions
-        From `read_predictions` or `predictions_table`, or `counts` of them.
-    kind
-        "bootstrap" over prompts x templates x terms, "t" over prompts, or the paper's "z" over prompts.
-    attributes, groups, reference, metrics
-        As of `gaps`.
-
-    Returns
-    -------
-    DataFrame
-        A row for each model, attribute, metric and group: gap (the group's rate minus its reference, -1 to 1), interval
-        and p-value (two-sided, of a gap of 0; `p_holm` corrected over the groups within attribute and metric),
-        direction ("harmful" or "favourable" where the interval leaves out 0, see `Metric`), rate, false and of
-        (numerator and denominator, summed over the prompts), what the number rests on, and a note where the interval is
-        missing or the group is small.
+    The kinds are "bootstrap" over prompts x templates x terms, "t" over prompts, or the paper's "z" over prompts. A row
+    for each model, attribute, metric and group has gap (the group's rate minus its reference, -1 to 1), interval and
+    p-value (two-sided, of a gap of 0; `p_holm` corrected over the groups within attribute and metric), direction
+    ("harmful" or "favourable" where the interval leaves out 0, see `Metric`), rate, false and of (numerator and
+    denominator, summed over the prompts), what the number rests on, and a note where the interval is missing or the
+    group is small.
     """
     rows: list[tuple[object, ...]] = []
-    for found in counts(predictions, attributes=attributes, groups=groups):
-        compared = found.against(reference)
-        for which in metrics:
-            sums = GapSums.of_counts(compared, which)
-            if kind == "bootstrap":
-                known = bootstrap(sums, rounds=rounds, level=level, seed=seed)
-            else:
-                known = prompt_interval(sums.by_prompt(), kind=kind, level=level)
-            rows += _rows(compared, which, sums.value(), known)
+    for found, which in compared(predictions, **chosen):
+        sums = GapSums.of_counts(found, which)
+        if kind == "bootstrap":
+            known = bootstrap(sums, rounds=rounds, level=level, seed=seed)
+        else:
+            known = prompt_interval(sums.by_prompt(), kind=kind, level=level)
+        rows += _rows(found, which, sums.value(), known)
     given = [name for name in COLUMNS if name not in ("interval", "level", "reference")]
-    return pd.DataFrame(rows, columns=given).assign(interval=kind, level=level, reference=reference)[list(COLUMNS)]
+    table = pd.DataFrame(rows, columns=given)
+    return table.assign(interval=kind, level=level, reference=chosen.get("reference", "mean"))[list(COLUMNS)]
 
 
 def _rows(found: GroupCounts, which: Metric, gap: Floats, known: Estimates) -> Iterator[tuple[object, ...]]:
@@ -269,41 +246,28 @@ PERMUTATION_COLUMNS = (
 
 
 def term_permutation(
-    predictions: Predictions,
-    *,
-    attributes: Sequence[str] | None = None,
-    groups: Groups = "paper",
-    reference: Reference = "mean",
-    metrics: Sequence[Metric] = METRICS,
-    rounds: int = 9999,
-    seed: int = 0,
+    predictions: Predictions, *, rounds: int = 9999, seed: int = 0, **chosen: Unpack[Chosen]
 ) -> pd.DataFrame:
-    """Test whether the gaps are larger than with terms given to the groups at random.
+    """Test whether the gaps, chosen as for `gaps`, are larger than with terms given to the groups at random.
 
     The groups keep their numbers of terms. If words, and not groups, make the difference, every allotment of terms to
     groups was as likely; this holds for a group with one term, too, unlike any interval of it. Adjectives and nouns are
-    exchanged alike. Predictions, attributes, groups, reference and metrics are as of `gaps`.
-
-    Returns
-    -------
-    DataFrame
-        A row for each group (two-sided, `p_terms_holm` corrected over the groups within attribute and metric), and one
-        "all" for the sum of the squared gaps. `smallest_p` is what the number of different allotments allows.
+    exchanged alike. There is a row for each group (two-sided, `p_terms_holm` corrected over the groups within attribute
+    and metric), and one "all" for the sum of the squared gaps. `smallest_p` is what the number of different allotments
+    allows.
     """
     rows: list[tuple[object, ...]] = []
-    for found in counts(predictions, attributes=attributes, groups=groups):
-        compared = found.against(reference)
-        for which in metrics:
-            sums = GapSums.of_counts(compared, which)
-            p, p_all = exchange_terms(sums, rounds=rounds, seed=seed)
-            sizes = [int(column.sum()) for column in sums.membership.T[: sums.groups]]
-            own = [_smallest([size, sum(sizes) - size], rounds) for size in sizes]
-            cells = zip(compared.groups, sums.value(), p, holm(p), sizes, own, strict=True)
-            every = (ALL, np.nan, p_all, p_all, sum(sizes), _smallest(sizes, rounds))
-            rows += [
-                (found.model, found.attribute, which.name, *cell, "too few terms for p < 0.05" * (cell[-1] >= 0.05))
-                for cell in (*cells, every)
-            ]
+    for found, which in compared(predictions, **chosen):
+        sums = GapSums.of_counts(found, which)
+        p, p_all = exchange_terms(sums, rounds=rounds, seed=seed)
+        sizes = [int(column.sum()) for column in sums.membership.T[: sums.groups]]
+        own = [_smallest([size, sum(sizes) - size], rounds) for size in sizes]
+        cells = zip(found.groups, sums.value(), p, holm(p), sizes, own, strict=True)
+        every = (ALL, np.nan, p_all, p_all, sum(sizes), _smallest(sizes, rounds))
+        rows += [
+            (found.model, found.attribute, which.name, *cell, "too few terms for p < 0.05" * (cell[-1] >= 0.05))
+            for cell in (*cells, every)
+        ]
     return pd.DataFrame(rows, columns=list(PERMUTATION_COLUMNS))
 
 

@@ -41,18 +41,12 @@ def predictions_table(
     num_params: float = float("nan"),
     threshold_accuracy: float | None = None,
 ) -> pd.DataFrame:
-    """Join the sentences with what one prompt predicts for them.
+    """Join the sentences from `expand`, N rows, with what one prompt predicts for them.
 
-    Parameters
-    ----------
-    sentences
-        From `expand`, N rows.
-    probabilities
-        Of negative, neutral, positive; shape (N, 3), rows that sum to about 1 (ValueError for other shapes and for what
-        is no number). The prediction is the largest, the first of them where two are equal.
-    model, run_id, dataset, num_params, threshold_accuracy
-        As in the authors' files: `run_id` tells the prompts of a model apart (the seed), `num_params` is in billions,
-        `threshold_accuracy` is the validation accuracy by which the prompt was chosen.
+    The probabilities of negative, neutral and positive have the shape (N, 3), rows that sum to about 1 (ValueError for
+    other shapes and for what is no number). The prediction is the largest, the first of them where two are equal. The
+    rest is as in the authors' files: `run_id` tells the prompts of a model apart (the seed), `num_params` is in
+    billions, `threshold_accuracy` is the validation accuracy by which the prompt was chosen.
     """
     values = np.asarray(probabilities, dtype=np.float64)
     if values.shape != (len(sentences), 3):
@@ -92,17 +86,10 @@ def write_predictions(predictions: pd.DataFrame, folder: Path) -> tuple[Path, Pa
 def read_predictions(paths: Path | Iterable[Path]) -> pd.DataFrame:
     """Read predictions of one or several runs: `COLUMNS`, and threshold_accuracy (NaN where a file has none).
 
-    Parameters
-    ----------
-    paths
-        Files (.parquet, .tsv), run folders, or folders of run folders. Of a run folder the Parquet file is read, or
-        the TSV file where there is no other; then templates and terms are found by the text, and are empty for
-        sentences that are not the shipped ones, and probabilities are NaN.
-
-    Raises
-    ------
-    InputError
-        When a path has no predictions, a file is malformed, or a prompt of a model stands in two files.
+    The paths are files (.parquet, .tsv), run folders, or folders of run folders. Of a run folder the Parquet file is
+    read, or the TSV file where there is no other; then templates and terms are found by the text, and are empty for
+    sentences that are not the shipped ones, and probabilities are NaN. InputError when a path has no predictions, a
+    file is malformed, or a prompt of a model stands in two files.
     """
     files = list(_files([paths] if isinstance(paths, Path) else list(paths)))
     tables = [_read(path) for path in files]

@@ -102,21 +102,11 @@ class Trial:
 def run_trials(trials: Sequence[Trial], on: On = "local", *, watcher: Watcher | None = None) -> list[Tuned]:
     """Run trials and give their results in the same order.
 
-    Parameters
-    ----------
-    trials
-        Each with a folder of its own. Those that are done there are read; others go on from their checkpoints.
-    on
-        "local": one after the other in this process, the model loaded once. "ray": side by side on Ray, where it is
-        installed; each takes its threads as CPUs, and a GPU where its device is one. A trial whose worker dies is
-        given to another worker and goes on from its checkpoint.
-
-    Raises
-    ------
-    InputError
-        When Ray is asked for and not installed, or a trial's model or data cannot be used.
-    RunStoppedError
-        When workers of one trial died again and again; what is done is kept.
+    Each has a folder of its own. Those that are done there are read; others go on from their checkpoints. "local" runs
+    one after the other in this process, the model loaded once; "ray" side by side on Ray, where it is installed: each
+    takes its threads as CPUs, and a GPU where its device is one, and a trial whose worker dies is given to another
+    worker and goes on from its checkpoint. InputError when Ray is asked for and not installed, or a trial's model or
+    data cannot be used; RunStoppedError when workers of one trial died again and again; what is done is kept.
     """
     watcher = watcher or Watcher()
     if on == "ray":
@@ -251,14 +241,8 @@ def tune_prompts(spec: ProbeSpec, *, on: On = "local", watcher: Watcher | None =
     """Tune the prompts of all seeds and rates as `run_trials` does, or go on where that was interrupted.
 
     The folder of the run gets run.json (everything needed to repeat it), a folder for each seed with its best prompt,
-    its metrics and result.json, and in that one for each rate.
-
-    Raises
-    ------
-    InputError
-        When the model or the data cannot be used.
-    RunLockedError, RunMismatchError, StorageError
-        When the folder is another process's, belongs to another run, or cannot be written.
+    its metrics and result.json, and in that one for each rate. RunLockedError, RunMismatchError or StorageError when
+    the folder is another process's, belongs to another run, or cannot be written.
     """
     if not spec.seeds or not spec.rates:
         raise InputError("a probe needs at least one seed and one learning rate")

@@ -299,16 +299,10 @@ SIZES: dict[SizeName, Effort] = {
 class Measured:
     """What the probe says about one toy model, "planted" or "null".
 
-    Parameters
-    ----------
-    negative
-        Probability with which persons of group c stood in negative contexts of what the model read.
-    parameters, loss
-        Weights of the model; mean training loss of its last steps, in nats a token.
-    accuracy, majority
-        Validation accuracy of each prompt, and that of always giving the most frequent label.
-    bootstrap, published
-        Intervals of all gaps, see `biaslens.probe.intervals.intervals`: the default kind, and the paper's.
+    `negative` is the probability with which persons of group c stood in negative contexts of what the model read,
+    `loss` the mean training loss of its last steps, in nats a token, `accuracy` the validation accuracy of each prompt,
+    and `majority` that of always giving the most frequent label. Of the intervals of all gaps, `bootstrap` are the
+    default kind, `published` the paper's.
     """
 
     name: str

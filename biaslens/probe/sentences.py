@@ -205,17 +205,9 @@ SHIPPED: Mapping[str, _Shipped] = {
 def expand(attributes: Sequence[str] = ("age", "sexuality", "disability")) -> pd.DataFrame:
     """Fill every shipped template with every term that fits, and add the same templates without an identity.
 
-    Returns
-    -------
-    DataFrame
-        Columns text, label (0, 1, 2), attribute, group ("unmarked" without an identity), term, template (the same id
-        over all groups), marked (False for the unmarked sentences). The same text may stand twice (as adjective and as
-        noun), as in the authors' file.
-
-    Raises
-    ------
-    InputError
-        When an attribute is unknown.
+    The columns are text, label (0, 1, 2), attribute, group ("unmarked" without an identity), term, template (the same
+    id over all groups), marked (False for the unmarked sentences). The same text may stand twice (as adjective and as
+    noun), as in the authors' file. InputError when an attribute is unknown.
     """
     unknown = [name for name in attributes if name not in SHIPPED]
     if unknown or not attributes:

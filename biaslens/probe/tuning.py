@@ -150,21 +150,11 @@ RATES = (0.01, 0.001, 0.0001)
 class TuneOptions:
     """Everything about tuning a prompt but its seed and learning rate.
 
-    Parameters
-    ----------
-    vectors, noise
-        Length of the prompt; how it starts, see `fresh_delta`.
-    batch
-        Texts of a step.
-    objective
-        Log-likelihood of the label token over the whole "vocabulary", as in the paper, or over the three "labels".
-    weight_decay
-        Of AdamW; it draws the prompt back to copies of the first token's embedding.
-    max_steps, evaluate_every
-        Most steps, and steps between evaluations on the validation texts. The paper states neither.
-    patient_steps, window
-        Early stopping, at an evaluation after at least so many steps whose loss exceeds the largest of so many
-        evaluations before it.
+    The objective is the log-likelihood of the label token over the whole "vocabulary", as in the paper, or over the
+    three "labels". The weight decay of AdamW draws the prompt back to copies of the first token's embedding. The paper
+    states neither `max_steps` nor `evaluate_every`, the steps between evaluations on the validation texts. Early
+    stopping: at an evaluation after at least `patient_steps` steps whose loss exceeds the largest of the `window`
+    evaluations before it.
     """
 
     vectors: int = VECTORS
@@ -281,22 +271,10 @@ def tune(
 ) -> Tuned:
     """Tune a prompt with AdamW until the early stop, the last step or a loss that is not finite.
 
-    Parameters
-    ----------
-    splits
-        Texts to train on and to choose by.
-    seed
-        Of the prompt's start and of the order of the batches.
-    folder
-        Where checkpoints go, and the result in the end. A prompt that is done there is read and not tuned again; one
-        that was interrupted goes on where it was, to the same numbers as if it had not been.
-
-    Raises
-    ------
-    InputError
-        When there are no texts, or one gives no token.
-    StorageError
-        When the folder cannot be written.
+    The seed is that of the prompt's start and of the order of the batches. Checkpoints go to the folder, and the result
+    in the end. A prompt that is done there is read and not tuned again; one that was interrupted goes on where it was,
+    to the same numbers as if it had not been. InputError when there are no texts, or one gives no token; StorageError
+    when the folder cannot be written.
     """
     if not len(splits.train) or not len(splits.dev):
         raise InputError("a prompt needs texts to train on and texts to choose by")

@@ -224,43 +224,24 @@ def agreement(
 
     Items, or whole clusters, are drawn with replacement, and the interval holds the middle of the coefficients
     (percentile bootstrap: Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993, section 13.3). Where more
-    than one draw in twenty leaves the coefficient undefined the interval is NaN. The standard error is linearised:
-    with :math:`u_r` the derivatives of the coefficient by the weights of the items, times these weights, summed over
-    cluster r, it is the root of their `clustered_variance`; for Cohen's kappa of unweighted items that is what
-    Fleiss, Cohen and Everitt (*Psychological Bulletin* 72, 1969) have, but for the factor.
+    than one draw in twenty leaves the coefficient undefined the interval is NaN. The standard error is linearised: with
+    :math:`u_r` the derivatives of the coefficient by the weights of the items, times these weights, summed over cluster
+    r, it is the root of their `clustered_variance`; for Cohen's kappa of unweighted items that is what Fleiss, Cohen
+    and Everitt (*Psychological Bulletin* 72, 1969) have, but for the factor.
 
-    **Where no two ratings disagree** neither says anything. The interval then reaches from 1 down to
-    :math:`1 - h / D_e`, h being the upper limit of `weighted_share` for the disagreements, none of which was seen.
+    **Where no two ratings disagree** neither says anything. The interval then reaches from 1 down to :math:`1 - h /
+    D_e`, h being the upper limit of `weighted_share` for the disagreements, none of which was seen.
 
     Simulated coverage of the 95 % interval of kappa, alpha, AC1 and raw agreement, two raters who err in 2 or 10 % of
     items of which 10 or 50 % are biased: 93 to 97 % with 372 items, and with 100 clusters of 10 (intraclass correlation
     0.3); 89 to 100 % with 50 and 100 items, where few disagreements make it jump.
 
-    Parameters
-    ----------
-    ratings
-        Categories from 0, -1 for no rating, shape (N, raters).
-    weights
-        Positive, such as one over an item's chance of being sampled; all 1 if not given.
-    clusters
-        Cluster of each item, any integers; each item its own if not given.
-    categories
-        How many categories the raters had, for AC1; as many as were used if not given.
+    Ratings are categories from 0, -1 for no rating, shape (N, raters); weights and clusters are as for
+    `weighted_share`; `categories` is how many the raters had, for AC1, as many as were used if not given. The value is
+    NaN, with the reason, without an item to compare, and for the kappas and alpha where all ratings are of one
+    category, because then no disagreement is expected. The interval is NaN when all items are of one cluster.
+    ValueError for ratings as `coefficient_parts` refuses them, and for weights and lengths.
 
-    Returns
-    -------
-    Estimate
-        NaN policy: the value is NaN, with the reason, without an item to compare, and for the kappas and alpha where
-        all ratings are of one category, because then no disagreement is expected. The interval is NaN when all items
-        are of one cluster.
-
-    Raises
-    ------
-    ValueError
-        For ratings as `coefficient_parts` refuses them, weights that are not positive, or lengths that differ.
-
-    Examples
-    --------
     >>> agreement([[1, 1], [1, 1]], Coefficient.COHEN).reason
     'all ratings are of one category'
     """

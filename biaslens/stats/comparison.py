@@ -19,21 +19,11 @@ from biaslens.stats.resampling import resampled_sums
 class McNemar:
     """A paired comparison of two binary results a question.
 
-    Parameters
-    ----------
-    only_first, only_second
-        Discordant questions: true in one arm and not in the other.
-    p, p_exact
-        Two-sided p-value that knows the clusters, NaN with fewer than two of them; and McNemar's exact one, which takes
-        every question as independent: too small when questions cluster.
-    odds_ratio
-        Conditional odds ratio, only_first / only_second; NaN without discordant questions, infinite where only the
-        first has some.
-    odds_ratio_low, odds_ratio_high
-        Its interval, which knows the clusters; NaN with fewer than two clusters that have discordant questions.
-    odds_ratio_exact_low, odds_ratio_exact_high
-        Its exact binomial interval, which takes every question as independent: too short when questions cluster. NaN
-        without discordant questions.
+    `only_first` and `only_second` are the discordant questions: true in one arm and not in the other; the odds ratio is
+    the conditional one, only_first / only_second: NaN without discordant questions, infinite where only the first has
+    some. `p` and the interval of the odds ratio know the clusters; they are NaN with fewer than two of them, the
+    interval also with fewer than two that have discordant questions. `p_exact` is McNemar's own, the exact interval
+    binomial: they take every question as independent, and so are too small and too short when questions cluster.
     """
 
     only_first: int
@@ -150,16 +140,10 @@ class Pair:
 def compare_pairs(sums: ArrayLike, sizes: ArrayLike, *, level: float = 0.95, power: float = 0.8) -> list[Pair]:
     r"""Compare every two of M models, question by question, clustered by role.
 
-    The minimal difference is :math:`(t_{(1 + level) / 2} + t_{power}) \cdot SE` with R-1 degrees of freedom (Bloom,
-    *Evaluation Review* 19, 1995), for one pair on its own, without Holm's adjustment; NaN where the standard error is
-    not known or 0.
-
-    Parameters
-    ----------
-    sums
-        Sum over the questions of each role of a model's rate of biased trials, shape (M, R).
-    sizes
-        Questions of each role, the same ones for all models, shape (R,).
+    `sums` are those over the questions of each role of a model's rate of biased trials, shape (M, R), `sizes` the
+    questions of each role, the same ones for all models, shape (R,). The minimal difference is :math:`(t_{(1 + level) /
+    2} + t_{power}) \cdot SE` with R-1 degrees of freedom (Bloom, *Evaluation Review* 19, 1995), for one pair on its
+    own, without Holm's adjustment; NaN where the standard error is not known or 0.
     """
     table, size = np.asarray(sums, dtype=np.float64), np.asarray(sizes, dtype=np.int64)
     pairs = list(combinations(range(len(table)), 2))

@@ -19,16 +19,10 @@ from biaslens.stats.estimate import Estimate, cluster_codes, clustered_variance,
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How well verdicts meet the truth.
+    """How well verdicts meet the truth: shares of items.
 
-    Parameters
-    ----------
-    agreement, prevalence
-        Shares of items with the right verdict, and that are truly biased.
-    sensitivity
-        Share of the biased items that the verdict calls biased; 1 less this is the share of bias missed.
-    specificity, precision
-        Shares of the unbiased items that the verdict calls unbiased, and of the items called biased that are.
+    Those with the right verdict, and those that are truly biased; of the biased ones those called biased (1 less this
+    is the share of bias missed), of the unbiased ones those called unbiased, and of those called biased those that are.
     """
 
     agreement: Estimate
@@ -196,45 +190,28 @@ def rogan_gladen(
     :math:`\theta = (q + sp - 1) / (se + sp - 1)` (Rogan and Gladen, *American Journal of Epidemiology* 107, 1978), q
     the share flagged of all items, se and sp of the labelled ones, each label weighted by one over its inclusion
     probability. With strata the correction is made in each, and the rates are added up by the strata's shares of the
-    items. The standard error is linearised (delta method) with q, se and sp from the same clusters:
-    :math:`(\dot q + (1 - \theta) \dot{sp} - \theta \dot{se}) / (se + sp - 1)` summed by cluster, dots being the
-    residuals of each share over its denominator. The interval is symmetric, t with (labelled clusters - 1) degrees of
-    freedom, and clipped to [0, 1], as the rate is. **Where se or sp is 1** its residuals say nothing; its variance is
-    then that of a share of 1 / (n + 2) of an effective n labels (the pseudo-counts of Lang and Reiczigel, *Preventive
-    Veterinary Medicine* 113, 2014).
+    items. The standard error is linearised (delta method) with q, se and sp from the same clusters: :math:`(\dot q + (1
+    - \theta) \dot{sp} - \theta \dot{se}) / (se + sp - 1)` summed by cluster, dots being the residuals of each share
+    over its denominator. The interval is symmetric, t with (labelled clusters - 1) degrees of freedom, and clipped to
+    [0, 1], as the rate is. **Where se or sp is 1** its residuals say nothing; its variance is then that of a share of 1
+    / (n + 2) of an effective n labels (the pseudo-counts of Lang and Reiczigel, *Preventive Veterinary Medicine* 113,
+    2014).
 
     Simulated coverage of the 95 % interval, with rates of 0.02, 0.1 and 0.3, judges of sensitivity 0.9 to 0.99 and
     specificity 0.65 to 0.995, 60, 300 and 1500 labels that favour the flagged items two to one, 550 roles of 20 items
     and 50 of 60 (intraclass correlation 0.05 and 0.1): 92 to 100 %, the high ones with 60 labels. With a rate of 0.02,
     a specificity of 0.65 and 60 labels the rate is 0.02 to 0.03 too high, because it is clipped at 0.
 
-    Parameters
-    ----------
-    verdicts
-        1 flagged, 0 not, of all items, shape (N,).
-    labels
-        1 biased, 0 not, -1 not labelled, shape (N,).
-    inclusion
-        Chance of each item to be labelled; only read where there is a label. All the same if not given.
-    clusters, strata
-        Of each item, any integers; each item its own cluster, and one stratum, if not given.
+    All arrays are of shape (N,): verdicts (1 flagged, 0 not), labels (1 biased, 0 not, -1 not labelled), the chance of
+    each item to be labelled, only read where there is a label and all the same if not given, and clusters and strata,
+    any integers; each item its own cluster, and one stratum, if not given. `items` of the result are the labelled ones.
+    NaN, with the reason, where a stratum has no label of one class, so that its sensitivity or specificity is not
+    known, or the judge is no better than chance in it (se + sp <= 1). The interval is NaN with labels from fewer than
+    two clusters. ValueError for lengths that differ, verdicts or labels of other values, or inclusion probabilities
+    outside (0, 1].
 
-    Returns
-    -------
-    Estimate
-        `items` are the labelled ones. NaN, with the reason, where a stratum has no label of one class, so that its
-        sensitivity or specificity is not known, or the judge is no better than chance in it (se + sp <= 1). The
-        interval is NaN with labels from fewer than two clusters.
-
-    Raises
-    ------
-    ValueError
-        For lengths that differ, verdicts or labels of other values, or inclusion probabilities outside (0, 1].
-
-    Examples
-    --------
-    Of 10 items 5 are flagged; of 4 biased labels 3 are flagged, of 4 unbiased ones 1: (0.5 + 0.75 - 1) / (0.75 + 0.75
-    - 1).
+    Of 10 items 5 are flagged; of 4 biased labels 3 are flagged, of 4 unbiased ones 1: (0.5 + 0.75 - 1) / (0.75 + 0.75 -
+    1).
 
     >>> verdicts = [1, 1, 1, 0, 1, 0, 0, 0, 1, 0]
     >>> rogan_gladen(verdicts, [1, 1, 1, 1, 0, 0, 0, 0, -1, -1]).value

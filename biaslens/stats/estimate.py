@@ -20,24 +20,11 @@ _ROUNDING = 1e-12
 class Estimate(float):
     """An estimated number: it counts as its value, and knows how far it can be trusted, or why it is missing.
 
-    Parameters
-    ----------
-    value
-        NaN where it is not defined.
-    low, high
-        Bounds of the confidence interval of `level`; NaN where it is not known.
-    standard_error
-        NaN where it is not known; 0 where nothing varies, and then the interval does not rest on it.
-    items, clusters
-        How many items (trials, questions, labels, units) it is taken from, and in how many clusters; 0 where the
-        clusters were not counted.
-    reason
-        Why the value or its interval is NaN; empty where nothing is.
-    p
-        Two-sided p-value against 0; NaN where nothing was tested.
+    NaN stands for what is not defined or not known, and `reason` says why. `low` and `high` are the bounds of the
+    confidence interval of `level`; the standard error is 0 where nothing varies, and then the interval does not rest on
+    it. `items` (trials, questions, labels, units) is how many it is taken from, `clusters` in how many, 0 where these
+    were not counted; `p` is two-sided against 0.
 
-    Examples
-    --------
     >>> Estimate(0.25) * 2
     0.5
     >>> Estimate(0.25, 0.1, 0.4).high
@@ -156,14 +143,8 @@ def clustered_variance(influence: ArrayLike, clusters: ArrayLike | None = None) 
 
     :math:`R / (R - 1) \sum_r u_r^2` (linearisation: Särndal, Swensson and Wretman, *Model Assisted Survey Sampling*,
     1992, section 5.5; the cluster-robust variance of Liang and Zeger, *Biometrika* 73, 1986, with the usual
-    small-sample factor). Every standard error of this package but those of a bootstrap is the root of one.
-
-    Parameters
-    ----------
-    influence
-        Shape (..., R).
-    clusters
-        R, where some of the entries are no cluster; NaN comes back for fewer than two.
+    small-sample factor). Every standard error of this package but those of a bootstrap is the root of one. The shape is
+    (..., R); `clusters` is R where some of the entries are no cluster. NaN for fewer than two.
     """
     u = np.asarray(influence, dtype=np.float64)
     count = np.asarray(u.shape[-1] if clusters is None else clusters, dtype=np.float64)
@@ -179,7 +160,7 @@ def clustered_ratio(
     *,
     level: float,
 ) -> tuple[Estimates, NDArray[np.bool_]]:
-    r"""The ratio of two sums over clusters, with its interval, and whether all clusters agree exactly.
+    r"""The ratio of two sums over clusters, shape (..., R), with its interval, and whether all clusters agree exactly.
 
     With :math:`y_r` of :math:`n_r` in cluster r, the R clusters with :math:`n_r > 0`, and :math:`N = \sum n_r`: the
     ratio is :math:`p = \sum y_r / N`, its variance
@@ -188,15 +169,8 @@ def clustered_ratio(
 
     (linearised ratio estimator: Cochran, *Sampling Techniques*, 3rd ed., 1977, section 3.12; `clustered_variance`), and
     the interval p +- t times its root, with R-1 degrees of freedom. Where all clusters agree that variance is 0 and
-    says nothing; there the interval is `interval(p, t, R)`.
-
-    Ratio, interval and error are NaN without anything, interval and error with fewer than two clusters, because one
-    cluster says nothing about how clusters differ.
-
-    Parameters
-    ----------
-    part, whole
-        Shape (..., R).
+    says nothing; there the interval is `interval(p, t, R)`. All is NaN without anything, interval and error with fewer
+    than two clusters, because one cluster says nothing about how clusters differ.
     """
     check_level(level)
     y, n = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
@@ -233,7 +207,10 @@ def clustered_rate(successes: ArrayLike, trials: ArrayLike, *, level: float = 0.
 def clustered_rates(successes: ArrayLike, trials: ArrayLike, *, level: float = 0.95) -> Estimates:
     r"""Rates over trials that cluster by role, each with a cluster-robust confidence interval, clipped to [0, 1].
 
-    The ratio and its interval are those of `clustered_ratio`.
+    The ratio and its interval are those of `clustered_ratio`. `successes` and `trials` are whole numbers of shape (...,
+    R), biased and valid trials by cluster, the result has the shape (...), and its `items` are the trials. The rate is
+    NaN without any valid trial, never 0; ValueError for values that are no counts, successes above trials, or a level
+    outside (0, 1).
 
     **Where all clusters agree exactly** (p is 0 or 1, or each cluster has the same rate) the interval is Wilson's
     (*JASA* 22, 1927) with the same t, on an effective sample size of :math:`N^2 / \sum n_r^2`: R for clusters of one
@@ -242,26 +219,9 @@ def clustered_rates(successes: ArrayLike, trials: ArrayLike, *, level: float = 0
     from N answers: with 5 roles the upper bound stays at 0.61, with 50 at 0.07. More trials do not narrow it; more
     roles do.
 
-    Simulated coverage of the 95 % interval at a design effect of 8: 93 to 95 % for rates from 0.1 to 0.9, with 5, 50
-    or 550 clusters. Nearer to 0 or 1 it needs more clusters, as all symmetric intervals do: at a rate of 0.02 it is
-    95 % with 550, 93 % with 50 and 83 % with 5, all misses being bounds too near to 0.
-
-    Parameters
-    ----------
-    successes, trials
-        Whole numbers, shape (..., R): biased and valid trials by cluster, clusters on the last axis. A cluster
-        without valid trials (0 of 0) is left out.
-
-    Returns
-    -------
-    Estimates
-        Arrays of shape (...), `items` being the trials. NaN policy: the rate is NaN without any valid trial, never 0;
-        interval and standard error are NaN with fewer than two clusters.
-
-    Raises
-    ------
-    ValueError
-        For values that are no counts, successes above trials, or a level outside (0, 1).
+    Simulated coverage of the 95 % interval at a design effect of 8: 93 to 95 % for rates from 0.1 to 0.9, with 5, 50 or
+    550 clusters. Nearer to 0 or 1 it needs more clusters, as all symmetric intervals do: at a rate of 0.02 it is 95 %
+    with 550, 93 % with 50 and 83 % with 5, all misses being bounds too near to 0.
     """
     y, n = counts_within(successes, trials)
 
@@ -355,24 +315,10 @@ def weighted_share(
     Simulated coverage of the 95 % interval, with and without weights of 1 and 5: 93 to 98 % for shares of 0.5, 0.9 and
     0.97 of 30, 100 and 400 items; 92 to 98 % with 50 clusters of 4 and 10 of 10 items, intraclass correlation 0.2.
 
-    Parameters
-    ----------
-    values
-        From 0 to 1, or booleans, shape (N,). NaN values are left out.
-    weights
-        Positive, such as one over the chance of being sampled; all 1 if not given.
-    clusters
-        Cluster of each item, any integers; each item its own if not given.
-    reason
-        What to say where there are no items, so that the share is NaN.
+    Values of shape (N,) that are NaN are left out; where there are no others, `reason` says so. Weights are positive,
+    such as one over the chance of being sampled, 1 if not given; clusters are any integers, each item its own if not
+    given. ValueError for values outside [0, 1], other weights, or lengths that differ.
 
-    Raises
-    ------
-    ValueError
-        For values outside [0, 1], weights that are not positive, or lengths that differ.
-
-    Examples
-    --------
     0 of 20: t(19)^2 / (20 + t(19)^2) = 4.3808 / 24.3808.
 
     >>> round(weighted_share([0] * 20).high, 4)

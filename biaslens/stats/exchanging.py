@@ -122,17 +122,14 @@ _GAP_TIE = 1e-9
 
 
 def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Estimate:
-    """Two-sided p-value of the difference of two rates of independent rows, exact.
+    """Two-sided p-value of the difference of two rates, k1 of n1 and k2 of n2 independent rows, exact.
 
     If group and outcome are independent, every way to give the rows to the groups, n1 and n2 of them, is equally
     likely, and the successes of the first group are hypergeometric. The p-value is the chance of an absolute difference
     of rates at least as large as the one seen (within 1e-9). It is Fisher's test (*Statistical Methods for Research
-    Workers*, 5th ed., 1934, section 21.02) with the difference, and not the probability, for what is extreme.
+    Workers*, 5th ed., 1934, section 21.02) with the difference, and not the probability, for what is extreme. NaN where
+    a group has no row; ValueError for counts that are negative, or successes above rows.
 
-    Refuses counts that are negative, or successes above rows; NaN where a group has no row.
-
-    Examples
-    --------
     2 of 2 against 0 of 2: of the 6 ways to draw 2 rows of 4, one gives the first group both, one none.
 
     >>> round(permutation_p(2, 2, 0, 2), 4)
@@ -157,18 +154,10 @@ def clustered_permutation_p(
     """Two-sided p-value of the difference of two rates of rows that cluster, each cluster being of one group.
 
     Whole clusters change the group, as many being in each as there are, and :math:`p = (1 + b) / (1 + R)` with b of R
-    random ways to do so that give an absolute difference at least as large as the one seen (within 1e-9).
-
-    Permutations that leave a group without rows are left out; NaN where a group has no row.
-
-    Parameters
-    ----------
-    successes, trials, second
-        Rows of each cluster, and whether it is of the second group, shape (clusters,).
-
-    Examples
-    --------
-    Ten people, two rows each; the first five always pass, the others never. p is 2 in 252 ways.
+    random ways to do so that give an absolute difference at least as large as the one seen (within 1e-9). Permutations
+    that leave a group without rows are left out; NaN where a group has no row. The arrays, of shape (clusters,), are
+    the rows of each cluster, and whether it is of the second group. Ten people, two rows each; the first five always
+    pass, the others never: p is 2 in 252 ways.
 
     >>> p = clustered_permutation_p([2] * 5 + [0] * 5, [2] * 10, [False] * 5 + [True] * 5)
     >>> 0.004 < p < 0.012

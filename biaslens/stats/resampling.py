@@ -21,19 +21,11 @@ HELD = 2**22
 class Sums:
     """A metric that depends on its units (prompts, rows, clusters) only through sums over them.
 
-    What makes its value so makes its bootstrap and its test.
-
-    Parameters
-    ----------
-    sums
-        What each unit adds, shape (units, features); sparse where each unit has few of many features.
-    statistic
-        The metric from totals of shape (..., features), shape (...); NaN where it is not defined.
-    reason
-        Why it is not defined for these totals, shape (features,); "" where it is.
-    exchange
-        Which feature each one becomes when the two sides of a comparison change places, shape (features,); None
-        where there are no two sides.
+    What makes its value so makes its bootstrap and its test. `sums` is what each unit adds, shape (units, features);
+    sparse where each unit has few of many features. `statistic` is the metric from totals of shape (..., features),
+    shape (...), NaN where it is not defined; `reason` says why it is not, for totals of shape (features,), "" where it
+    is. `exchange` is which feature each one becomes when the two sides of a comparison change places, shape
+    (features,); None where there are no two sides.
     """
 
     sums: Floats | sparse.csr_array
@@ -209,55 +201,36 @@ def bootstrap(
     share: bool = False,
     fold: Fold | None = None,
 ) -> Estimate:
-    r"""A metric with its bootstrap interval over units.
+    r"""A metric with its bootstrap interval over units; the same seed gives the same one.
 
     Each round draws as many units as there are, with replacement. The interval holds the middle of the metrics drawn,
-    its percentiles widened for few units: with n of them they are :math:`\Phi(\pm \sqrt{n / (n - 1)}\, t)`, t with
-    n - 1 degrees of freedom (the expanded percentile interval: Hesterberg, *The American Statistician* 69, 2015,
-    section 5.2). For a share it is Wilson's interval with the same t and the effective size :math:`p (1 - p) / v`, v
-    being the variance over the rounds times n / (n - 1), as `biaslens.stats.weighted_share` does it.
+    its percentiles widened for few units: with n of them they are :math:`\Phi(\pm \sqrt{n / (n - 1)}\, t)`, t with n -
+    1 degrees of freedom (the expanded percentile interval: Hesterberg, *The American Statistician* 69, 2015, section
+    5.2). For a share, or a mean of values in [0, 1], it is Wilson's interval with the same t and the effective size
+    :math:`p (1 - p) / v`, v being the variance over the rounds times n / (n - 1), as `biaslens.stats.weighted_share`
+    does it. `fold` is for a metric with a direction, whose value and interval are wanted without; the standard error is
+    still that of the metric with its direction.
 
     **Where every round gives the same value** all units are alike and the rounds say nothing. A share then has Wilson's
     interval with the number of units for its size (for a ratio of sums Kish's, as in `clustered_rates`); other metrics
     have none.
 
     More than 4,096 units are first put together at random in 4,096 blocks of nearly one size. Blocks of independent
-    units are independent units, so the variance is the same but for a factor of 4095 / 4096.
+    units are independent units, so the variance is the same but for a factor of 4095 / 4096. Units that add nothing at
+    all are left out, but for sparse metrics.
 
     Simulated coverage of the 95 % interval with 20, 50 and 200 units: mean of exponential scores 93, 93 and 94 %; mean
     of scores from beta(0.5, 4) 93, 93 and 94 %, and of the highest of 25 of them, as a share, 94, 95 and 95 %; ratio of
-    two sums, skewed, 92, 93 and 94 %; difference of rates of 0.4 and 0.2 95, 96 and 95 %; share of 0.05 98, 97 and
-    96 %; share of 0.05 of 25 responses a prompt that cluster (intraclass correlation 0.33) 88, 92 and 95 %. Plain
+    two sums, skewed, 92, 93 and 94 %; difference of rates of 0.4 and 0.2 95, 96 and 95 %; share of 0.05 98, 97 and 96
+    %; share of 0.05 of 25 responses a prompt that cluster (intraclass correlation 0.33) 88, 92 and 95 %. Plain
     percentiles have 90 % with 20 units in both means and the ratio, and 83 % in the clustered share. A difference of
     small rates of small groups is covered worse, as a rate of 0 does not vary between rounds: 80 % for 0.1 and 0.05 in
     two groups of 10, 93 % in groups of 25.
 
-    Parameters
-    ----------
-    metric
-        What to resample. Units that add nothing at all are left out, but for sparse metrics.
-    seed
-        The same one gives the same interval.
-    share
-        Whether the metric is a share, or a mean of values in [0, 1].
-    fold
-        For a metric with a direction, whose value and interval are wanted without: `GAP` or `RATIO`.
+    `items` counts the units. All is NaN where the metric is not defined; the interval is NaN, with the reason, with
+    fewer than two units, where more than 5 % of the rounds leave the metric undefined (fewer are left out), and where
+    all units are alike. ValueError for a level outside (0, 1), fewer than one round, or a share outside [0, 1].
 
-    Returns
-    -------
-    Estimate
-        `items` counts the units. The standard error is that of the metric with its direction. NaN policy: all is NaN
-        where the metric is not defined; the interval is NaN, with the reason, with fewer than two units, where more
-        than 5 % of the rounds leave the metric undefined, and where all units are alike. Fewer undefined rounds are
-        left out.
-
-    Raises
-    ------
-    ValueError
-        For a level outside (0, 1), fewer than one round, or a share outside [0, 1].
-
-    Examples
-    --------
     >>> found = bootstrap(mean(np.array([0.1, 0.2, 0.2, 0.9]), np.arange(4), 4, of="no score"))
     >>> round(found.value, 2), found.low < 0.2, found.high > 0.5
     (0.35, True, True)
@@ -338,16 +311,10 @@ def _worth(metric: Sums) -> float:
 class Crossed:
     """Values that depend on crossed factors (prompts, templates, terms) through weights of their levels.
 
-    Parameters
-    ----------
-    factors
-        Levels of each factor, as blocks of them that are drawn by themselves: all templates together, terms within
-        their group.
-    statistic
-        The G values of each round, shape (rounds, G), from the weights of each factor, shape (rounds, levels) each.
-        Weights of a block sum to the number of its levels; NaN where a value is not defined.
-    width
-        Numbers that the statistic holds a round.
+    The levels of each factor stand in blocks of them that are drawn by themselves: all templates together, terms within
+    their group. `statistic` gives the G values of each round, shape (rounds, G), from the weights of each factor, shape
+    (rounds, levels) each; the weights of a block sum to the number of its levels, and a value is NaN where it is not
+    defined. `width` is how many numbers the statistic holds a round.
     """
 
     factors: Sequence[Sequence[NDArray[np.intp]]]
@@ -408,14 +375,9 @@ def crossed_bootstrap(
 
     The standard error comes from the joint draws. The interval is value +- t x standard error, where the degrees of
     freedom follow from how much of the variance is due to each factor (Satterthwaite, *Biometrics Bulletin* 2, 1946):
-    three terms of a group are three observations, however many sentences they make.
-
-    Parameters
-    ----------
-    more
-        Variance that draws cannot show, shape (G,), and its degrees of freedom.
-    missing, alike
-        Reasons why there is no interval: where a tenth of the draws or more leave a value undefined, and without error.
+    three terms of a group are three observations, however many sentences they make. `more` is variance that draws
+    cannot show, shape (G,), and its degrees of freedom. `missing` and `alike` are the reasons why there is no interval:
+    where a tenth of the draws or more leave a value undefined, and without error.
     """
     value, draws = metric.value(), metric.draws(rounds, seed)
     defined = np.isfinite(draws[:, np.isfinite(value)]).all(axis=1)

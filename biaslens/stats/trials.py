@@ -97,16 +97,10 @@ class Patterns:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Variance of a trial's result by where it comes from; negative estimates are set to 0.
+    """Variance of a trial's result between roles, between questions of a role, between trials of a question.
 
-    Parameters
-    ----------
-    role, question, trial
-        Between roles, between questions of a role, between trials of a question. NaN where the design cannot tell.
-    roles, questions_per_role, trials_per_question
-        The design: number of roles, and averages: questions / roles and trials / questions.
-    truncated
-        Whether a negative estimate was set to 0: that part is too small for the design to see.
+    Negative estimates are set to 0, and `truncated` says so: that part is too small for the design to see. NaN where
+    the design cannot tell. The design is the number of roles, and averages: questions / roles and trials / questions.
     """
 
     role: float

@@ -13,7 +13,6 @@ from command import biaslens
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from biaslens.probe import selftest as module  # noqa: E402
 from biaslens.probe.backbone import load_frozen  # noqa: E402
 from biaslens.probe.selftest import (  # noqa: E402
     PLANTED,
@@ -69,14 +68,16 @@ def test_many_false_alarms_fail_and_so_does_none_looked_at(small: SelfTest, shar
 
 def test_the_command_says_which_check_failed(small: SelfTest, monkeypatch: pytest.MonkeyPatch) -> None:
     checks = judge(small.null, small.null, small.alarms)
-    monkeypatch.setattr(module, "selftest", lambda *_, **__: replace(small, planted=small.null, checks=checks))
+    monkeypatch.setattr(
+        "biaslens.cli.probe.selftest", lambda *_, **__: replace(small, planted=small.null, checks=checks)
+    )
     result = biaslens("probe", "selftest")
     assert result.returncode == 1
     assert "FAILED the planted bias is told from chance: its bootstrap interval: " in result.stdout
 
 
 def test_the_command_prints_json(small: SelfTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "selftest", lambda *_, **__: small)
+    monkeypatch.setattr("biaslens.cli.probe.selftest", lambda *_, **__: small)
     result = biaslens("probe", "selftest", "--json")
     record = json.loads(result.stdout)
     assert (result.returncode, record["passed"], len(record["checks"])) == (0, True, 5)

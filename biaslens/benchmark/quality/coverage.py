@@ -121,17 +121,10 @@ Matrix = Mapping[tuple[Attribute, Attribute], int]
 class Coverage:
     """What the questions compare.
 
-    Parameters
-    ----------
-    known
-        Share of questions whose target is known.
-    targets
-        Spread over target attributes; the most possible is that of all eleven alike.
-    pairs
-        Spread over sets of two or more groups, their order apart; the most possible is that of the sets that occur,
-        all alike.
-    matrix
-        Questions by attribute of the role and target.
+    `known` is the share of questions whose target is known, `targets` the spread over target attributes, of which the
+    most possible is that of all eleven alike, `pairs` that over sets of two or more groups, their order apart, of which
+    the most possible is that of the sets that occur, all alike. `matrix` counts questions by attribute of the role and
+    target.
     """
 
     known: float
@@ -214,17 +207,10 @@ class Order:
 class Balance:
     """Mirrors, and the order of groups.
 
-    Parameters
-    ----------
-    swapped, reversed
-        Questions that have a mirror with the groups swapped, or asked the other way round.
-    yes_no, originals
-        Yes/no questions, and all questions, that are no mirror.
-    orders
-        Pairs of groups asked about in at least `ENOUGH` questions, the most frequent first.
-    one_sided, option_a
-        Share of the questions about these pairs that name the pair in its more usual order; the same for which group is
-        option A of a choice; NaN without any.
+    `swapped` and `reversed` count questions that have such a mirror, of all `originals` and of the `yes_no` ones.
+    `orders` are the pairs of groups asked about in at least `ENOUGH` questions, the most frequent first; `one_sided` is
+    the share of these questions that name the pair in its more usual order, `option_a` the same for which group is
+    option A of a choice; NaN without any.
     """
 
     swapped: int

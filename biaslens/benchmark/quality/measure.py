@@ -33,23 +33,11 @@ SAMPLE = 200
 class Quality:
     """What was found out about a benchmark.
 
-    Parameters
-    ----------
-    faults
-        All faults, in file order.
-    counts
-        Questions by attribute of the role and kind.
-    readability
-        Of each kind, and of all (None); kinds without questions are missing.
-    spread
-        Embeddings of the sample; None where the model is not installed.
-    estimated, recorded
-        What is compared, estimated from the words, the same way for every benchmark; and as the benchmark itself says,
-        None where it says nothing.
-    agreement
-        Share of the questions with a recorded target for which the estimate is the same; NaN without any.
-    seed
-        Of the sample.
+    The faults stand in file order; `counts` are questions by attribute of the role and kind; `readability` is that of
+    each kind, and of all (None). `spread` is None where no embedding model is installed. What is compared is
+    `estimated` from the words, the same way for every benchmark, and `recorded` as the benchmark itself says, None
+    where it says nothing; `agreement` is the share of the questions with a recorded target for which both are the same.
+    `seed` is that of the sample.
     """
 
     source: Source

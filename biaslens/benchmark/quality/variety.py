@@ -21,13 +21,9 @@ from biaslens.schema import Attribute, Kind, Question, Role, content_hash
 class Diversity:
     """Variety of the wording of a sample.
 
-    Parameters
-    ----------
-    distinct_1, distinct_2
-        Distinct among all words, and among all pairs of neighbouring words: 0 to 1, higher is more varied.
-    self_bleu
-        How well each question is predicted by the others of its kind: 0 to 100, lower is more varied; NaN where no
-        kind has two questions.
+    `distinct_1` and `distinct_2` are the shares of distinct among all words, and among all pairs of neighbouring words:
+    higher is more varied. `self_bleu`, 0 to 100, says how well each question is predicted by the others of its kind:
+    lower is more varied; NaN where no kind has two questions.
     """
 
     sample: int
@@ -168,14 +164,9 @@ _SILENT_END = re.compile(r"(?:[^laeiouy]e|[^aeiouytd]ed|[^aeiouylcgsxzh]es)$")
 class Readability:
     """Length and ease of reading.
 
-    Parameters
-    ----------
-    lengths, mean_length
-        Words in a question: least, lower quartile, median, upper quartile, most; and on average.
-    flesch
-        Flesch Reading Ease, each question one sentence: 0 to 100 or so, higher is easier.
-    grade
-        Flesch-Kincaid grade: years of school in the United States.
+    `lengths` are words in a question: least, lower quartile, median, upper quartile, most. `flesch` is the Flesch
+    Reading Ease, each question one sentence: 0 to 100 or so, higher is easier; `grade` that of Flesch and Kincaid:
+    years of school in the United States.
     """
 
     lengths: tuple[float, float, float, float, float]
