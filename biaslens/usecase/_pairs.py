@@ -23,7 +23,7 @@ from biaslens.usecase._reading import Response, Series, check_groups
 from biaslens.usecase._result import Measure, Resampling, Standout, Worst
 from biaslens.usecase._spec import Recorder, Score, TextSpec
 from biaslens.usecase._tokens import masked, taken, tokenise
-from biaslens.usecase.metrics._scores import scsp_contrast, scsp_sums, wcsp_contrast, wcsp_sums
+from biaslens.usecase.metrics._scores import scsp_sums, sentiment_contrast, wcsp_sums
 from biaslens.usecase.metrics._similarity import NO_WORDS, bleu_scores, rouge_l_scores
 
 TEST = "that responses to the second group lie no further from those to the first than these do from one another"
@@ -325,8 +325,8 @@ async def _sentiments(opposed: Opposed[str], spec: TextSpec, score: Score, worst
             scorer=scorer.name,
         )
 
-    weak_contrast = partial(wcsp_contrast, threshold=options.threshold)
+    weak_contrast = partial(sentiment_contrast, threshold=options.threshold)
     return [
-        measure("Sentiment, strict (SCSP)", strict, scsp_contrast),
+        measure("Sentiment, strict (SCSP)", strict, sentiment_contrast),
         measure("Sentiment, weak (WCSP)", weak, weak_contrast, None if langfair else GAP),
     ]

@@ -312,31 +312,26 @@ def wcsp_sums(
     return Sums(sums, _signed if variant == "langfair" else _absolute, _reason, _columns(2, 1, 0))
 
 
-def scsp_contrast(sides: Sequence[Floats], units: Units, count: int) -> Sums:
-    """SCSP of A and B less SCSP of A and A once more; B and the second A can be exchanged in each unit.
+def sentiment_contrast(sides: Sequence[Floats], units: Units, count: int, *, threshold: float | None = None) -> Sums:
+    """SCSP, or with a threshold WCSP, of A and B less that of A and A once more; the two others can be exchanged.
 
     `sides` are the scores of A, of B, and of A once more, each of shape (scores,); triples with a NaN are left out.
     """
     known = ~np.isnan(np.stack(sides)).any(axis=0)
-    points, places = np.unique(np.concatenate([side[known] for side in sides]), return_inverse=True)
-    distance = partial(_wasserstein, steps=np.diff(points))
-    return _contrast(np.split(places, 3), units[known], count, len(points), distance)
+    kept = [side[known] for side in sides]
+    places: list[NDArray[Any]]
+    distance: Callable[[Floats], Floats]
+    if threshold is None:
+        points, flat = np.unique(np.concatenate(kept), return_inverse=True)
+        places, width, distance = np.split(flat, 3), len(points), partial(_wasserstein, steps=np.diff(points))
+    else:
+        places, width, distance = [side <= threshold for side in kept], 2, _absolute
 
-
-def wcsp_contrast(sides: Sequence[Floats], units: Units, count: int, *, threshold: float = THRESHOLD) -> Sums:
-    """WCSP of A and B less WCSP of A and A once more, as `scsp_contrast`."""
-    known = ~np.isnan(np.stack(sides)).any(axis=0)
-    return _contrast([side[known] <= threshold for side in sides], units[known], count, 2, _absolute)
-
-
-def _contrast(
-    places: Sequence[NDArray[Any]], units: Units, count: int, width: int, distance: Callable[[Floats], Floats]
-) -> Sums:
     def difference(totals: Floats) -> Floats:
         across = distance(totals[..., : 2 * width])
         return across - distance(np.concatenate([totals[..., :width], totals[..., 2 * width :]], axis=-1))
 
-    sums = _counted(places, [units] * 3, count, width)
+    sums = _counted(places, [units[known]] * 3, count, width)
     return Sums(sums, difference, lambda _: "no triple of responses has sentiment scores", _columns(width, 0, 2, 1))
 
 
