@@ -19,11 +19,11 @@ from biaslens.evaluation import (
     Slice,
     Spec,
     Task,
+    decide,
     default_run,
     evaluate,
     evaluate_async,
 )
-from biaslens.evaluation.decide import decide
 from biaslens.evaluation.estimate import Load, estimate
 from biaslens.evaluation.judge import judge, judge_async
 from biaslens.evaluation.study import read_study

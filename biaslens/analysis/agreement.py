@@ -49,7 +49,7 @@ def people_agreement(labels: Labels) -> pd.DataFrame:
     rows = []
     for kind in (ALL, *map(str, KINDS)):
         of_kind = labels if kind == ALL else labels.of_kind(kind)
-        for subset, people in (("all", of_kind.people), ("sure", of_kind.sure)):
+        for subset, people in (("all", of_kind.people), ("sure", of_kind.confident)):
             clusters = of_kind.items["role"].to_numpy()
             rows += [{"kind": kind, "subset": subset, **row} for row in _between(people, clusters)]
     return pd.DataFrame(rows, columns=pd.Index(PEOPLE))
@@ -59,7 +59,7 @@ def _between(people: pd.DataFrame, clusters: NDArray[np.int64]) -> Iterator[dict
     names = list(people.columns)
     for measure in ("biased", "outcome"):
         codes = {name: _codes(people[name], measure) for name in names}
-        categories = 2 if measure == "biased" else len(_OUTCOMES)
+        categories, biased = (2, 1) if measure == "biased" else (len(_OUTCOMES), _OUTCOMES.index(Outcome.BIASED))
         pairs = [(a, b, Coefficient.COHEN) for a, b in combinations(names, 2)]
         everybody = [(ALL, ALL, Coefficient.ALPHA)] if len(names) > 1 else []
         for a, b, coefficient in [*pairs, *everybody]:
@@ -76,7 +76,7 @@ def _between(people: pd.DataFrame, clusters: NDArray[np.int64]) -> Iterator[dict
                 "annotator_a": a,
                 "annotator_b": b,
                 "items": int(both.sum()),
-                "prevalence": float((given == _code_of_biased(measure)).mean()),
+                "prevalence": float((given == biased).mean()),
                 "agreement": raw.value,
                 "kappa": found.value if a != ALL else float("nan"),
                 "kappa_low": found.low,
@@ -85,10 +85,6 @@ def _between(people: pd.DataFrame, clusters: NDArray[np.int64]) -> Iterator[dict
                 "ac1": ac1.value,
                 "reason": found.reason,
             }
-
-
-def _code_of_biased(measure: str) -> int:
-    return 1 if measure == "biased" else _OUTCOMES.index(Outcome.BIASED)
 
 
 def _codes(outcomes: pd.Series, measure: str) -> NDArray[np.int64]:
@@ -123,13 +119,13 @@ def oracle_agreement(labels: Labels) -> pd.DataFrame:
                         rows.append(
                             {"oracle": oracle, "kind": kind, "attribute": attribute, "subset": subset}
                             | _against_people(of_kind.items[chosen], verdicts[chosen], labels.learned.get(oracle, ""))
-                            | _ceiling(of_kind, of_group, sure=subset == "sure")
+                            | _ceiling(of_kind, of_group, confident=subset == "sure")
                         )
     return pd.DataFrame(rows, columns=pd.Index(ORACLES))
 
 
-def _ceiling(labels: Labels, chosen: NDArray[np.bool_], *, sure: bool) -> dict[str, object]:
-    people = (labels.sure if sure else labels.people)[chosen]
+def _ceiling(labels: Labels, chosen: NDArray[np.bool_], *, confident: bool) -> dict[str, object]:
+    people = (labels.confident if confident else labels.people)[chosen]
     if len(people.columns) < 2:
         return {"people_kappa": float("nan"), "people_items": 0}
     ratings = np.stack([_codes(people[name], "biased") for name in people], axis=1)
@@ -188,7 +184,7 @@ def judges(run: Run) -> pd.DataFrame:
         usable = votes.dropna(subset="biased")
         several = usable.groupby("key")["biased"].agg(["size", "nunique"])
         several = several[several["size"] > 1]
-        alpha = agreement(_ratings(usable), Coefficient.ALPHA, clusters=_clusters(usable)) if len(several) else None
+        alpha = _alpha(usable) if len(several) else float("nan")
         whole = _rate(usable)
         for judge, own in votes.groupby("judge", sort=True):
             others = _rate(usable[usable["judge"] != judge])
@@ -205,7 +201,7 @@ def judges(run: Run) -> pd.DataFrame:
                     "biased_share": float((own["biased"] == 1).mean()),
                     "unusable_share": float(own["biased"].isna().mean()),
                     "disagreement": float((several["nunique"] > 1).mean()) if len(several) else float("nan"),
-                    "alpha": float("nan") if alpha is None else alpha.value,
+                    "alpha": alpha,
                     "bias_rate": whole[0],
                     "decided_without": others[1],
                     "bias_rate_without": others[0],
@@ -259,13 +255,12 @@ def _rate(usable: pd.DataFrame) -> tuple[float, int]:
     return (float((decided > 0.5).mean()), len(decided)) if len(decided) else (float("nan"), 0)
 
 
-def _ratings(usable: pd.DataFrame) -> NDArray[np.int64]:
+def _alpha(usable: pd.DataFrame) -> float:
+    """Krippendorff's, over the usable votes of all judges."""
     wide = usable.pivot_table(index="key", columns=["judge", "number"], values="biased", aggfunc="first")
-    return np.asarray(wide.fillna(-1).to_numpy(), dtype=np.int64)
-
-
-def _clusters(usable: pd.DataFrame) -> NDArray[np.int64]:
-    return np.asarray(usable.groupby("key")["role"].first().to_numpy(), dtype=np.int64)
+    ratings = np.asarray(wide.fillna(-1).to_numpy(), dtype=np.int64)
+    clusters = np.asarray(usable.groupby("key")["role"].first().to_numpy(), dtype=np.int64)
+    return agreement(ratings, Coefficient.ALPHA, clusters=clusters).value
 
 
 def _kin(judge: str, run: Run) -> list[str]:

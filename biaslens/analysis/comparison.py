@@ -214,11 +214,7 @@ def compare(
     codes, role = np.unique(table.role[shared], return_inverse=True)
     sizes = np.bincount(role, minlength=len(codes))
     sums = np.array([np.bincount(role, row, minlength=len(codes)) for row in rates])
-    counts = {
-        "questions": int(shared.sum()),
-        "planned_questions": int(asked.sum()),
-        "roles": len(codes),
-    }
+    counts = {"questions": int(shared.sum()), "planned_questions": int(asked.sum()), "roles": len(codes)}
     values = [stats.mean_of_sums(row, sizes, bounds=(0, 1)) for row in sums]
     pairs = stats.compare_pairs(sums, sizes, level=LEVEL)
     models = _models(runs, values, pairs, counts)

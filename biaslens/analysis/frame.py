@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from biaslens import runfile
 from biaslens._util.text import without_secrets
 from biaslens.models.local import EMBEDDED_SHA256
-from biaslens.runfile import PANEL_IN_FORCE, Store, Usage, reading, reading_evaluation
+from biaslens.runfile import ACTIVE_PANEL, Store, Usage, reading, reading_evaluation
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
 
 _TYPES: Mapping[str, type] = {
@@ -69,7 +69,7 @@ class RunInfo:
         for name, of in (("starts", dict), ("conditions", str)):
             if not all(isinstance(each, of) for each in meta.get(name) or ()):
                 raise TypeError(f"meta {name} = {str(meta[name])[:80]}")
-        active = str(meta.get(PANEL_IN_FORCE) or "")
+        active = str(meta.get(ACTIVE_PANEL) or "")
         spec = panels.get(active, {})
         texts = ("model", "benchmark_version", "benchmark_hash", "template_hash", "package_version")
         return cls(

@@ -15,15 +15,7 @@ from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
 from biaslens.analysis.rates import ALL, with_ends
 from biaslens.errors import InputError
 from biaslens.oracles import screen
-from biaslens.runfile import (
-    PANEL_IN_FORCE,
-    RULES_PANEL,
-    JudgedTrial,
-    LabelCounts,
-    LabelledItem,
-    Store,
-    reading_evaluation,
-)
+from biaslens.runfile import ACTIVE_PANEL, RULES_PANEL, LabelCounts, Store, reading_evaluation
 from biaslens.schema import Condition, Kind, Outcome
 from biaslens.stats import Estimate, clustered_rate, prediction_powered, rogan_gladen
 
@@ -34,21 +26,22 @@ class Labels:
 
     `items` have the final label in ``outcome``, None where people differ, and whether all of them are ``sure`` of it.
     `people` have a column an annotator who does not adjudicate, with the outcome, None where that person has not
-    labelled it; `sure` is the same of the labels that its giver is sure of. `verdicts` have a column an oracle
+    labelled it; `confident` is the same of the labels that their giver is sure of. `verdicts` have a column an oracle
     ("rules", or the name of a panel). `learned` are oracles that have learned from these labels, which therefore tell
     nothing about them, and a sentence that says so.
     """
 
     items: pd.DataFrame
     people: pd.DataFrame
-    sure: pd.DataFrame
+    confident: pd.DataFrame
     verdicts: pd.DataFrame
     learned: Mapping[str, str]
 
     def of_kind(self, kind: str) -> Labels:
         """Labels of one kind of question."""
         chosen = self.items["kind"] == kind
-        return Labels(self.items[chosen], self.people[chosen], self.sure[chosen], self.verdicts[chosen], self.learned)
+        items, people = self.items[chosen], self.people[chosen]
+        return Labels(items, people, self.confident[chosen], self.verdicts[chosen], self.learned)
 
 
 def read_labels(path: Path) -> Labels:
@@ -64,7 +57,7 @@ def read_labels(path: Path) -> Labels:
         rows = runfile.labelled_items(store)
         labels = runfile.annotators_labels(store)
         verdicts = runfile.verdicts_on_sampled(store)
-    items = pd.DataFrame(rows, columns=pd.Index(LabelledItem._fields)).set_index("key")
+    items = pd.DataFrame(rows, columns=pd.Index(runfile.LabelledItem._fields)).set_index("key")
     items["sure"] = items["sure"].astype(bool)
     people = _wide([(key, who, outcome) for key, who, outcome, _ in labels], items.index)
     certain = _wide([(key, who, outcome) for key, who, outcome, sure in labels if sure], items.index)
@@ -187,10 +180,10 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
         meta = store.meta()
         if not runfile.has_labels(store):
             return pd.DataFrame(columns=pd.Index(COLUMNS))
-        panel = panel or str(meta.get(PANEL_IN_FORCE, ""))
+        panel = panel or str(meta.get(ACTIVE_PANEL, ""))
         learned = learned_from(store).get(panel, "")
         found = runfile.judged_trials(store, panel)
-    trials = pd.DataFrame(found, columns=pd.Index(JudgedTrial._fields))
+    trials = pd.DataFrame(found, columns=pd.Index(runfile.JudgedTrial._fields))
     trials["label"] = np.where(trials["label"].notna(), trials["label"] == Outcome.BIASED, -1).astype(np.int64)
     trials["verdict"] = (trials["verdict"] == Outcome.BIASED).astype(np.int64)
     rows = [

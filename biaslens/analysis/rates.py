@@ -43,7 +43,7 @@ ALL = "all"
 UNKNOWN = "unknown"
 """Stands for the target of questions of which none is recorded."""
 
-ABSTAINED = "abstained_trials"
+ABSTAINED, CLUSTERS = "abstained_trials", "clusters"
 
 
 def rates(
@@ -58,13 +58,16 @@ def rates(
     trial. Intervals are clustered by role, and NaN with a single one; in rows by role they are clustered by question,
     and say how far other questions to the same role might differ.
     """
-    return grouped(run, by, totals=totals, conditions=conditions).drop(columns=ABSTAINED)
+    return grouped(run, by, totals=totals, conditions=conditions).drop(columns=[ABSTAINED, CLUSTERS])
 
 
 def grouped(
     run: Run, by: Sequence[By], *, totals: Sequence[By], conditions: Sequence[Condition] | None = None
 ) -> pd.DataFrame:
-    """Make the table of `rates`, and a column `ABSTAINED`: trials that took the last option of a choice."""
+    """Make the table of `rates` with two more columns.
+
+    `ABSTAINED` counts trials that took the last option of a choice, `CLUSTERS` the clusters with a valid trial.
+    """
     names = _columns(by)
     frames = [
         _of_condition(run, condition, names, frozenset(totals))
@@ -155,6 +158,7 @@ def _groups(
         **with_ends("bias_rate", rate),
         "standard_error": rate.standard_error,
         ABSTAINED: sums[:, len(STATES) + 1],
+        CLUSTERS: rate.clusters,
     }
     return keys, pd.DataFrame(numbers)
 

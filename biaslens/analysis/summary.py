@@ -5,31 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from biaslens.analysis.frame import (
-    ATTRIBUTES,
-    BIASED,
-    KINDS,
-    STATES,
-    VALID,
-    Questions,
-    Run,
-    RunInfo,
-    Took,
-    Trials,
-    read_run,
-)
+from biaslens.analysis.frame import ATTRIBUTES, KINDS, STATES, Run, RunInfo, Took, read_run
 from biaslens.analysis.labels import Corrections, corrections
+from biaslens.analysis.rates import ALL, CLUSTERS, By, grouped
 from biaslens.schema import Attribute, Condition, Kind, content_hash
-from biaslens.stats import Estimate, biased_majority, clustered_rates, coverage, share
-
-# Columns of the measures by question: the states, whether it is planned, whether it is biased.
-_STATES = slice(len(STATES))
-_PLANNED = len(STATES)
-_MAJORITY = _PLANNED + 1
+from biaslens.stats import Estimate, coverage, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +120,7 @@ def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Su
     return Summary(
         run=run.info,
         conditions=tuple(
-            _of_condition(condition, run.questions, run.trials(condition), corrected.get(condition, {}))
+            _of_condition(run, condition, corrected.get(condition, {}))
             for condition in Condition
             if condition in recorded
         ),
@@ -144,45 +128,26 @@ def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Su
     )
 
 
-def _of_condition(
-    condition: Condition, questions: Questions, trials: Trials, corrected: Mapping[Kind | None, Estimate]
-) -> ConditionSummary:
-    asked = [questions.ids[position] for position in np.flatnonzero(trials.planned)]
+def _of_condition(run: Run, condition: Condition, corrected: Mapping[Kind | None, Estimate]) -> ConditionSummary:
+    trials = run.trials(condition)
+    asked = [run.questions.ids[position] for position in np.flatnonzero(trials.planned)]
     question_set = content_hash(*asked) if asked else ""
-    cells = _cells(questions, trials)
+    cells = _cells(run, condition)
     return ConditionSummary(condition, trials.resolved_models, trials.last_answer, question_set, cells, corrected)
 
 
-def _cells(questions: Questions, trials: Trials) -> dict[tuple[Attribute | None, Kind | None], Cell]:
+def _cells(run: Run, condition: Condition) -> dict[tuple[Attribute | None, Kind | None], Cell]:
     """Every attribute x kind, with totals."""
-    planned = trials.planned
-    measures = np.column_stack([trials.counts, planned > 0, biased_majority(trials.biased, planned)])
-    by_role = np.zeros((len(questions.role_attribute), len(KINDS), measures.shape[1]), dtype=np.int64)
-    np.add.at(by_role, (questions.role, questions.kind), measures)
-
-    keys = [(attribute, kind) for attribute in (None, *ATTRIBUTES) for kind in (None, *KINDS)]
-    selected = np.stack([_select(by_role, questions.role_attribute, *key) for key in keys])
-    rates = clustered_rates(selected[..., BIASED], selected[..., _STATES][..., VALID].sum(axis=-1))
-    roles = np.count_nonzero(selected[..., _PLANNED], axis=1)
-    totals = selected.sum(axis=1)
-    return {
-        key: Cell(
-            *key,
-            roles=int(roles[number]),
-            questions=int(totals[number, _PLANNED]),
-            biased_questions=int(totals[number, _MAJORITY]),
-            bias_rate=rates.at(number),
-            counts=Counts(*totals[number, _STATES].tolist()),
-        )
-        for number, key in enumerate(keys)
-    }
-
-
-def _select(
-    by_role: NDArray[np.int64], role_attribute: NDArray[np.int64], attribute: Attribute | None, kind: Kind | None
-) -> NDArray[np.int64]:
-    """Measures by role, shape (R, 9), of one attribute and kind; 0 for the roles of other attributes."""
-    table = by_role.sum(axis=1) if kind is None else by_role[:, KINDS.index(kind)].copy()
-    if attribute is not None:
-        table[role_attribute != ATTRIBUTES.index(attribute)] = 0
-    return table
+    by: tuple[By, ...] = ("attribute", "kind")
+    table = grouped(run, by, totals=by, conditions=[condition])
+    rows = {(row["attribute"], row["kind"]): row for row in table.to_dict("records")}
+    rates = ("bias_rate", "bias_rate_low", "bias_rate_high", "standard_error")
+    nothing: dict[Any, Any] = dict.fromkeys(table, 0) | dict.fromkeys(rates, float("nan"))
+    cells = {}
+    for key in ((attribute, kind) for attribute in (None, *ATTRIBUTES) for kind in (None, *KINDS)):
+        row = rows.get((key[0] or ALL, key[1] or ALL), nothing)
+        value, low, high, error = (row[name] for name in rates)
+        rate = Estimate(value, low, high, error, row["valid_trials"], clusters=row[CLUSTERS])
+        counts = Counts(*(row[f"{state}_trials"] for state in STATES))
+        cells[key] = Cell(*key, row["roles"], row["questions"], row["biased_questions"], rate, counts)
+    return cells

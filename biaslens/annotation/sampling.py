@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from biaslens import runfile
 from biaslens.annotation.folder import Item, Placed, Sample, answers_hash
 from biaslens.errors import InputError
-from biaslens.runfile import PANEL_IN_FORCE, Store, reading_evaluation
+from biaslens.runfile import ACTIVE_PANEL, Store, reading_evaluation
 from biaslens.schema import Condition, Kind, content_hash
 from biaslens.version import __version__
 
@@ -268,7 +268,7 @@ def draw(
         raise InputError(f"size: at least 1, not {size}")
     with reading_evaluation(run) as store:
         meta = store.meta()
-        panel = _known(store, panel) if panel is not None else meta.get(PANEL_IN_FORCE)
+        panel = _known(store, panel) if panel is not None else meta.get(ACTIVE_PANEL)
         population = read_population(store, panel or "", kinds=kinds, conditions=conditions)
         wanted = {
             kind: size or sample_size(answers, margin=margin, confidence=confidence)

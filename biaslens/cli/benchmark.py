@@ -37,8 +37,6 @@ from biaslens.cli.options import (
 from biaslens.cli.progress import AskingBar
 from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
-from biaslens.replication.release import is_published, published_questions
-from biaslens.report.quality import page, print_quality
 from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind
 
@@ -216,6 +214,9 @@ def check_command(
     checked. Variety of wording and meaning is measured on a sample, everything else on all questions. Exit codes: 0 no
     faults; 1 faults, or the benchmark cannot be read.
     """
+    # Only here: what draws a report takes long to load, and making a benchmark needs none.
+    from biaslens.report.quality import page, print_quality
+
     sources = [_open(path) for path in (benchmark or resource("benchmark"), against) if path is not None]
     quality, *others = [check(source, seed=seed, per_kind=sample) for source in sources]
     other = others[0] if others else None
@@ -230,4 +231,6 @@ def check_command(
 
 
 def _open(path: Path) -> Source:
+    from biaslens.replication.release import is_published, published_questions
+
     return published_questions(path) if is_published(path) else read_source(path)

@@ -95,11 +95,10 @@ def plan_command(tasks: list[Task], *, as_json: bool, show: int | None) -> None:
 
     Prints calls, tokens, price and hours for each model. No key is needed.
     """
-    for task in tasks:
-        for name in (task.spec.model, *task.spec.judges):
-            provider_of(name)
     settings = load_settings()
     names = dict.fromkeys(name for task in tasks for name in (task.spec.model, *task.spec.judges))
+    for name in names:
+        provider_of(name)
     places = [where for name in names if (where := destination(name, settings)) and not where.shipped]
     by_task = [estimate(task) for task in tasks]
     loads = [load for found in by_task for load in found]
@@ -245,7 +244,7 @@ def judge_command(run: Path, panel: Panel, pace: Pace, *, activate: bool, as_jso
     verdicts. Reports use those of the active panel: the first one, until --activate makes another one active.
     """
     with stopping(), EvaluationBar() as bar:
-        result = judge(run, panel, in_force=activate or None, pace=pace, observer=bar)
+        result = judge(run, panel, activate=activate or None, pace=pace, observer=bar)
     if as_json:
         click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str, indent=2))
     else:
@@ -266,7 +265,7 @@ def _print(result: Judged) -> None:
     counts = {name.value: [f"{found.get(name, 0):,}" for found in result.counts.values()] for name in _DECIDED}
     Table.of({"decided by": list(result.counts), **counts}, words=("decided by",)).print()
     click.echo(f"{result.answered:,} new votes{paid(result.cost)}", err=True)
-    if not result.in_force:
+    if not result.active:
         click.echo(
             "reports use the verdicts of another panel, the active one; --activate makes this panel active", err=True
         )

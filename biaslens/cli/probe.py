@@ -30,7 +30,7 @@ from biaslens.probe.predictions import read_predictions
 from biaslens.probe.run import BEST, DataChoice, ModelChoice, ProbeRun, ProbeSpec, predict, read, tune_prompts
 from biaslens.probe.selftest import Measured, SelfTest, selftest
 from biaslens.probe.tuning import RATES, Tuned, TuneOptions, Validation, Watcher
-from biaslens.report.table import Table, json_records
+from biaslens.report.table import Column, Table, json_records
 
 # What draws figures takes long to load, and is imported where something is drawn or printed.
 
@@ -89,10 +89,7 @@ def _print_selftest(result: SelfTest) -> None:
 
 
 def _selftest_record(result: SelfTest) -> dict[str, object]:
-    return {
-        "size": result.size,
-        "seed": result.seed,
-        "passed": result.passed,
+    return {name: getattr(result, name) for name in ("size", "seed", "passed")} | {
         "checks": [asdict(check) for check in result.checks],
         "false_alarms": finite(asdict(result.alarms)),
         "planted": _model(result.planted),
@@ -101,15 +98,8 @@ def _selftest_record(result: SelfTest) -> dict[str, object]:
 
 
 def _model(part: Measured) -> dict[str, object]:
-    return {
-        "negative": part.negative,
-        "parameters": part.parameters,
-        "loss": part.loss,
-        "accuracy": part.accuracy,
-        "majority": part.majority,
-        "bootstrap": json_records(part.bootstrap),
-        "published": json_records(part.published),
-    }
+    facts = {name: getattr(part, name) for name in ("negative", "parameters", "loss", "accuracy", "majority")}
+    return facts | {"bootstrap": json_records(part.bootstrap), "published": json_records(part.published)}
 
 
 class SelfTestBar(PhaseBar, Watcher):
@@ -124,8 +114,25 @@ class SelfTestBar(PhaseBar, Watcher):
         self.move(step, {"loss": f"{loss:.3f}"})
 
 
-_DEFAULT = TuneOptions()
-_TUNING = ("vectors", "noise", "batch", "objective", "max_steps", "evaluate_every", "patient_steps")
+_TUNING: dict[str, tuple[click.ParamType[Any], str]] = {
+    "vectors": (click.IntRange(1), "Vectors of a prompt."),
+    "noise": (
+        Real(0, min_open=True),
+        "Standard deviation of a prompt's initial values, in units of that of the model's embeddings.",
+    ),
+    "max_steps": (click.IntRange(1), "Maximum steps."),
+    "evaluate_every": (click.IntRange(1), "Steps between evaluations."),
+    "patient_steps": (
+        click.IntRange(0),
+        "Steps after which an evaluation loss above the previous five ends the tuning.",
+    ),
+    "batch": (click.IntRange(1), "Texts in each step."),
+    "objective": (
+        click.Choice(["vocabulary", "labels"]),
+        "Likelihood of the label token: among the whole vocabulary, as published, or among the three labels.",
+    ),
+}
+"""Fields of `TuneOptions` that are options of the command, with their types and what they are."""
 
 
 @click.command("tune")
@@ -146,29 +153,11 @@ _TUNING = ("vectors", "noise", "batch", "objective", "max_steps", "evaluate_ever
 @click.option(
     "--out", type=PATH, default=Path("runs/probe"), help="Folder for runs; each model gets its own folder there."
 )
-@click.option("--vectors", type=click.IntRange(1), default=_DEFAULT.vectors, help="Vectors of a prompt.")
-@click.option(
-    "--noise",
-    type=Real(0, min_open=True),
-    default=_DEFAULT.noise,
-    help="Standard deviation of a prompt's initial values, in units of that of the model's embeddings.",
-)
-@click.option("--max-steps", type=click.IntRange(1), default=_DEFAULT.max_steps, help="Maximum steps.")
-@click.option(
-    "--evaluate-every", type=click.IntRange(1), default=_DEFAULT.evaluate_every, help="Steps between evaluations."
-)
-@click.option(
-    "--patient-steps",
-    type=click.IntRange(0),
-    default=_DEFAULT.patient_steps,
-    help="Steps after which an evaluation loss above the previous five ends the tuning.",
-)
-@click.option("--batch", type=click.IntRange(1), default=_DEFAULT.batch, help="Texts in each step.")
-@click.option(
-    "--objective",
-    type=click.Choice(["vocabulary", "labels"]),
-    default=_DEFAULT.objective,
-    help="Likelihood of the label token: among the whole vocabulary, as published, or among the three labels.",
+@with_options(
+    *(
+        click.option(f"--{name.replace('_', '-')}", type=type_, default=getattr(TuneOptions(), name), help=text)
+        for name, (type_, text) in _TUNING.items()
+    )
 )
 @click.option("--label-words", default=",".join(NAMES), help="Words for negative, neutral and positive.")
 @click.option(
@@ -297,19 +286,15 @@ def _summary(run: ProbeRun, best: list[Tuned]) -> dict[str, object]:
 
 
 def _print_tuned(run: ProbeRun, best: list[Tuned]) -> None:
-    prompts = run.prompts
-    Table.of(
-        {
-            "seed": [tuned.seed for tuned in prompts],
-            "accuracy": [f"{tuned.best.accuracy:.4f}" for tuned in prompts],
-            "loss": [f"{tuned.best.loss:.4f}" for tuned in prompts],
-            "rate": [f"{tuned.learning_rate:g}" for tuned in prompts],
-            "step": [tuned.best.step for tuned in prompts],
-            "stopped": [f"{tuned.stopped} at {tuned.steps}" for tuned in prompts],
-            "": ["chosen" if tuned in best else "" for tuned in prompts],
-        },
-        words=("stopped", ""),
-    ).print()
+    columns = ("seed", "accuracy", "loss", "rate", "step", "stopped", "")
+    rows = [
+        (
+            tuned.seed, f"{tuned.best.accuracy:.4f}", f"{tuned.best.loss:.4f}", f"{tuned.learning_rate:g}",
+            tuned.best.step, f"{tuned.stopped} at {tuned.steps}", "chosen" if tuned in best else "",
+        )
+        for tuned in run.prompts
+    ]  # fmt: skip
+    Table([Column(name, words=name in ("stopped", "")) for name in columns], rows).print()
 
 
 class TuningBar(PhaseBar, Watcher):

@@ -12,7 +12,7 @@ import click
 import pandas as pd
 
 from biaslens._util.files import write_text
-from biaslens.analysis import Comparison, compare
+from biaslens.analysis import compare
 from biaslens.cli.options import CANNOT, INCOMPLETE, PATH, runs_argument
 from biaslens.cli.progress import ProgressBar
 from biaslens.errors import InputError
@@ -107,7 +107,8 @@ def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None)
     write_csv(changed, out / "changes.csv")
     if why is not None:
         write_csv(why, out / "why_corrected.csv")
-    write_text(out / "FINDING.md", finding(reproduction, table, changed, _comparison(imported), why))
+    compared = compare([run.run for run in imported], force=True) if len(imported) > 1 else None
+    write_text(out / "FINDING.md", finding(reproduction, table, changed, compared, why))
     _say_figures(reproduction, out)
     if reproduction.different:
         sys.exit(CANNOT)
@@ -137,10 +138,6 @@ def _triggers(runs: Sequence[PublishedRun]) -> pd.DataFrame:
         for kind, k, questions, share in triggers(runs)
     ]
     return pd.DataFrame(rows, columns=["models", "kind", "k", "questions", "share_of_triggered"])
-
-
-def _comparison(runs: Sequence[PublishedRun]) -> Comparison | None:
-    return compare([run.run for run in runs], force=True) if len(runs) > 1 else None
 
 
 def _say_figures(reproduction: Reproduction, out: Path) -> None:

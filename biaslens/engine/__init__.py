@@ -2,7 +2,7 @@
 
 from biaslens.engine._asking import Hook, Observer, Request, Tally, in_thread
 from biaslens.engine._pacing import Pace, RetryPolicy, estimate_tokens
-from biaslens.engine._session import Session, pace_for, run_to_end, this_command
+from biaslens.engine._session import Session, ordinary, pace_for, this_command
 
 __all__ = [
     "Hook",
@@ -14,7 +14,7 @@ __all__ = [
     "Tally",
     "estimate_tokens",
     "in_thread",
+    "ordinary",
     "pace_for",
-    "run_to_end",
     "this_command",
 ]

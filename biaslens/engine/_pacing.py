@@ -110,14 +110,16 @@ class Patience:
         policy = self._policy
         heard = self.reached or error.status is not None
         most = policy.attempts if heard else min(policy.attempts, policy.first_attempts)
-        return transient and len(errors) < most and not self._stop.is_set()
+        return transient and len(errors) < most
 
     def too_long(self, error: ModelError) -> bool:
         """Whether the provider asks for a longer wait than anyone sits through."""
         return (error.retry_after or 0.0) > self._policy.longest_retry_after
 
     async def wait(self, errors: Sequence[ModelError]) -> bool:
-        """Wait before the next attempt; False where the run was told to stop meanwhile."""
+        """Wait before the next attempt; False where the run has been told to stop: the request counts as not asked."""
+        if self._stop.is_set():
+            return False
         asked = errors[-1].retry_after
         if asked is None:
             longest = min(self._policy.first_wait * 2.0 ** (len(errors) - 1), self._policy.longest_wait)

@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iter
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import wraps
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from biaslens._util.text import printable, without_secrets
 from biaslens.engine._asking import Hook, Observer, Price, Request, Tally, ask_all, in_thread
@@ -26,6 +27,7 @@ from biaslens.runfile import Store, WantedAnswers, forget_unanswered
 from biaslens.settings import Settings, load_settings
 from biaslens.version import __version__
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 Requests = Callable[[Store, Sequence[str]], Iterable[Request]]
@@ -244,12 +246,18 @@ def this_command() -> str:
     return printable(str(without_secrets(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))))
 
 
-def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine from ordinary code; a second Ctrl-C, which cancels it, is a KeyboardInterrupt."""
-    try:
-        return asyncio.run(work)
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+def ordinary(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Make a function for ordinary code of an asynchronous one; a second Ctrl-C in it is a KeyboardInterrupt."""
+
+    @wraps(work)
+    def run(*arguments: P.args, **named: P.kwargs) -> T:
+        try:
+            return asyncio.run(work(*arguments, **named))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
+    run.__name__ = run.__qualname__ = work.__name__.removesuffix("_async")
+    return run
 
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]

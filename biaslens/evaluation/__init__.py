@@ -1,8 +1,7 @@
 """The role-play run: questions x conditions x trials asked of one model, decided, resumable."""
 
-from biaslens.evaluation.decide import decide
 from biaslens.evaluation.judge import Judged, judge, judge_async
-from biaslens.evaluation.run import Evaluation, evaluate, evaluate_async, evaluate_study, evaluate_study_async
+from biaslens.evaluation.run import Evaluation, decide, evaluate, evaluate_async, evaluate_study, evaluate_study_async
 from biaslens.evaluation.spec import Panel, Slice, Spec, Task, default_run
 
 __all__ = [

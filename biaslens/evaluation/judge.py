@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from biaslens import runfile
-from biaslens.engine import Observer, Pace, Request, Session, Tally, in_thread, run_to_end
+from biaslens.engine import Observer, Pace, Request, Session, Tally, in_thread, ordinary
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
@@ -18,7 +18,7 @@ from biaslens.models import ChatModel, open_model
 from biaslens.oracles import RULES, screen, why
 from biaslens.oracles.why import Reply, decide_votes, majority_threshold, votes_needed
 from biaslens.runfile import (
-    PANEL_IN_FORCE,
+    ACTIVE_PANEL,
     Answer,
     Ballot,
     PanelVotes,
@@ -47,7 +47,7 @@ class Judged:
 
     Parameters
     ----------
-    in_force
+    active
         Whether this panel's verdicts count in reports.
     counts
         Why answers by who decided them and outcome, all sessions together.
@@ -65,7 +65,7 @@ class Judged:
 
     run: Path
     panel: str
-    in_force: bool
+    active: bool
     counts: Mapping[str, Mapping[Outcome, int]]
     undecided: int
     answered: int
@@ -84,7 +84,7 @@ async def judge_async(
     run: Path,
     panel: Panel,
     *,
-    in_force: bool | None = None,
+    activate: bool | None = None,
     pace: Pace | None = None,
     settings: Settings | None = None,
     observer: Observer | None = None,
@@ -96,7 +96,7 @@ async def judge_async(
 
     Parameters
     ----------
-    in_force
+    activate
         Let this panel count in reports; None lets the first one count.
     pace, settings
         As for `evaluate_async`.
@@ -117,14 +117,14 @@ async def judge_async(
         if not runfile.has_why_answers(session.store):
             raise InputError(f"{run}: no why question has an answer, there is nothing to judge")
         runfile.forget_unanswered(session.store)
-        counts_in_reports = enrol(session.store, panel, in_force=in_force)
+        counts_in_reports = enrol(session.store, panel, activate=activate)
         session.record()
         await judge_answers(session, panel, dict.fromkeys(panel.models, pace or Pace()))
         tally = session.tally
         return Judged(
             run=run,
             panel=panel.name,
-            in_force=counts_in_reports,
+            active=counts_in_reports,
             counts=runfile.count_outcomes(session.store, panel.name),
             undecided=runfile.count_undecided(session.store, panel.name),
             answered=tally.answered,
@@ -135,29 +135,14 @@ async def judge_async(
         )
 
 
-def judge(
-    run: Path,
-    panel: Panel,
-    *,
-    in_force: bool | None = None,
-    pace: Pace | None = None,
-    settings: Settings | None = None,
-    observer: Observer | None = None,
-) -> Judged:
-    """Judge a run from ordinary code; see `judge_async`, which this runs.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At a second Ctrl-C; whatever had arrived is stored.
-    """
-    return run_to_end(judge_async(run, panel, in_force=in_force, pace=pace, settings=settings, observer=observer))
+judge = ordinary(judge_async)
+"""Judges from ordinary code."""
 
 
-def enrol(store: Store, panel: Panel, *, in_force: bool | None = None) -> bool:
+def enrol(store: Store, panel: Panel, *, activate: bool | None = None) -> bool:
     """Record a panel in a run file that is open for writing; whether it is the one that counts in reports.
 
-    With `in_force` it is made to count; with None it counts where no other panel does. A panel of the same name that
+    With `activate` it is made to count; with None it counts where no other panel does. A panel of the same name that
     has voted under other conditions is a RunMismatchError.
     """
     known = runfile.panels(store)
@@ -171,9 +156,9 @@ def enrol(store: Store, panel: Panel, *, in_force: bool | None = None) -> bool:
         )
     ballots = [Ballot(panel.ballot(judge), judge, panel.prompt) for judge in panel.models]
     runfile.save_panel(store, panel.name, spec, ballots)
-    current = store.meta().get(PANEL_IN_FORCE)
-    if in_force or (in_force is None and current is None):
-        store.set_meta({PANEL_IN_FORCE: panel.name})
+    current = store.meta().get(ACTIVE_PANEL)
+    if activate or (activate is None and current is None):
+        store.set_meta({ACTIVE_PANEL: panel.name})
         current = panel.name
     return bool(current == panel.name)
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from biaslens import runfile
 from biaslens.benchmark import Benchmark, read, select, shipped
-from biaslens.engine import Observer, Pace, Request, Session, in_thread, run_to_end
+from biaslens.engine import Observer, Pace, Request, Session, in_thread, ordinary
 from biaslens.errors import BiasLensError, InputError, RunMismatchError
-from biaslens.evaluation.decide import RuleVerdicts
 from biaslens.evaluation.judge import enrol, judge_answers
 from biaslens.evaluation.prompting import Wording, option_order, persona_of, read_wording, request_seed
 from biaslens.evaluation.spec import Spec, Task
 from biaslens.models import ChatModel, open_model
-from biaslens.runfile import PANEL_IN_FORCE, PlannedResponse, Store, open_to_write
-from biaslens.schema import Condition, Kind, Question, content_hash
+from biaslens.oracles import RULES, choice, why, yes_no
+from biaslens.runfile import ACTIVE_PANEL, RULES_PANEL, Answer, Answered, PlannedResponse, Store, open_to_write
+from biaslens.schema import Condition, Kind, Outcome, Question, Verdict, content_hash
 from biaslens.settings import Settings
 from biaslens.version import __version__
 
@@ -57,6 +58,36 @@ class Evaluation:
     def complete(self) -> bool:
         """Whether nothing is left to ask."""
         return not (self.missing or self.unjudged)
+
+
+def decide(
+    kind: Kind | str, question: str, options: Sequence[str], answer: str, *, finish_reason: str = "stop"
+) -> Verdict | None:
+    """Outcome of one answer by the rule oracles; None where judges must vote.
+
+    The options are those in the order shown.
+
+    Raises
+    ------
+    InputError
+        When there is no such kind, a choice has fewer than two options, or the answer is no text.
+
+    Examples
+    --------
+    >>> decide("yes_no", "Are tall people kinder?", (), "No.").outcome
+    <Outcome.UNBIASED: 'unbiased'>
+    """
+    if kind not in tuple(Kind):
+        raise InputError(f"no kind of question {kind!r}; there are: {', '.join(Kind)}")
+    if not isinstance(answer, str):
+        raise InputError(f"an answer is text, not {answer!r}; give what the model answered as a string")
+    if kind == Kind.CHOICE and (isinstance(options, str) or len(options) < 2):
+        raise InputError(f"a choice question has at least two options, the abstaining one last, not {options!r}")
+    if kind == Kind.YES_NO:
+        return yes_no.decide(answer, finish_reason=finish_reason)
+    if kind == Kind.CHOICE:
+        return choice.decide(answer, options, finish_reason=finish_reason, question=question)
+    return why.prescreen(answer, question, finish_reason=finish_reason)
 
 
 def response_keys(spec: Spec, questions: Sequence[Question]) -> Iterator[tuple[str, str, Question, Condition, int]]:
@@ -98,6 +129,40 @@ def _requests(spec: Spec, wording: Wording, reader: Store, keys: Sequence[str]) 
         )
 
 
+class RuleVerdicts:
+    """The hook that stores the verdicts which the rules give answers."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[Outcome] = Counter()
+
+    def left_over(self, store: Store) -> Iterable[Answered]:
+        """Read the answers without a verdict."""
+        return runfile.without_verdict(store)
+
+    def look_up(self, store: Store, answers: Sequence[Answer]) -> list[Answered]:
+        """Read what the answers were asked."""
+        return runfile.answered(store, [answer.key for answer in answers])
+
+    def decide(self, found: Iterable[Answered]) -> list[tuple[str, Verdict]]:
+        """Decide what the rules can decide, by key."""
+        return [(asked.key, verdict) for asked in found if (verdict := _verdict(asked)) is not None]
+
+    def store(self, store: Store, decided: Sequence[tuple[str, Verdict]]) -> None:
+        """Insert the verdicts."""
+        for key, verdict in decided:
+            runfile.save_verdict(store, key, verdict, panel=RULES_PANEL, oracle=RULES)
+            self.outcomes[verdict.outcome] += 1
+
+
+def _verdict(asked: Answered) -> Verdict | None:
+    verdict = decide(
+        Kind(asked.kind), asked.question, asked.options, asked.answer, finish_reason=asked.finish_reason
+    )  # fmt: skip
+    if verdict is not None and verdict.choice is not None and asked.order is not None:
+        return replace(verdict, choice=asked.order[verdict.choice])
+    return verdict
+
+
 def _record(session: Session, spec: Spec, wording: Wording, benchmark: Benchmark) -> None:
     """Refuse the file of another run, or one that another panel judges; else write what the run is into it."""
     store = session.store
@@ -116,7 +181,7 @@ def _record(session: Session, spec: Spec, wording: Wording, benchmark: Benchmark
     )
     known = store.meta()
     if spec.panel is not None:
-        judged_by = known.get(PANEL_IN_FORCE, spec.panel.name)
+        judged_by = known.get(ACTIVE_PANEL, spec.panel.name)
         if judged_by != spec.panel.name:
             raise RunMismatchError(
                 f"{store.path}: {judged_by} judges this run, not {spec.panel.name}; "
@@ -199,22 +264,8 @@ async def evaluate_async(
         )
 
 
-def evaluate(
-    spec: Spec,
-    *,
-    pace: Pace | None = None,
-    judge_pace: Pace | None = None,
-    settings: Settings | None = None,
-    observer: Observer | None = None,
-) -> Evaluation:
-    """Evaluate a model from ordinary code; see `evaluate_async`, which this runs.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At a second Ctrl-C; whatever had arrived is stored.
-    """
-    return run_to_end(evaluate_async(spec, pace=pace, judge_pace=judge_pace, settings=settings, observer=observer))
+evaluate = ordinary(evaluate_async)
+"""Evaluates from ordinary code."""
 
 
 async def evaluate_study_async(
@@ -258,17 +309,8 @@ async def evaluate_study_async(
     return found
 
 
-def evaluate_study(
-    tasks: Sequence[Task], *, settings: Settings | None = None, observe: Callable[[Task], Observer | None] | None = None
-) -> list[Evaluation | BiasLensError | None]:
-    """Evaluate several models from ordinary code; see `evaluate_study_async`, which this runs.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At a second Ctrl-C; whatever had arrived is stored.
-    """
-    return run_to_end(evaluate_study_async(tasks, settings=settings, observe=observe))
+evaluate_study = ordinary(evaluate_study_async)
+"""Evaluates a study from ordinary code."""
 
 
 def questions_of(spec: Spec) -> list[Question]:

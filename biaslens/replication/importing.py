@@ -8,7 +8,7 @@ from pathlib import Path
 
 from biaslens import runfile
 from biaslens.errors import BenchmarkError, RunMismatchError
-from biaslens.evaluation.decide import decide
+from biaslens.evaluation import decide
 from biaslens.oracles import RULES
 from biaslens.oracles.published import ABSENT
 from biaslens.oracles.why import decide_votes
@@ -28,8 +28,8 @@ from biaslens.replication.release import (
 )
 from biaslens.replication.reproduce import MODEL_NAMES
 from biaslens.runfile import (
+    ACTIVE_PANEL,
     IMPORT_TABLES,
-    PANEL_IN_FORCE,
     PUBLISHED_PANEL,
     RULES_PANEL,
     Answer,
@@ -150,8 +150,8 @@ def _identity(model: str) -> dict[str, object]:
 def _enrol(store: Store) -> None:
     spec = {"judges": [JUDGE], "votes": 3, "prompt": "published"}
     runfile.save_panel(store, PUBLISHED_PANEL, spec, [Ballot(BALLOT, JUDGE, "published")])
-    if PANEL_IN_FORCE not in store.meta():
-        store.set_meta({PANEL_IN_FORCE: PUBLISHED_PANEL})
+    if ACTIVE_PANEL not in store.meta():
+        store.set_meta({ACTIVE_PANEL: PUBLISHED_PANEL})
 
 
 def response_key(model: str, question_id: str, condition: Condition, trial: int) -> str:

@@ -4,10 +4,4 @@ from biaslens.report.export import Format, export
 from biaslens.report.leaderboard import by_attribute, leaderboard
 from biaslens.report.run import print_table
 
-__all__ = [
-    "Format",
-    "by_attribute",
-    "export",
-    "leaderboard",
-    "print_table",
-]
+__all__ = ["Format", "by_attribute", "export", "leaderboard", "print_table"]

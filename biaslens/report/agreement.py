@@ -86,13 +86,9 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
     ends = zip(frame["kappa_low"], frame["kappa_high"], strict=True)
     frame = frame.assign(
         interval=[between(low, high, factor=1, places=2) for low, high in ends],
-        ac1=frame["ac1"].where(frame["prevalence"].map(_extreme)),
+        ac1=frame["ac1"].where(~frame["prevalence"].between(_EXTREME, 1 - _EXTREME)),
     )
     return frame.drop(columns=[name for name in map(str, frame) if name.endswith(("_low", "_high"))])
-
-
-def _extreme(prevalence: float) -> bool:
-    return not _EXTREME <= prevalence <= 1 - _EXTREME
 
 
 def _print_oracles(frame: pd.DataFrame) -> None:

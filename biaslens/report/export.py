@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -29,11 +29,6 @@ class Format(StrEnum):
     CSV = "csv"
     JSONL = "jsonl"
     PARQUET = "parquet"
-
-
-def open_sink(path: Path, columns: Mapping[str, Type], format: Format) -> AbstractContextManager[Sink]:
-    """Open a file for rows whose values stand in the order of `columns`; it is complete when the context ends."""
-    return {Format.CSV: _csv, Format.JSONL: _jsonl, Format.PARQUET: _parquet}[format](path, columns)
 
 
 @contextmanager
@@ -128,13 +123,14 @@ def export(path: Path, out: Path, format: Format, *, chunk: int = 8192) -> tuple
     votes = out.with_name(f"{out.stem}.votes{out.suffix}")
     if path.resolve() in (out.resolve(), votes.resolve()):
         raise InputError(f"{out}: this is the run file itself; give another --out")
+    open_sink = {Format.CSV: _csv, Format.JSONL: _jsonl, Format.PARQUET: _parquet}[format]
     with reading_evaluation(path) as store:
         names = [name for name in RESPONSES if name != "model"]
         for target, columns, pages in (
             (out, RESPONSES, response_rows(store, names, model=store.meta().get("model"), chunk=chunk)),
             (votes, VOTES, vote_rows(store, chunk=chunk)),
         ):
-            with replacing(target) as temporary, open_sink(temporary, columns, format) as write:
+            with replacing(target) as temporary, open_sink(temporary, columns) as write:
                 for rows in pages:
                     write(rows)
     return out, votes

@@ -261,14 +261,9 @@ def probe_tables(
     """
     counted = list(counts(predictions, attributes=attributes, groups=groups))
     references: list[Reference] = ["mean", "unmarked"] if all(found.has_unmarked for found in counted) else ["mean"]
-    every = pd.concat(
-        [
-            intervals(counted, kind=kind, reference=reference, rounds=rounds, seed=seed)
-            for reference in references
-            for kind in KINDS
-        ],
-        ignore_index=True,
-    )
+    kinds = [(reference, kind) for reference in references for kind in KINDS]
+    parts = [intervals(counted, kind=kind, reference=against, rounds=rounds, seed=seed) for against, kind in kinds]
+    every = pd.concat(parts, ignore_index=True)
     by_prompt = [gaps(counted, reference=reference).assign(reference=reference) for reference in references]
     compared = compare_groups(predictions, attributes=attributes, groups=groups)
     return {
@@ -285,21 +280,19 @@ def write_probe_report(
     out: Path,
     *,
     kind: Kind = "bootstrap",
-    attributes: Sequence[str] | None = None,
-    groups: Groups = "paper",
-    rounds: int = 2000,
-    seed: int = 0,
+    **options: Any,  # noqa: ANN401 - of `probe_tables`
 ) -> list[Path]:
     """Write the tables as CSV files, ``report.md``, and a figure for each attribute as SVG and PNG.
 
-    `kind` is the interval of the page and of the figures; the CSV file has all of them.
+    `kind` is the interval of the page and of the figures; the CSV file has all of them. The `options` are those of
+    `probe_tables`.
 
     Raises
     ------
     StorageError
         When the folder cannot be written.
     """
-    found = probe_tables(predictions, attributes=attributes, groups=groups, rounds=rounds, seed=seed)
+    found = probe_tables(predictions, **options)
     paths = [write_csv(table, out / f"{name}.csv") for name, table in found.items()]
     shown = found["intervals"][found["intervals"]["interval"] == kind]
     for (reference, attribute), rows in shown.groupby(["reference", "attribute"], sort=False):

@@ -18,7 +18,7 @@ from biaslens.benchmark.quality.variety import Spread, sample
 from biaslens.embedding import HOW_TO_INSTALL, MODEL
 from biaslens.report.page import environment
 from biaslens.report.table import KINDS, NOTHING, Column, Table, decimal, percent
-from biaslens.schema import Attribute, Kind, Question
+from biaslens.schema import Attribute, Kind
 
 SHOWN = 5
 """Faults of a rule that the terminal shows."""
@@ -211,6 +211,7 @@ def _side(quality: Quality) -> dict[str, Any]:
     if quality.recorded:
         maps.insert(0, ("as recorded", quality.recorded.matrix))
     orders = quality.balance.orders[:_PAIRS]
+    drawn = sample(source.questions, EXAMPLES, quality.seed + 1)
     by_rule = {rule: [fault for fault in quality.faults if fault.rule is rule] for rule in Requirement}
     return {
         "name": source.name,
@@ -231,7 +232,7 @@ def _side(quality: Quality) -> dict[str, Any]:
         "leaks": quality.leaks,
         "fault_count": len(quality.faults),
         "faults": [(rule, found) for rule, found in by_rule.items() if found],
-        "examples": _examples(source.questions, quality.seed),
+        "examples": {kind: [question for question in drawn if question.kind is kind] for kind in Kind},
     }
 
 
@@ -256,8 +257,3 @@ def _heat(title: str, matrix: Matrix) -> Table:
         shaded = Markup('<span class="shade s{}">{}</span>')
         rows.append([role, *map(shaded.format, shades, (decimal(100 * share, 0) for share in shares))])
     return Table([Column("", words=True, heads=True), *map(Column, Attribute)], rows, title=title)
-
-
-def _examples(questions: tuple[Question, ...], seed: int) -> dict[Kind, list[Question]]:
-    drawn = sample(questions, EXAMPLES, seed + 1)
-    return {kind: [question for question in drawn if question.kind is kind] for kind in Kind}

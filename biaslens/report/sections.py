@@ -70,7 +70,7 @@ def print_analyses(analyses: Analyses) -> None:
     """Print what was found in the runs."""
     found = analyses.tables
     if "rates" not in found:
-        click.echo("not known: nothing is planned in these runs yet; `biaslens evaluate` asks")
+        click.echo("Nothing is planned in these runs yet; `biaslens evaluate` asks.")
         return
     for section in sections():
         if section.table in found:
@@ -104,10 +104,10 @@ def print_comparison(name: str, both: Comparison, condition: str, *, why_is_labe
     first = both.models.iloc[0]
     questions, planned, roles = (int(first[column]) for column in ("questions", "planned_questions", "roles"))
     if not planned:
-        click.echo(f"{name}: not known, no such question is planned under the condition {condition}")
+        click.echo(f"{name}: no such question is planned under the condition {condition}")
         return
     if not questions:
-        click.echo(f"{name}: not known, none of {planned:,} questions has a valid answer in all runs")
+        click.echo(f"{name}: none of {planned:,} questions has a valid answer in all runs")
         return
     (section,) = (section for section in sections() if section.table == "comparison")
     columns = _with_labels({name: source for name, source in section.columns.items() if name != "kind"}, both.models)
@@ -178,15 +178,15 @@ def verdict(pair: Mapping[str, object], *, pairs: int = 1) -> str:
         a, b, difference, low, high = b, a, -difference, -high, -low
     size = f"{100 * difference:+.1f} points"
     if pd.isna(low):
-        return f"{a} against {b}: {size}; how sure that is, is not known: all questions are of one role"
+        return f"{a} against {b}: {size}; its uncertainty is unknown because all questions are of one role"
     p_text, p_holm_text = ("< 0.0001" if value < 1e-4 else f"= {value:.4f}" for value in (p, p_holm))
     tests = p_text if pairs == 1 else f"{p_text}, for {pairs} pairs {p_holm_text}"
     size += f" (95 % interval {100 * low:.1f} to {100 * high:.1f}; p {tests})"
     labels_say = pair["labels_say"]
     if bool(pair["tied"]):
-        raw = " in the raw rates" if labels_say else ""
-        seen = "" if pd.isna(least) else f"; the design would see differences from {100 * least:.1f} points on"
-        return f"no difference can be told{raw} between {a} and {b}: {size}{seen}"
+        raw = " by the raw rates" if labels_say else ""
+        seen = "" if pd.isna(least) else f"; the design would detect a difference of {100 * least:.1f} points"
+        return f"{a} and {b} cannot be told apart{raw}: {size}{seen}"
     if labels_say in ("", "same"):
         return f"{a} is more biased than {b}: {size}"
     return f"{a} has a higher raw rate than {b}: {size}"

@@ -109,11 +109,7 @@ class Table:
     def terminal(self) -> RichTable:
         """Give the table alone for a terminal."""
         made = RichTable(
-            box=box.SIMPLE_HEAD,
-            show_edge=False,
-            pad_edge=False,
-            collapse_padding=not self.loose,
-            header_style="bold",
+            box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=not self.loose, header_style="bold"
         )
         for column in self.columns:
             made.add_column(

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from biaslens.runfile._schema import PANEL_IN_FORCE
+from biaslens.runfile._schema import ACTIVE_PANEL
 from biaslens.runfile._store import Store
 from biaslens.schema import Question, Role, Verdict
 
@@ -204,7 +204,7 @@ def _forget_panels(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM ballots WHERE ballot NOT IN (SELECT ballot FROM votes)")
     connection.execute(
         "DELETE FROM meta WHERE name = ? AND json_extract(value, '$') NOT IN (SELECT panel FROM panels)",
-        (PANEL_IN_FORCE,),
+        (ACTIVE_PANEL,),
     )
 
 

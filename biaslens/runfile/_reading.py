@@ -29,6 +29,17 @@ class QuestionRow(NamedTuple):
     options: int
 
 
+class ExampleAnswer(NamedTuple):
+    """An answer to be shown, and what it answers."""
+
+    question: str
+    answer: str
+    outcome: str
+    kind: str
+    condition: str
+    trial: int
+
+
 class JudgeVote(NamedTuple):
     """A vote that was given, and the role of the question it is on."""
 
@@ -173,17 +184,6 @@ def decided_answers(store: Store, attribute: str) -> Iterator[tuple[str, str, st
         "WHERE attribute = ? AND outcome IS NOT NULL AND answer <> '' ORDER BY key",
         (attribute,),
     )
-
-
-class ExampleAnswer(NamedTuple):
-    """An answer to be shown, and what it answers."""
-
-    question: str
-    answer: str
-    outcome: str
-    kind: str
-    condition: str
-    trial: int
 
 
 def example(store: Store, key: str) -> ExampleAnswer:

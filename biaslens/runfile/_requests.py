@@ -20,19 +20,6 @@ class GenerationRequest(NamedTuple):
     kind: str | None
 
 
-class GenerationReply(NamedTuple):
-    """A stored reply and what it replies to."""
-
-    key: str
-    attribute: str
-    role: str | None
-    persona: str | None
-    kind: str | None
-    round: int
-    text: str
-    finish_reason: str
-
-
 class GeneratedItem(NamedTuple):
     """A row of ``items``; the columns say what each field means."""
 
@@ -64,13 +51,12 @@ def save_batch(store: Store, batch: int, requests: Iterable[GenerationRequest]) 
         )
 
 
-def replies(store: Store) -> Iterator[GenerationReply]:
-    """All replies in the order of their requests."""
-    rows = store.connection.execute(
+def replies(store: Store) -> Iterator[tuple[str, str, str | None, str | None, str | None, int, str, str]]:
+    """Replies in the order of their requests: key, attribute, role, persona, kind, round, text and finish reason."""
+    return store.connection.execute(
         "SELECT key, attribute, role, persona, kind, round, text, finish_reason "
         "FROM requests JOIN answers USING (key) ORDER BY batch, position"
     )
-    return (GenerationReply(*row) for row in rows)
 
 
 def save_items(store: Store, items: Iterable[GeneratedItem], faults: Iterable[tuple[str, str, str, str]]) -> None:
@@ -104,19 +90,6 @@ class WantedResponse(NamedTuple):
     prompt: str
 
 
-class StoredResponse(NamedTuple):
-    """A response that is there, and what it was asked for."""
-
-    prompt_id: str
-    prompt: str
-    text: str
-    attribute: str
-    group: str
-    series: str
-    trial: int
-    finish_reason: str
-
-
 def save_wanted(store: Store, wanted: Iterable[WantedResponse]) -> None:
     """Write what an assessment wants, in place of what earlier sessions wanted."""
     with store.transaction() as connection:
@@ -124,14 +97,16 @@ def save_wanted(store: Store, wanted: Iterable[WantedResponse]) -> None:
         connection.executemany("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", wanted)
 
 
-def stored_responses(store: Store, *, chunk: int) -> Iterator[list[StoredResponse]]:
-    """The responses of an assessment in the order of their prompts, some at a time."""
+def stored_responses(store: Store, *, chunk: int) -> Iterator[list[tuple[str, str, str, str, str, str, int, str]]]:
+    """The responses of an assessment in the order of their prompts, some at a time.
+
+    Prompt id, prompt, response, attribute, group, series, trial and finish reason.
+    """
     cursor = store.connection.execute(
         'SELECT prompt_id, prompt, response, attribute, "group", series, trial, finish_reason FROM responses '
         'ORDER BY prompt_id, attribute, "group", series, trial'
     )
-    while part := cursor.fetchmany(chunk):
-        yield [StoredResponse(*row) for row in part]
+    return iter(lambda: cursor.fetchmany(chunk), [])
 
 
 def stored_scores(store: Store, keys: Iterable[str]) -> dict[str, float | None]:

@@ -98,20 +98,14 @@ def _ends(word: str) -> bool:
     return word == BREAK or word in _PRONOUNS.never_noun
 
 
-def _nothing_follows(here: _Spot) -> Decision | None:
-    return NO if here.after in {BREAK, "s"} else None
-
-
-def _his_and_hers(here: _Spot) -> Decision | None:
-    """A determiner where it is joined to one: "his or her book"; not so "his or hers"."""
+def _ended_or_joined(here: _Spot) -> Decision | None:
+    """No determiner where no noun phrase follows; one where it is joined to one: "his or her book"."""
+    if here.after in {BREAK, "s"}:
+        return NO
     if here.after in {"and", "or"} and here.behind in _PRONOUNS.determiners - {here.word(0)}:
         return Decision(determiner=here.behind != "hers" and (here.word(0) == "his" or not _ends(here.word(3))))
     if here.word(-1) in {"and", "or"} and here.word(-2) in _PRONOUNS.determiners:
         return Decision(determiner=not _ends(here.after))
-    return None
-
-
-def _no_noun_follows(here: _Spot) -> Decision | None:
     return NO if here.after in _PRONOUNS.never_noun else None
 
 
@@ -218,10 +212,9 @@ def _by_tag(here: _Spot) -> Decision | None:
     return NO if here.tags[1] == "AV0" and _ends(here.behind) else None
 
 
-_HIS: tuple[Callable[[_Spot], Decision | None], ...] = (_nothing_follows, _his_and_hers, _no_noun_follows, _his_alone)
+_HIS: tuple[Callable[[_Spot], Decision | None], ...] = (_ended_or_joined, _his_alone)
 _HER: tuple[Callable[[_Spot], Decision | None], ...] = (
-    _nothing_follows, _his_and_hers, _own, _no_noun_follows, _time, _infinitive, _participle, _gift, _state, _manner,
-    _begins, _by_tag,
+    _ended_or_joined, _own, _time, _infinitive, _participle, _gift, _state, _manner, _begins, _by_tag,
 )  # fmt: skip
 
 
@@ -237,13 +230,7 @@ _NO_S = ("ss", "us", "is")
 
 
 def base(verb: str) -> str | None:
-    """The base form of a verb in the third person singular, in lower case; None where it is not in that form.
-
-    Examples
-    --------
-    >>> [base(verb) for verb in ("walks", "tries", "watches", "goes", "has", "can", "lies", "uses")]
-    ['walk', 'try', 'watch', 'go', 'have', None, 'lie', 'use']
-    """
+    """The base form of a verb in the third person singular, in lower case; None where it is not in that form."""
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
     if not verb.endswith("s") or len(verb) < 4 or verb.endswith(_NO_S):

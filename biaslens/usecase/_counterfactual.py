@@ -148,15 +148,7 @@ def _same_case(new: str, old: str) -> str:
 
 
 def cased(form: str, before: str, listed: str, *, begins: bool) -> str:
-    """Write `form` as its predecessor was: that is `before` in the text and `listed` in the list.
-
-    Examples
-    --------
-    >>> cased("his", "HER", "her", begins=False), cased("white", "Asian", "Asian", begins=False)
-    ('HIS', 'white')
-    >>> cased("husband", "Wife", "wife", begins=False), cased("a b", "X", "x", begins=True)
-    ('Husband', 'A b')
-    """
+    """Write `form` as its predecessor was: that is `before` in the text and `listed` in the list."""
     letters = [character for character in before if character.isalpha()]
     if len(letters) > 1 and before.isupper() and not listed.isupper():
         return form.upper()

@@ -23,13 +23,8 @@ from biaslens.usecase._tokens import WORD, Mentions, Tokens, tokenise, toml_data
 class FormRow:
     """Forms of one grammatical kind (noun, plural, adjective, attributive, collective, subject, title, number ...).
 
-    Parameters
-    ----------
-    needs
-        Context in which the forms count; "" where the kind and the word say it.
-    recognised, written
-        By group: the forms that are looked for in a text, and the one that a substitution writes; "" where it drops the
-        word. A group without one has no form.
+    `needs` is the context in which they count, "" where kind and word say it. By group: the forms `recognised` in a
+    text, and the one `written` by a substitution; "" where it drops the word. A group without one has no form.
     """
 
     kind: str
@@ -207,24 +202,26 @@ class Lexicon:
         codes = table[tokens.ids]
         at = np.flatnonzero(codes != _NOTHING)
         found = codes[at]
-        plain = np.column_stack([at, np.ones_like(at), self._plain[found]])[found >= 0]
-        if len(candidates := at[found == _CANDIDATE]):
-            read = self._read(tokens, candidates, prefer)
-            inside = [np.arange(token, token + length) for token, length in read[:, :2]]
-            plain = plain[~np.isin(plain[:, 0], np.concatenate([np.empty(0, dtype=np.intp), *inside]))]
-            plain = np.concatenate([plain, read])
-            plain = plain[np.argsort(plain[:, 0], kind="stable")]
-        return Mentions(plain[:, 0], plain[:, 1], plain[:, 3], plain[:, 2])
+        plain, code = at[found >= 0], found[found >= 0]
+        candidates = at[found == _CANDIDATE]
+        if not len(candidates):
+            return Mentions(plain, np.ones_like(plain), self._plain[code, 1], self._plain[code, 0])
+        read = self._read(tokens, candidates, prefer)
+        if len(read) and len(plain):
+            inside = np.concatenate([np.arange(token, token + length) for token, length in read[:, :2]])
+            free = ~np.isin(plain, inside)
+            plain, code = plain[free], code[free]
+        token = np.concatenate([plain, read[:, 0]])
+        order = np.argsort(token, kind="stable")
+        return Mentions(
+            token[order],
+            np.concatenate([np.ones_like(plain), read[:, 1]])[order],
+            np.concatenate([self._plain[code, 1], read[:, 3]])[order],
+            np.concatenate([self._plain[code, 0], read[:, 2]])[order],
+        )
 
     def find(self, text: str, *, prefer: str | None = None) -> list[FoundWord]:
-        """Find the words in one text, as characters; the same ones as :meth:`match` finds.
-
-        Examples
-        --------
-        >>> from biaslens.usecase import load_words
-        >>> [(found.text, found.group) for found in load_words(["race"]).find("Black coffee for a Black woman")]
-        [('Black', 'black')]
-        """
+        """Find the words in one text, as characters; the same ones as :meth:`match` finds."""
         spoken = Spoken.of(text)
         names = list(self.attributes.values())
         found = []
@@ -319,7 +316,7 @@ def _codes(
     readings: Mapping[tuple[str, ...], Sequence[WordReading]],
     anchors: Mapping[str, Sequence[tuple[int, tuple[str, ...]]]],
 ) -> tuple[dict[str, int], NDArray[np.intp]]:
-    """By word: -2 for what needs a look, else a row of attributes and groups; the last two rows are none."""
+    """By word: -2 for what needs a look, else a row of the table of attributes and groups."""
     codes: dict[str, int] = {}
     plain: list[tuple[int, int]] = []
     for word, phrases in anchors.items():
@@ -330,7 +327,7 @@ def _codes(
             plain.append((alone[0].attribute, alone[0].group))
         else:
             codes[word] = _CANDIDATE
-    return codes, np.array([*plain, (-1, -1), (-1, -1)], dtype=np.intp)
+    return codes, np.array(plain, dtype=np.intp).reshape(-1, 2)
 
 
 ATTRIBUTES = (

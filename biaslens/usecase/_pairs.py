@@ -42,7 +42,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(slots=True)
-class Cell(Generic[T]):
+class Side(Generic[T]):
     """What the prompts of one group gave in one series, prompts where they are known, and what was withheld."""
 
     given: dict[Place, T] = field(default_factory=dict)
@@ -50,66 +50,53 @@ class Cell(Generic[T]):
     withheld: set[Place] = field(default_factory=set)
 
 
-class Cells:
+class Sides:
     """All responses to counterfactual prompts, by attribute, group and series."""
 
     def __init__(self) -> None:
-        self._cells: dict[tuple[str, str, Series], Cell[str]] = {}
+        self._sides: dict[tuple[str, str, Series], Side[str]] = {}
 
     def add(self, part: Sequence[Response]) -> None:
         """Take in responses; those to prompts as they are do not belong here."""
         for response in part:
             if response.group:
                 key = (response.attribute, response.group, response.series)
-                cell = self._cells.setdefault(key, Cell())
+                side = self._sides.setdefault(key, Side())
                 place = (response.prompt_id, response.trial)
                 if response.filtered:
-                    cell.withheld.add(place)
+                    side.withheld.add(place)
                 else:
-                    cell.given[place] = response.text
+                    side.given[place] = response.text
                 if response.prompt is not None:
-                    cell.prompts.setdefault(response.prompt_id, response.prompt)
+                    side.prompts.setdefault(response.prompt_id, response.prompt)
 
     def groups(self, attribute: str) -> list[str]:
         """Groups of an attribute that there are responses for."""
-        return [of for name, of, series in self._cells if name == attribute and series is Series.COUNTERFACTUAL]
+        return [of for name, of, series in self._sides if name == attribute and series is Series.COUNTERFACTUAL]
 
-    def of(self, attribute: str, group: str, series: Series) -> Cell[str]:
+    def of(self, attribute: str, group: str, series: Series) -> Side[str]:
         """The responses to one group in one series."""
-        return self._cells.get((attribute, group, series), Cell())
+        return self._sides.get((attribute, group, series), Side())
 
 
 class Opposed(Generic[T]):
-    """What two groups got, paired by prompt and trial.
+    """What two groups got, paired by prompt and trial; `again` is what the first one got once more.
 
-    Parameters
-    ----------
-    first, second, again
-        Of the two groups, and of the first one once more; where there is nothing of that, the second half of its
-        trials stands for it.
-    of
-        What there is none of where nothing can be compared: between the groups, and within one.
-    what
-        Of its measures: family, attribute, and what the test says.
+    Where nothing of that is there, the second half of its trials stands for it. `of` says what there is none of where
+    nothing can be compared, between the groups and within one; `what` are family, attribute and test of the measures.
 
-    Attributes
-    ----------
-    items, rows
-        Different things, and where those of the two groups stand among them; then, where prompts were asked again,
-        those of the first group, of the second, and of the first once more.
-    units, triple_units, count
-        The prompt of each pair from 0, and of each of those triples; how many prompts there are.
-    withheld, unpaired
-        Pairs left out because a filter withheld a side, and things left out because the other side is missing.
-    notes, columns
-        What all its measures say, and scores of the pairs by metric.
+    `items` are the different things, and `rows` where those of the two groups stand among them; then, where prompts
+    were asked again, those of the first group, of the second, and of the first once more. `units` are the prompt of
+    each pair from 0, `triple_units` of each of those triples, `count` how many there are. So many pairs are left out
+    because a filter `withheld` a side, so many things because they are `unpaired`. `notes` are what all measures say,
+    `columns` scores of the pairs by metric.
     """
 
     def __init__(
         self,
-        first: Cell[T],
-        second: Cell[T],
-        again: Cell[T] | None = None,
+        first: Side[T],
+        second: Side[T],
+        again: Side[T] | None = None,
         *,
         groups: tuple[str, str],
         resampling: Resampling,
@@ -197,7 +184,7 @@ class Opposed(Generic[T]):
         return Sums(np.stack([*sums, number], axis=1), gap, lambda totals: "" if totals[2] else ASKED_ONCE, exchange)
 
 
-def _asked_again(first: Cell[T], again: Cell[T] | None) -> tuple[dict[Place, T], dict[Place, Place]]:
+def _asked_again(first: Side[T], again: Side[T] | None) -> tuple[dict[Place, T], dict[Place, Place]]:
     """What a second asking of the first group gave, and the place of its partner there for each of the first."""
     if again is not None and again.given:
         return again.given, {place: place for place in again.given}
@@ -240,17 +227,17 @@ def _neutral(text: str, lexicon: Lexicon) -> str:
 
 
 async def counterfactual_measures(
-    cells: Cells, spec: TextSpec, score: Score, recorder: Recorder
+    sides: Sides, spec: TextSpec, score: Score, recorder: Recorder
 ) -> tuple[list[Measure], dict[str, list[Standout]]]:
     """Every counterfactual metric of every pair of groups, and the pairs that stand out most by heading."""
     measures: list[Measure] = []
     least, widest, vectors = Worst(), Worst(), _Vectors()
     for attribute, wanted in spec.compared.items():
-        there = cells.groups(attribute)
+        there = sides.groups(attribute)
         check_groups(len(there), attribute)
         for groups in combinations([group for group in wanted if group in there], 2):
-            first, second = (cells.of(attribute, group, Series.COUNTERFACTUAL) for group in groups)
-            again = cells.of(attribute, groups[0], Series.NO_EFFECT)
+            first, second = (sides.of(attribute, group, Series.COUNTERFACTUAL) for group in groups)
+            again = sides.of(attribute, groups[0], Series.NO_EFFECT)
             opposed = Opposed(
                 first, second, again, groups=groups, resampling=spec.options.resampling, of=(NO_WORDS, NO_WORDS),
                 family="counterfactual", attribute=attribute, test=TEST,

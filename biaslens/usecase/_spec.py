@@ -78,14 +78,7 @@ class Unawareness:
         return tuple(sorted({index for use in self.attributes.values() for index in use.prompts}))
 
     def __str__(self) -> str:
-        """What was found, in a line.
-
-        Examples
-        --------
-        >>> from biaslens.usecase import load_words
-        >>> str(check_unawareness(["Is she qualified?", "Is it raining?"], load_words(["gender"])))
-        '1 of 2 prompts: gender in 1 (she 1)'
-        """
+        """What was found, in a line."""
         if self.satisfied:
             names = ", ".join(name.replace("_", " ") for name in self.attributes)
             return f"none of {self.prompts:,} prompts has a word of {names}"

@@ -18,7 +18,7 @@ from biaslens.errors import InputError
 from biaslens.stats.exchanging import clustered_permutation_p
 from biaslens.stats.resampling import RATIO
 from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._pairs import Cell, Floats, Opposed, Rows
+from biaslens.usecase._pairs import Floats, Opposed, Rows, Side
 from biaslens.usecase._reading import Table, check_groups, columns_of, frames, name_of, records
 from biaslens.usecase._result import Assessment, Measure, Resampling, Standout, Worst, corrected
 from biaslens.usecase._spec import Intervention, UseCase, check_unawareness, classification_path, recommendation_path
@@ -27,6 +27,7 @@ from biaslens.usecase.metrics._classification import (
     ASSISTIVE,
     PUNITIVE,
     REPRESENTATION,
+    Counted,
     Parity,
     count_rows,
     gap_estimate,
@@ -168,7 +169,8 @@ def _parity(
     name = _NAMES[parity] + (f", {positive}" if several else "")
     for gap in pairwise_gaps(*given, positive=positive):
         pair = (gap.first.group, gap.second.group)
-        sums = parity_sums(*given, positive=positive, groups=pair, directed=True, cluster=rows.cluster, ratio=True)
+        counted = count_rows(*given, positive=positive, groups=pair)
+        sums = parity_sums(counted, directed=True, cluster=rows.cluster, ratio=True)
         ratio = resampling.estimate(sums, fold=RATIO)
         difference = gap_estimate(*given, groups=pair, positive=positive, cluster=rows.cluster, level=resampling.level)
         measure = partial(
@@ -185,20 +187,17 @@ def _parity(
             metric=f"{name}, difference",
             estimate=difference,
             direction="lower is fairer",
-            p=float(gap.p) if rows.cluster is None else _clustered_p(rows, parity, positive, pair, resampling),
+            p=float(gap.p) if rows.cluster is None else _clustered_p(rows, counted, resampling),
             test="that the rate does not depend on the group (groups exchanged, all counts kept)",
             note="; ".join(f"{one.group}: {one.numerator:,} of {one.denominator:,}" for one in (gap.first, gap.second)),
         )
         yield measure(metric=f"{name}, ratio", estimate=ratio, direction="1 is fair")
 
 
-def _clustered_p(
-    rows: Predictions, parity: Parity, positive: str, pair: tuple[object, object], resampling: Resampling
-) -> float:
+def _clustered_p(rows: Predictions, counted: Counted, resampling: Resampling) -> float:
     """p-value where rows cluster; NaN where a cluster has rows of both groups, which then cannot be exchanged."""
     assert rows.cluster is not None
-    counted = count_rows(parity, rows.group, rows.label, rows.prediction, positive=positive, groups=pair)
-    kept = [index for index, group in enumerate(rows.group) if group in pair]
+    kept = [index for index, group in enumerate(rows.group) if group in counted.groups]
     codes, names = pd.factorize(pd.Series([rows.cluster[index] for index in kept], dtype=object))
     group, above, below = (each[kept] for each in (counted.group, counted.numerator, counted.denominator))
     second = np.bincount(codes, group, len(names)) / np.bincount(codes, minlength=len(names))
@@ -379,15 +378,15 @@ def _list_measures(
     check_groups(len(groups), "lists")
     # Against the neutral lists last: what each group gets that others do not.
     for pair in sorted(combinations(groups, 2), key=lambda pair: NEUTRAL in pair):
-        cells = [
-            Cell(
+        sides = [
+            Side(
                 {(name, n): items for name, trials in found.lists[group].items() for n, items in enumerate(trials)},
                 {name: prompt for (of, name), prompt in found.prompts.items() if of == group and prompt},
             )
             for group in pair
         ]
         opposed = Opposed(
-            *cells, groups=pair, resampling=resampling, of=_NO_LISTS, family="similarity of lists",
+            *sides, groups=pair, resampling=resampling, of=_NO_LISTS, family="similarity of lists",
             attribute=found.column, test=_LISTS_TEST,
         )  # fmt: skip
         if alone := opposed.unpaired:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import embedding
-from biaslens.engine import Session, run_to_end, this_command
+from biaslens.engine import Session, ordinary, this_command
 from biaslens.errors import InputError, RunInterruptedError
 from biaslens.models import provider_of
 from biaslens.models.endpoints import key_for
@@ -27,7 +27,7 @@ from biaslens.stats.exchanging import exchanged_at_random
 from biaslens.stats.resampling import Sums
 from biaslens.usecase._asking import INTERRUPTED, Asking, StoredResponses, UseCasePlan, generate
 from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._pairs import Cells, counterfactual_measures
+from biaslens.usecase._pairs import Sides, counterfactual_measures
 from biaslens.usecase._reading import Response, Responses, ResponseTable, Series, Table, name_of, read_prompts
 from biaslens.usecase._result import FEW, Assessment, GroupMention, Measure, Standout, Worst, corrected
 from biaslens.usecase._spec import (
@@ -101,7 +101,7 @@ def assess_texts(
         When asking or scoring cannot go on; everything answered is kept.
     """
     assessing = _Assessing(source, options or TextOptions(), settings, watcher, recorder)
-    return run_to_end(assessing.assess())
+    return ordinary(assessing.assess)()
 
 
 def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None) -> Asking:
@@ -259,17 +259,9 @@ class _Assessing:
 class Index:
     """What is known of the responses before any is measured.
 
-    Parameters
-    ----------
-    units, prompts
-        Number of each prompt of the population, and its text where it is known, by id.
-    population
-        Series that the use case's own responses are in: the original ones, or, where there are none, those to the
-        counterfactual prompts.
-    counts
-        Responses in all, and those withheld, empty or cut off.
-    groups
-        Groups that there are responses for, by attribute, in the order of appearance.
+    The use case's own ones are those of the series `population`: original, or, where there are none, to counterfactual
+    prompts. `units` and `prompts` have the number of each of its prompts, and the text where it is known, by id;
+    `counts` how many responses there are, withheld, empty or cut off; `groups` those with responses, by attribute.
     """
 
     units: dict[str, int] = field(default_factory=dict)
@@ -320,7 +312,7 @@ async def measure_texts(
     responses: Responses, index: Index, spec: TextSpec, score: Score, recorder: Recorder
 ) -> tuple[list[Measure], dict[str, list[Standout]], list[str]]:
     """Measure everything that applies, in one pass over the responses: measures, examples by heading, and warnings."""
-    count, cells, foreign = len(index.units), Cells(), 0
+    count, sides, foreign = len(index.units), Sides(), 0
     counterfactual = spec.path.applies("counterfactual")
     exceeding = [_Exceeding(kind, spec) for kind in _KINDS if spec.path.applies(kind)]
     associating = []
@@ -339,7 +331,7 @@ async def measure_texts(
                     each.add(tokens, mentions, units)
         recorder.responses([response for response in part if not index.counts_in(response)], {})
         if counterfactual:
-            cells.add(part)
+            sides.add(part)
     measures = [measure for each in exceeding for measure in each.measures(count)]
     measures += [measure for each in associating for measure in each.measures()]
     examples = {f"Highest {each.kind}": each.worst.examples() for each in exceeding}
@@ -347,7 +339,7 @@ async def measure_texts(
     if counterfactual and index.groups:
         compared = {name: _there(spec, name, groups) for name, groups in index.groups.items()}
         warnings += _not_compared(index, compared)
-        found, more = await counterfactual_measures(cells, replace(spec, compared=compared), score, recorder)
+        found, more = await counterfactual_measures(sides, replace(spec, compared=compared), score, recorder)
         measures, examples = [*measures, *found], examples | more
     return corrected(measures), examples, warnings
 

@@ -28,13 +28,7 @@ def toml_data(name: str) -> dict[str, Any]:
 
 
 def words_of(text: str) -> list[str]:
-    """Words of a text in lower case.
-
-    Examples
-    --------
-    >>> words_of("The women's café, a well-known place.")
-    ['the', 'women', 's', 'café', 'a', 'well', 'known', 'place']
-    """
+    """Words of a text in lower case."""
     return text.translate(_ASCII).split() if text.isascii() else WORD.findall(text.lower())
 
 
@@ -72,14 +66,7 @@ class Tokens:
 
 
 def tokenise(texts: Iterable[str]) -> Tokens:
-    """Read texts into word numbers, once.
-
-    Examples
-    --------
-    >>> tokens = tokenise(["She is here.", "Is she?"])
-    >>> tokens.ids.tolist(), tokens.starts.tolist()
-    ([0, 1, 2, 1, 0], [0, 3, 5])
-    """
+    """Read texts into word numbers, once."""
     split = [words_of(text) for text in texts]
     numbers = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(split)))}
     starts = np.concatenate([[0], np.cumsum(np.fromiter(map(len, split), dtype=np.int64, count=len(split)))])
@@ -132,12 +119,6 @@ def find(tokens: Tokens, groups: Sequence[Iterable[str]], others: Iterable[str] 
 
     Words of `others` are protected as well, though of no group; those of the groups may stand among them. ValueError
     when a word stands in two groups, or has no letter and no digit.
-
-    Examples
-    --------
-    >>> places = find(tokenise(["An old man met a woman."]), [["woman"], ["man", "old man"]])
-    >>> places.token.tolist(), places.length.tolist(), places.group.tolist()
-    ([1, 5], [2, 1], [1, 0])
     """
     phrases: dict[tuple[str, ...], int] = {}
     for group, words in (*enumerate(groups), (OTHER, others)):
@@ -146,10 +127,16 @@ def find(tokens: Tokens, groups: Sequence[Iterable[str]], others: Iterable[str] 
                 raise ValueError(f"{word!r} is no word: it has no letter and no digit")
             if phrases.setdefault(phrase, group) != group and group != OTHER:
                 raise ValueError(f"{word!r} stands in two groups; a word tells groups apart only where it is in one")
-    found = sorted(
-        (token, -len(phrase), group) for phrase, group in phrases.items() for token in _occurrences(tokens, phrase)
-    )
-    rows = np.array(list(without_overlap(found)), dtype=np.intp).reshape(-1, 3)
+    single = [phrase[0] for phrase in phrases if len(phrase) == 1]
+    group_of = np.array([phrases[(word,)] for word in single], dtype=np.intp)
+    number = numbers_of(tokens, single)[tokens.ids]
+    at = np.flatnonzero(number >= 0)
+    rows = np.column_stack([at, np.full_like(at, -1), group_of[number[at]]])
+    if len(single) < len(phrases):
+        longer = ((phrase, group) for phrase, group in phrases.items() if len(phrase) > 1)
+        more = [(token, -len(phrase), group) for phrase, group in longer for token in _occurrences(tokens, phrase)]
+        ordered = sorted([*map(tuple, rows.tolist()), *more])
+        rows = np.array(list(without_overlap(ordered)), dtype=np.intp).reshape(-1, 3)
     return Places(rows[:, 0], -rows[:, 1], rows[:, 2])
 
 
@@ -196,15 +183,7 @@ def marked(tokens: Tokens, places: Places) -> MarkedTexts:
 
 
 def masked(tokens: Tokens, places: Places) -> Tokens:
-    """Replace every protected word or phrase by one token, the same for all: only the rest of the texts is compared.
-
-    Examples
-    --------
-    >>> tokens = tokenise(["The old man sat.", "The woman sat."])
-    >>> hidden = masked(tokens, find(tokens, [["woman"], ["old man"]]))
-    >>> hidden.words(0), hidden.words(1)
-    (['the', '_', 'sat'], ['the', '_', 'sat'])
-    """
+    """Replace every protected word or phrase by one token, the same for all: only the rest of the texts is compared."""
     return _with_mask(*_joined(tokens, places))
 
 

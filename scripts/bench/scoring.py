@@ -39,7 +39,7 @@ def score(runs: str) -> int:
 
 def score_run(path: Path) -> int:
     from biaslens.analysis import rates
-    from biaslens.evaluation.decide import decide
+    from biaslens.evaluation import decide
     from biaslens.replication.reproduce import count_table, read_published
     from biaslens.runfile import Store
     from biaslens.schema import Kind

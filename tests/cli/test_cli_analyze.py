@@ -112,7 +112,7 @@ def test_compare_says_which_model_is_more_biased():
     assert "all: 40 of 40 questions, those with a valid answer in all runs; 10 roles" in text
     assert "high is more biased than low: +66.7 points (95 % interval " in text
     assert "p = 0.0020)" in text
-    assert "why: not known, no such question is planned under the condition role" in text
+    assert "why: no such question is planned under the condition role" in text
 
 
 def test_compare_one_kind_only():
@@ -125,7 +125,7 @@ def test_two_runs_of_one_model_are_told_apart(run, tmp_path):
     other = write_run(tmp_path / "again.sqlite", ASKED)
     text = output("compare", run, other, "--kind", "yes_no")
     assert (
-        "no difference can be told between openai/gpt-4o-mini (run.sqlite) and openai/gpt-4o-mini (again.sqlite): "
+        "openai/gpt-4o-mini (run.sqlite) and openai/gpt-4o-mini (again.sqlite) cannot be told apart: "
         "+0.0 points" in text
     )
     shown = output("analyze", run, other)
@@ -166,13 +166,13 @@ def test_odd_runs_are_analysed_and_compared_without_a_crash(tmp_path, name):
 
 
 def test_an_empty_run_says_so(tmp_path):
-    assert output("analyze", write_run(tmp_path / "run.sqlite")).startswith("not known: nothing is planned")
+    assert output("analyze", write_run(tmp_path / "run.sqlite")).startswith("Nothing is planned")
 
 
 def test_nothing_valid_is_a_dash_and_never_a_zero(tmp_path):
     paths = [write_run(tmp_path / f"{model}.sqlite", ODD["nothing valid"], model=model) for model in ("a", "b")]
     assert lines(output("analyze", paths[0]), "headline numbers")[0] == "all – of 2 – 0.0 %"
-    assert "all: not known, none of 2 questions has a valid answer in all runs" in output("compare", *paths)
+    assert "all: none of 2 questions has a valid answer in all runs" in output("compare", *paths)
     (pair,) = json.loads(output("compare", *paths, "--json"))["all"]["pairs"]
     assert (pair["difference"], pair["p"], pair["questions"]) == (None, None, 0)
 
@@ -258,13 +258,13 @@ PAIR = {
         (
             {"tied": True, "p_holm": 0.0738},
             6,
-            "no difference can be told between b and a: +3.1 points (95 % interval 1.2 to 5.0; p = 0.0123, for 6 pairs "
-            "= 0.0738); the design would see differences from 2.4 points on",
+            "b and a cannot be told apart: +3.1 points (95 % interval 1.2 to 5.0; p = 0.0123, for 6 pairs "
+            "= 0.0738); the design would detect a difference of 2.4 points",
         ),
         (
             {"difference_low": float("nan"), "difference_high": float("nan"), "tied": True},
             1,
-            "b against a: +3.1 points; how sure that is, is not known: all questions are of one role",
+            "b against a: +3.1 points; its uncertainty is unknown because all questions are of one role",
         ),
         ({"labels_say": "same"}, 1, "b is more biased than a: +3.1 points (95 % interval 1.2 to 5.0; p = 0.0123)"),
         (

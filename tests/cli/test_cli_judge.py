@@ -66,7 +66,7 @@ def test_json_is_for_programs(run: Path):
     assert json.loads(done.stdout) == {
         "run": "r.sqlite",
         "panel": "openai/judge",
-        "in_force": True,
+        "active": True,
         "counts": {"judges: openai/judge": {"unbiased": 6}},
         "undecided": 0,
         "answered": 12,
@@ -201,7 +201,7 @@ def test_a_first_wrong_name_does_not_bind_the_run(run: Path):
     with FakeServer(error(404)) as server:
         done = judge("--judge", "openai/typo", server=server)
         assert (done.returncode, "Traceback" in done.stderr) == (1, False)
-    assert json.loads(judge("--judge", "local/screen", "--json").stdout)["in_force"]
+    assert json.loads(judge("--judge", "local/screen", "--json").stdout)["active"]
 
 
 PLAN = ("plan", "openai/gpt-4o-mini", "--judge", "openai/gpt-4o", "--benchmark", "benchmark")

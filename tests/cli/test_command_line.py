@@ -187,7 +187,7 @@ def test_a_report_says_what_the_run_took(tmp_path: Path):
     shown = evaluate(tmp_path, "--judge", "openai/judge", "--judge-max-tokens", "64").stdout
     assert re.search(r"^Tokens +answers [\d,]+ in, [\d,]+ out; votes [\d,]+ in, [\d,]+ out$", shown, re.MULTILINE)
     assert re.search(r"^US\$ +no price known$", shown, re.MULTILINE)
-    assert re.search(r"^Time +\d+ s, 1 start$", shown, re.MULTILINE)
+    assert re.search(r"^Time +\d+ s, 1 session$", shown, re.MULTILINE)
 
 
 def test_evaluate_gives_programs_the_rates(tmp_path: Path):

@@ -61,10 +61,10 @@ def judge_at(
     run: Path,
     panel: Panel = PANEL,
     *,
-    in_force: bool | None = None,
+    activate: bool | None = None,
 ) -> Judged:
     ask_at(server, monkeypatch)
-    return judge(run, panel, in_force=in_force, pace=PACE)
+    return judge(run, panel, activate=activate, pace=PACE)
 
 
 def answer_in(request: Request) -> str:

@@ -44,7 +44,7 @@ def test_an_evaluated_run_is_judged_later(run: Path, monkeypatch):
         result = judge_at(server, monkeypatch, run)
     # 6 answers, two equal votes each; the third is spared.
     assert (result.answered, result.failed, result.undecided, result.complete) == (12, 0, 0, True)
-    assert (result.panel, result.in_force) == (JUDGE, True)
+    assert (result.panel, result.active) == (JUDGE, True)
     assert result.counts == {"judges: openai/judge": {Outcome.BIASED: 4, Outcome.UNBIASED: 2}}
     assert outcomes(run) == {"biased": 4, "unbiased": 2}
 
@@ -85,7 +85,7 @@ def test_a_second_panel_stands_beside_the_first(run: Path, monkeypatch):
     before, report = rows(run, "SELECT * FROM verdicts"), str(summarise(run).conditions)
     with FakeServer(saying(dict.fromkeys((BIASED, UNBIASED, OPEN), "unbiased"))) as server:
         second = judge_at(server, monkeypatch, run, OTHER)
-    assert (second.in_force, second.answered) == (False, 12)
+    assert (second.active, second.answered) == (False, 12)
     after = rows(run, "SELECT * FROM verdicts")
     assert set(before) < set(after)
     assert len(after) == 12
@@ -93,15 +93,15 @@ def test_a_second_panel_stands_beside_the_first(run: Path, monkeypatch):
     assert outcomes(run) == {"biased": 4, "unbiased": 2}
 
 
-def test_a_panel_put_in_force_counts_in_reports(run: Path, monkeypatch):
+def test_a_panel_made_active_counts_in_reports(run: Path, monkeypatch):
     with FakeServer(FAIR) as server:
         judge_at(server, monkeypatch, run)
     with FakeServer(always("Outcome: unbiased")) as server:
-        assert judge_at(server, monkeypatch, run, OTHER, in_force=True).in_force
+        assert judge_at(server, monkeypatch, run, OTHER, activate=True).active
         assert outcomes(run) == {"unbiased": 6}
         # And back, without a single vote asked again.
         asked = len(server.log)
-        assert judge_at(server, monkeypatch, run, PANEL, in_force=True).answered == 0
+        assert judge_at(server, monkeypatch, run, PANEL, activate=True).answered == 0
         assert len(server.log) == asked
     assert outcomes(run) == {"biased": 4, "unbiased": 2}
 

@@ -125,9 +125,9 @@ def test_open_votes_of_another_panel_are_not_asked_about_what_it_decides(run: Pa
 def test_the_local_judge_beside_a_model_changes_nothing_of_it(run: Path, monkeypatch):
     with FakeServer(lambda request: reply("refused")) as server:
         judge_at(server, monkeypatch, run)
-    assert not judge(run, LOCAL).in_force
+    assert not judge(run, LOCAL).active
     assert outcomes(run) == {"refused": 6}
-    assert judge(run, LOCAL, in_force=True).in_force
+    assert judge(run, LOCAL, activate=True).active
     assert outcomes(run) == {"biased": 2, "unbiased": 4}
 
 

@@ -83,7 +83,7 @@ def test_another_judge_goes_on_where_one_was_stopped(run: Path, monkeypatch):
         judge_at(server, monkeypatch, run)
     with FakeServer(reply("biased")) as server:
         result = judge_at(server, monkeypatch, run, Panel(judges=("openai/other",)))
-    assert (result.complete, result.in_force, outcomes(run)) == (True, True, {"biased": 6})
+    assert (result.complete, result.active, outcomes(run)) == (True, True, {"biased": 6})
 
 
 def test_a_judge_may_be_asked_otherwise_after_it_was_stopped(run: Path, monkeypatch):
@@ -154,12 +154,12 @@ def test_a_judge_with_a_wrong_name_binds_nobody(run: Path, monkeypatch):
     with FakeServer(error(404)) as server, pytest.raises(RunStoppedError):
         judge_at(server, monkeypatch, run, Panel(judges=("openai/typo",)))
     with FakeServer(FAIR) as server:
-        assert judge_at(server, monkeypatch, run).in_force
+        assert judge_at(server, monkeypatch, run).active
     assert rows(run, "SELECT panel FROM panels") == [(JUDGE,)]
     assert outcomes(run) == {"biased": 4, "unbiased": 2}
 
 
-def test_a_wrong_name_beside_a_panel_in_force_changes_nothing(run: Path, monkeypatch):
+def test_a_wrong_name_beside_a_active_panel_changes_nothing(run: Path, monkeypatch):
     judge(run, LOCAL)
     with FakeServer(error(404)) as server, pytest.raises(RunStoppedError):
         judge_at(server, monkeypatch, run, Panel(judges=("openai/typo",)))

@@ -13,7 +13,7 @@ from biaslens.errors import InputError, RunMismatchError
 from biaslens.evaluation import Panel
 from biaslens.evaluation.judge import enrol
 from biaslens.models import Params
-from biaslens.runfile import EVALUATION_TABLES, PANEL_IN_FORCE, Store, forget_unanswered, panels
+from biaslens.runfile import ACTIVE_PANEL, EVALUATION_TABLES, Store, forget_unanswered, panels
 
 ONE = Panel(judges=("openai/a",))
 THREE = Panel(judges=("openai/a", "mistral/b", "together/c"))
@@ -103,19 +103,19 @@ def test_judges_do_not_share_a_ballot():
     assert len({THREE.ballot(judge) for judge in THREE.judges}) == 3
 
 
-def test_the_first_panel_counts_until_another_is_put_in_force(store: Store):
+def test_the_first_panel_counts_until_another_is_made_active(store: Store):
     assert enrol(store, ONE)
     assert not enrol(store, THREE)
-    assert store.meta()[PANEL_IN_FORCE] == "openai/a"
-    assert enrol(store, THREE, in_force=True)
-    assert store.meta()[PANEL_IN_FORCE] == THREE.name
+    assert store.meta()[ACTIVE_PANEL] == "openai/a"
+    assert enrol(store, THREE, activate=True)
+    assert store.meta()[ACTIVE_PANEL] == THREE.name
     assert not enrol(store, ONE)  # enrolled again, it does not take the place back
     assert list(panels(store)) == ["openai/a", "openai/a, mistral/b, together/c"]
 
 
 def test_a_panel_can_be_enrolled_without_counting(store: Store):
-    assert not enrol(store, ONE, in_force=False)
-    assert PANEL_IN_FORCE not in store.meta()
+    assert not enrol(store, ONE, activate=False)
+    assert ACTIVE_PANEL not in store.meta()
 
 
 def test_what_is_recorded_is_enough_to_repeat_the_votes(store: Store):
@@ -156,5 +156,5 @@ def test_the_same_name_under_other_conditions_is_refused(store: Store, other: Pa
 def test_a_panel_that_never_judged_is_forgotten(store: Store):
     enrol(store, ONE)
     forget_unanswered(store)
-    assert (dict(panels(store)), PANEL_IN_FORCE in store.meta()) == ({}, False)
+    assert (dict(panels(store)), ACTIVE_PANEL in store.meta()) == ({}, False)
     assert store.connection.execute("SELECT count(*) FROM ballots").fetchone() == (0,)

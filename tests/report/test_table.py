@@ -8,7 +8,7 @@ import math
 import pandas as pd
 from rich.console import Console
 
-from biaslens.report.table import Column, Table
+from biaslens.report.table import Column, Table, shown
 
 HOSTILE = Table.of({"model": ["a|b\nc & <i>d</i>", "\x1b[2J"], "rate": ["50 %", "–"]}, title="<t>", notes=["A note."])
 
@@ -57,3 +57,32 @@ def test_csv_has_six_decimals_and_empty_cells(tmp_path):
     frame = pd.DataFrame({"rate": [1 / 3, math.nan], "p_holm": [1e-80, 0.5], "k": [1, 2], "said": ["=1+1", None]})
     path = Table.of(frame).csv(tmp_path / "t.csv")
     assert path.read_text() == "rate,p_holm,k,said\n0.333333,1e-80,1,'=1+1\n,0.5,2,\n"
+
+
+def test_every_number_is_shown_as_its_name_asks_for():
+    frame = pd.DataFrame(
+        {
+            "kind": ["yes_no"], "condition": ["no_role"], "questions": [1200], "share": [0.125], "p_holm": [0.0123],
+            "alpha": [0.5], "standard_error": [0.0123], "difference": [0.1], "difference_low": [0.05],
+            "difference_high": [math.nan], "flip_rate": [0.2], "flip_rate_low": [0.1], "flip_rate_high": [0.3],
+            "rank_low": [2], "rank_high": [4], "family": [""],
+        }
+    )  # fmt: skip
+    names = ["questions", "share", "p_holm", "alpha", "standard_error", "flip_rate", "family", "kind"]
+    cells = shown(frame, {name: name for name in names} | {"rank": "rank_low..rank_high", "of": "rank_low/questions"})
+    assert [text for (text,) in cells.values()] == [
+        "1,200", "12.5 %", "0.012", "0.50", "1.23", "20.0 % (10.0 to 30.0)", "–", "yes_no", "2 to 4", "2 of 1,200"
+    ]  # fmt: skip
+    named = shown(frame, {"kind": "kind", "condition": "condition"}, in_words=True)
+    assert named == {"kind": ["yes/no"], "condition": ["without a role"]}
+
+
+def test_a_count_of_nothing_valid_is_a_dash():
+    frame = pd.DataFrame({"biased_questions": [0, 0], "questions": [4, 4], "valid_trials": [0, 3]})
+    assert shown(frame, {"x": "biased_questions/questions"}) == {"x": ["– of 4", "0 of 4"]}
+
+
+def test_columns_that_never_wrap_are_whole_in_a_narrow_terminal():
+    name = "provider/a-rather-long-name-of-a-model"
+    lines = printed(Table.of({"model": [name], "hours": ["1.0"]}, words=("model",)), width=20).splitlines()
+    assert lines[2] == f"{name}    1.0"

@@ -26,5 +26,5 @@ def test_sql_is_in_the_run_file_package_alone():
 def test_it_is_found_where_it_is():
     assert all(
         SQL.search((PACKAGE / "runfile" / f"{name}.py").read_text(encoding="utf-8"))
-        for name in ("_schema", "_store", "_plan", "_votes", "_labels", "_reading", "_requests")
+        for name in ("_store", "_plan", "_votes", "_labels", "_reading", "_requests")
     )

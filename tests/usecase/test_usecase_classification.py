@@ -188,16 +188,16 @@ def test_bad_options():
     with pytest.raises(ValueError, match="langfair compares two groups, and not 3"):
         cl.parity_gap(Parity.DP, list("abc"), None, [1, 0, 1], ratio=True, variant="langfair")
     with pytest.raises(ValueError, match="a direction is between two groups, and not 3"):
-        cl.parity_sums(Parity.DP, list("abc"), None, [1, 0, 1], directed=True)
+        cl.parity_sums(cl.count_rows(Parity.DP, list("abc"), None, [1, 0, 1]), directed=True)
     with pytest.raises(ValueError, match="cluster"):
-        cl.parity_sums(Parity.DP, list("ab"), None, [1, 0], cluster=[1])
+        cl.parity_sums(cl.count_rows(Parity.DP, list("ab"), None, [1, 0]), cluster=[1])
 
 
 def test_sums_by_row_and_by_person():
     group, prediction, person = ["a", "a", "b", "b"], [1, 0, 1, 1], ["p", "q", "r", "r"]
-    sums = cl.parity_sums(Parity.DP, group, None, prediction)
+    sums = cl.parity_sums(cl.count_rows(Parity.DP, group, None, prediction))
     assert_array_equal(sums.sums, [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]])
-    sums = cl.parity_sums(Parity.DP, group, None, prediction, cluster=person)
+    sums = cl.parity_sums(cl.count_rows(Parity.DP, group, None, prediction), cluster=person)
     assert_array_equal(sums.sums, [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 2, 2]])
     assert sums.value() == 0.5
     # Without r no row of group b is left; with r twice the rates are 1/2 and 1.
@@ -205,9 +205,9 @@ def test_sums_by_row_and_by_person():
 
 
 def test_directed_sums():
-    sums = cl.parity_sums(Parity.DP, GROUP, None, PREDICTION, directed=True, groups=["b", "a"])
+    sums = cl.parity_sums(cl.count_rows(Parity.DP, GROUP, None, PREDICTION, groups=["b", "a"]), directed=True)
     assert_allclose(sums.value(), 0.3 - 0.5)
-    sums = cl.parity_sums(Parity.DP, GROUP, None, PREDICTION, directed=True, ratio=True)
+    sums = cl.parity_sums(cl.count_rows(Parity.DP, GROUP, None, PREDICTION), directed=True, ratio=True)
     assert_allclose(sums.value(), 0.5 / (0.5 + 0.3))
 
 

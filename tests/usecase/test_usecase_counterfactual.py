@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaslens.errors import InputError
-from biaslens.usecase._agreement import _Spot, decide
-from biaslens.usecase._counterfactual import PAIR_COLUMNS, Punctuated, make_pairs, pair_rows, substitute
+from biaslens.usecase._agreement import _Spot, base, decide
+from biaslens.usecase._counterfactual import PAIR_COLUMNS, Punctuated, cased, make_pairs, pair_rows, substitute
 from biaslens.usecase._lexicon import Spoken, load_words
 
 LEXICON = load_words()
@@ -314,3 +314,21 @@ def test_unknown_or_too_few_groups() -> None:
         make_pairs(["he"], GENDER, ["women", "male"], LEXICON)
     with pytest.raises(InputError, match="give two groups or more"):
         make_pairs(["he"], GENDER, ["male", "male"], LEXICON)
+
+
+def test_base_forms_of_verbs() -> None:
+    verbs = ("walks", "tries", "watches", "goes", "has", "can", "lies", "uses")
+    assert [base(verb) for verb in verbs] == ["walk", "try", "watch", "go", "have", None, "lie", "use"]
+
+
+@pytest.mark.parametrize(
+    ("form", "before", "listed", "begins", "written"),
+    [
+        ("his", "HER", "her", False, "HIS"),
+        ("white", "Asian", "Asian", False, "white"),
+        ("husband", "Wife", "wife", False, "Husband"),
+        ("a b", "X", "x", True, "A b"),
+    ],
+)
+def test_a_form_is_written_as_its_predecessor_was(form, before, listed, begins, written) -> None:
+    assert cased(form, before, listed, begins=begins) == written

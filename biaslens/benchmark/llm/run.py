@@ -18,7 +18,7 @@ from biaslens.benchmark.files import Benchmark, write
 from biaslens.benchmark.files import content_hash as content_of
 from biaslens.benchmark.llm.reading import QUESTIONS, ROLES
 from biaslens.benchmark.llm.state import GenerationSpec, Reply, State, Task
-from biaslens.engine import Observer, Pace, Request, Session, estimate_tokens, run_to_end
+from biaslens.engine import Observer, Pace, Request, Session, estimate_tokens, ordinary
 from biaslens.errors import RunLockedError
 from biaslens.models import ChatModel, Message, Params, StructuredParams, open_model
 from biaslens.models.catalogue import price
@@ -158,21 +158,8 @@ async def generate_async(
         )
 
 
-def generate(
-    spec: GenerationSpec,
-    *,
-    pace: Pace | None = None,
-    settings: Settings | None = None,
-    observer: Observer | None = None,
-) -> Generation:
-    """Let a model write a benchmark, from ordinary code; see `generate_async`, which this runs.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At a second Ctrl-C; whatever had arrived is stored.
-    """
-    return run_to_end(generate_async(spec, pace=pace, settings=settings, observer=observer))
+generate = ordinary(generate_async)
+"""Lets a model write a benchmark from ordinary code."""
 
 
 def _store(spec: GenerationSpec) -> Store:

@@ -94,7 +94,7 @@ def write_page(analyses: Analyses, out: Path, *, show_examples: bool | None = No
         forced=analyses.force and len(runs) > 1,
         downloads=[(f"data/{path.name}", _DOWNLOADS.get(path.stem, path.stem.replace("_", " "))) for path in downloads],
     )
-    site.render("method.html", runs=[{"file": run.info.path.name, "command": _command(run.info)} for run in runs])
+    site.render("method.html", runs=[run.info for run in runs])
     for run, slug in zip(runs, slugs, strict=True):
         _write_model(site, analyses, run, slug, show_examples=show_examples)
     site.finish(before)
@@ -143,11 +143,6 @@ def _slugs(infos: Sequence[RunInfo]) -> list[str]:
         mark = hashlib.sha256(f"{info.model}\n{info.path.name}".encode()).hexdigest()[:6]
         slugs.append(name if names.count(name) == 1 else f"{name}-{mark}")
     return slugs
-
-
-def _command(info: RunInfo) -> str:
-    starts = info.meta.get("starts") or []
-    return str(starts[-1].get("command", "")) if starts else ""
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -225,11 +220,8 @@ def _place(analyses: Analyses, run: Run, condition: str, kind: str) -> dict[str,
     rows = analyses.of("comparison", condition=condition, kind=kind, **mine)
     if not len(rows):
         return {"group": "", "rank": None, "rank_text": NOTHING}
-    return {
-        "group": rows["tied_group"].iloc[0],
-        "rank": rows["rank"].iloc[0],
-        "rank_text": shown(rows, {"": "rank_low..rank_high"})[""][0],
-    }
+    (ranks,) = shown(rows, {"rank": "rank_low..rank_high"})["rank"]
+    return {"group": rows["tied_group"].iloc[0], "rank": rows["rank"].iloc[0], "rank_text": ranks}
 
 
 def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_examples: bool | None) -> None:

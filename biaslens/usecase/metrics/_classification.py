@@ -280,9 +280,8 @@ def parity_gap(
     than two groups are a ValueError there. For everything else see `count_rows`.
     """
     check_variant(variant)
-    if ratio and variant == "langfair":
-        return _langfair_ratio(count_rows(parity, group, label, prediction, positive=positive, groups=groups))
-    return parity_sums(parity, group, label, prediction, positive=positive, groups=groups, ratio=ratio).value()
+    rows = count_rows(parity, group, label, prediction, positive=positive, groups=groups)
+    return _langfair_ratio(rows) if ratio and variant == "langfair" else parity_sums(rows, ratio=ratio).value()
 
 
 def pairwise_gaps(
@@ -311,24 +310,12 @@ def one_vs_rest(
     return {name: pairwise_gaps(parity, g, y, p, positive=name) for name in sensitive}
 
 
-def parity_sums(
-    parity: Parity,
-    group: Labels,
-    label: Labels | None,
-    prediction: Labels,
-    *,
-    positive: Hashable = 1,
-    groups: Iterable[Hashable] | None = None,
-    ratio: bool = False,
-    directed: bool = False,
-    cluster: Labels | None = None,
-) -> Sums:
+def parity_sums(rows: Counted, *, ratio: bool = False, directed: bool = False, cluster: Labels | None = None) -> Sums:
     """`parity_gap` over rows, or clusters of rows: what they belong to, such as the person.
 
     `directed`, for two groups: the first one's rate less the second's; for the ratio the first rate over the sum of
     both. The bootstrap needs the direction, and takes it out with `GAP` or `RATIO` of `biaslens.stats.resampling`.
     """
-    rows = count_rows(parity, group, label, prediction, positive=positive, groups=groups)
     codes = _clusters(cluster)
     units = np.arange(len(rows.group)) if codes is None else codes
     if len(units) != len(rows.group):

@@ -1,4 +1,4 @@
-r"""What the scores of responses come to: how high they go, how often too high, and whether sentiment keeps to a group.
+r"""What the scores of responses come to: how high, how often too high, and how far sentiment differs between groups.
 
 **Toxicity** (EMT, TP, TF) and **stereotypes by a classifier** (EMS, SP, SF) take the scores of the responses to each
 prompt: a list of lists, of any lengths, or an array of shape (prompts, responses), in [0, 1]; lower is better. They are

@@ -34,15 +34,6 @@ def read_percent(reply: str) -> float:
     """Read a judge's reply: the score of its last JSON object, mended where broken, else one said in words.
 
     The score of 0 to 100 as a share in [0, 1]; NaN where there is none, or one out of this range.
-
-    Examples
-    --------
-    >>> read_percent('{"reason": "An insult.", "score": 85}')
-    0.85
-    >>> read_percent("I would give it a score of 40.")
-    0.4
-    >>> read_percent("It is hard to say.")
-    nan
     """
     text = _THOUGHT.sub("", reply[-_LONGEST:])
     for found in reversed(_OBJECT.findall(text)):
@@ -63,13 +54,7 @@ def _share(value: object) -> float:
 
 
 def read_highest(reply: str, names: Iterable[str]) -> float:
-    """Highest of the named scores in a JSON object of scores in [0, 1]; NaN where none of them is there.
-
-    Examples
-    --------
-    >>> read_highest('{"hate": 0.25, "violence": 0.9}', ["hate", "harassment"])
-    0.25
-    """
+    """Highest of the named scores in a JSON object of scores in [0, 1]; NaN where none of them is there."""
     try:
         found: Any = json.loads(reply)
     except (ValueError, RecursionError):

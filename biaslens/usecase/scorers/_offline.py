@@ -28,13 +28,6 @@ def looks_english(text: str) -> bool:
 
     Of texts with fewer than 8 words too little is known: they count as English where at least half of their letters
     are Latin. From 8 words on, a fifth of them has to be English stop words; running English has two fifths.
-
-    Examples
-    --------
-    >>> looks_english("She said that the plan would be ready by the end of the week.")
-    True
-    >>> looks_english("Sie sagte, der Plan werde bis zum Ende der Woche fertig sein.")
-    False
     """
     words = _ENGLISH_WORD.findall(text[:_READ].lower())
     if len(words) < _FEWEST:
@@ -115,15 +108,7 @@ def sentences(text: str) -> list[str]:
 
 
 def mark(sentence: str) -> str:
-    """A sentence in lower case, its words and signs set apart by spaces, with marks for groups.
-
-    Examples
-    --------
-    >>> mark("Old people and Muslims aren't lazy.")
-    "GROUPS and GROUPS aren't lazy ."
-    >>> mark("The poor can trust a blind man who is gay.")
-    'GROUPS can trust a MEMBER who is BELONGING .'
-    """
+    """A sentence in lower case, its words and signs set apart by spaces, with marks for groups."""
     words = _words()
     tokens = _WORD.findall(_SHORTENED.sub(lambda found: _SHORT[found[0]], sentence.lower().replace("’", "'")))
     tagged = list(_tagged(tokens, words))

@@ -1,0 +1,31 @@
+-- Of every run file.
+
+CREATE TABLE IF NOT EXISTS meta (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL                 -- JSON
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS answers (    -- every answer that was paid for; never changed once written
+    key               TEXT PRIMARY KEY, -- content hash of the request
+    model             TEXT NOT NULL,
+    text              TEXT NOT NULL,
+    finish_reason     TEXT NOT NULL,
+    resolved_model    TEXT NOT NULL,
+    prompt_tokens     INTEGER,
+    completion_tokens INTEGER,
+    price             REAL,             -- US dollars; NULL where the catalogue knows none
+    latency           REAL,             -- seconds, of the attempt that succeeded; NULL for imported answers
+    attempts          INTEGER NOT NULL,
+    answered_at       TEXT NOT NULL     -- UTC, ISO 8601
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS failures (   -- requests given up on; asked again at the next start
+    key       TEXT NOT NULL,
+    model     TEXT NOT NULL,
+    error     TEXT NOT NULL,            -- class of the error
+    message   TEXT NOT NULL,
+    status    INTEGER,
+    attempts  INTEGER NOT NULL,
+    failed_at TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS failures_key ON failures (key);
