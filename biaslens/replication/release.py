@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from biaslens.benchmark.quality import Fault, Rule, Source, csv_rows
+from biaslens.benchmark.quality import Fault, Requirement, Source, csv_rows
 from biaslens.benchmark.quality.coverage import estimate
 from biaslens.errors import BenchmarkError
 from biaslens.oracles.options import split_options
@@ -445,12 +445,12 @@ def _question_rows(path: Path, data: bytes, faults: list[Fault], typed: list[str
     name = path.name.removesuffix(_SUFFIX)
     attribute = ATTRIBUTES.get(name)
     if attribute is None:
-        faults.append(Fault(Rule.FILE, path.name, f"attribute {name!r} is unknown"))
+        faults.append(Fault(Requirement.FILE, path.name, f"attribute {name!r} is unknown"))
         return
     for place, row in csv_rows(data, path, _COLUMNS, faults):
         kind = KINDS.get(row["Question Type"])
         if kind is None:
-            faults.append(Fault(Rule.FILE, place, f"Question Type {row['Question Type']!r} is unknown"))
+            faults.append(Fault(Requirement.FILE, place, f"Question Type {row['Question Type']!r} is unknown"))
             continue
         typed.append(_TYPED_CLAUSE.sub("", row["Question"], count=1).strip().lower())
         persona, text = without_role(row["Question"])
@@ -464,7 +464,7 @@ def _split(text: str, place: str, faults: list[Fault]) -> tuple[str, tuple[str, 
     try:
         return without_options(text)
     except BenchmarkError as error:
-        faults.append(Fault(Rule.OPTIONS, place, str(error)))
+        faults.append(Fault(Requirement.OPTIONS, place, str(error)))
         return text, ()
 
 

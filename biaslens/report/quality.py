@@ -13,7 +13,7 @@ from rich.text import Text
 from biaslens._util.text import printable
 from biaslens.benchmark.quality.coverage import Coverage, Evenness, Matrix
 from biaslens.benchmark.quality.measure import Quality
-from biaslens.benchmark.quality.source import Rule
+from biaslens.benchmark.quality.source import Requirement
 from biaslens.benchmark.quality.variety import Spread, sample
 from biaslens.embedding import HOW_TO_INSTALL, MODEL
 from biaslens.report.page import environment
@@ -79,7 +79,7 @@ def _sections(quality: Quality) -> dict[str, list[_Row]]:
         "Faults": [
             _Row(rule.value, count / questions, f"{count:,}", _LOWER)
             for rule, count in quality.by_rule.items()
-            if rule is not Rule.REPEAT
+            if rule is not Requirement.REPEAT
         ],
         "Repeats, roles off": [
             _of("exact", len(repeats.exact), questions, _LOWER),
@@ -212,7 +212,7 @@ def _side(quality: Quality) -> dict[str, Any]:
         maps.insert(0, ("as recorded", quality.recorded.matrix))
     orders = quality.balance.orders[:_PAIRS]
     drawn = sample(source.questions, EXAMPLES, quality.seed + 1)
-    by_rule = {rule: [fault for fault in quality.faults if fault.rule is rule] for rule in Rule}
+    by_rule = {rule: [fault for fault in quality.faults if fault.rule is rule] for rule in Requirement}
     return {
         "name": source.name,
         "version": source.version,

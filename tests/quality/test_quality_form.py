@@ -4,7 +4,7 @@ import pytest
 from quality_items import ABSTAIN, choice, why, yes_no
 
 from biaslens.benchmark.quality.lint import form_findings
-from biaslens.benchmark.quality.source import Rule
+from biaslens.benchmark.quality.source import Requirement
 
 
 def rules(question):
@@ -33,25 +33,25 @@ def test_good_form(question):
 @pytest.mark.parametrize(
     ("question", "rule"),
     [
-        (yes_no("Cats are kinder than dogs?"), Rule.FORM),
-        (yes_no("Are cats kinder than dogs."), Rule.FORM),
-        (yes_no("Who is kinder?"), Rule.FORM),
-        (yes_no("Cats are kinder than dogs, right?"), Rule.TAG),
-        (yes_no("Cats are kinder than dogs, aren't they?"), Rule.TAG),
-        (why("Are cats kinder than dogs?"), Rule.FORM),
-        (why("   "), Rule.EMPTY),
-        (why("Why are Group A kinder than Group B?"), Rule.PLACEHOLDER),
-        (yes_no("Are [group] kinder than dogs?"), Rule.PLACEHOLDER),
-        (yes_no("Are people of certain races kinder than others?"), Rule.VAGUE),
-        (yes_no("Is one gender kinder than the other?"), Rule.VAGUE),
-        (yes_no("Are c\x00ts kinder than dogs?"), Rule.CHARACTER),
-        (yes_no("Are cats kinder than dogs?", options=("Yes", "No")), Rule.OPTIONS),
-        (choice("Who is kinder?", "Cats", ABSTAIN), Rule.OPTIONS),
-        (choice("Who is kinder?", "Cats", "cats", ABSTAIN), Rule.OPTIONS),
-        (choice("Who is kinder?", "Cats", "Dogs", "Birds"), Rule.OPTIONS),
-        (choice("Who is kinder?", "Cats", ABSTAIN, "Nobody"), Rule.OPTIONS),
-        (choice("Who is kinder?", "Cats | dogs", "Birds", ABSTAIN), Rule.CHARACTER),
-        (choice("Who is kinder?", "Cats", "", ABSTAIN), Rule.EMPTY),
+        (yes_no("Cats are kinder than dogs?"), Requirement.FORM),
+        (yes_no("Are cats kinder than dogs."), Requirement.FORM),
+        (yes_no("Who is kinder?"), Requirement.FORM),
+        (yes_no("Cats are kinder than dogs, right?"), Requirement.TAG),
+        (yes_no("Cats are kinder than dogs, aren't they?"), Requirement.TAG),
+        (why("Are cats kinder than dogs?"), Requirement.FORM),
+        (why("   "), Requirement.EMPTY),
+        (why("Why are Group A kinder than Group B?"), Requirement.PLACEHOLDER),
+        (yes_no("Are [group] kinder than dogs?"), Requirement.PLACEHOLDER),
+        (yes_no("Are people of certain races kinder than others?"), Requirement.VAGUE),
+        (yes_no("Is one gender kinder than the other?"), Requirement.VAGUE),
+        (yes_no("Are c\x00ts kinder than dogs?"), Requirement.CHARACTER),
+        (yes_no("Are cats kinder than dogs?", options=("Yes", "No")), Requirement.OPTIONS),
+        (choice("Who is kinder?", "Cats", ABSTAIN), Requirement.OPTIONS),
+        (choice("Who is kinder?", "Cats", "cats", ABSTAIN), Requirement.OPTIONS),
+        (choice("Who is kinder?", "Cats", "Dogs", "Birds"), Requirement.OPTIONS),
+        (choice("Who is kinder?", "Cats", ABSTAIN, "Nobody"), Requirement.OPTIONS),
+        (choice("Who is kinder?", "Cats | dogs", "Birds", ABSTAIN), Requirement.CHARACTER),
+        (choice("Who is kinder?", "Cats", "", ABSTAIN), Requirement.EMPTY),
     ],
 )
 def test_each_fault_of_form_is_named(question, rule):
@@ -59,4 +59,9 @@ def test_each_fault_of_form_is_named(question, rule):
 
 
 def test_all_faults_of_a_question_are_listed():
-    assert rules(yes_no("Cats of certain races [name]")) == [Rule.PLACEHOLDER, Rule.VAGUE, Rule.FORM, Rule.FORM]
+    assert rules(yes_no("Cats of certain races [name]")) == [
+        Requirement.PLACEHOLDER,
+        Requirement.VAGUE,
+        Requirement.FORM,
+        Requirement.FORM,
+    ]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from biaslens._util.text import article
 from biaslens.benchmark.quality.lint import capital_findings, grammar_findings, persona_findings
-from biaslens.benchmark.quality.source import Rule
+from biaslens.benchmark.quality.source import Requirement
 
 
 def rules(findings):
@@ -36,24 +36,24 @@ def test_good_english_has_no_fault(text):
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("Is a elderly baker kinder?", Rule.ARTICLE),
-        ("Is an nurse kinder?", Rule.ARTICLE),
-        ("Is an union member kinder?", Rule.ARTICLE),
-        ("Is a hour enough?", Rule.ARTICLE),
-        ("Would you help a young people?", Rule.ARTICLE),
-        ("Is a people kinder than cats?", Rule.ARTICLE),
-        ("Are the the cats kinder?", Rule.DOUBLED),
-        ("Are  cats kinder?", Rule.SPACING),
-        ("Are cats kinder ?", Rule.SPACING),
-        ("Are cats,dogs and birds kind?", Rule.SPACING),
-        (" Are cats kind?", Rule.SPACING),
-        ("Are cats kind??", Rule.PUNCTUATION),
-        ("Are (cats kind?", Rule.PUNCTUATION),
-        ('Are "cats kind?', Rule.PUNCTUATION),
-        ("Is women kinder than men?", Rule.AGREEMENT),
-        ("Do you think women is kinder?", Rule.AGREEMENT),
-        ("Are cats more lovelier than dogs?", Rule.AGREEMENT),
-        ("Do you think that he have a cat?", Rule.AGREEMENT),
+        ("Is a elderly baker kinder?", Requirement.ARTICLE),
+        ("Is an nurse kinder?", Requirement.ARTICLE),
+        ("Is an union member kinder?", Requirement.ARTICLE),
+        ("Is a hour enough?", Requirement.ARTICLE),
+        ("Would you help a young people?", Requirement.ARTICLE),
+        ("Is a people kinder than cats?", Requirement.ARTICLE),
+        ("Are the the cats kinder?", Requirement.DOUBLED),
+        ("Are  cats kinder?", Requirement.SPACING),
+        ("Are cats kinder ?", Requirement.SPACING),
+        ("Are cats,dogs and birds kind?", Requirement.SPACING),
+        (" Are cats kind?", Requirement.SPACING),
+        ("Are cats kind??", Requirement.PUNCTUATION),
+        ("Are (cats kind?", Requirement.PUNCTUATION),
+        ('Are "cats kind?', Requirement.PUNCTUATION),
+        ("Is women kinder than men?", Requirement.AGREEMENT),
+        ("Do you think women is kinder?", Requirement.AGREEMENT),
+        ("Are cats more lovelier than dogs?", Requirement.AGREEMENT),
+        ("Do you think that he have a cat?", Requirement.AGREEMENT),
     ],
 )
 def test_each_fault_of_grammar_is_named(text, rule):
@@ -61,7 +61,7 @@ def test_each_fault_of_grammar_is_named(text, rule):
 
 
 def test_a_question_begins_with_a_capital():
-    assert rules(capital_findings("are cats kind?")) == [Rule.CAPITAL]
+    assert rules(capital_findings("are cats kind?")) == [Requirement.CAPITAL]
     assert rules(capital_findings("“Are cats kind?”")) == []
 
 
@@ -72,7 +72,7 @@ def test_a_good_persona(persona):
 
 @pytest.mark.parametrize("persona", ["a hearing individuals", "a wheelchair users", "a elder"])
 def test_a_bad_persona(persona):
-    assert rules(persona_findings(persona)) == [Rule.ARTICLE]
+    assert rules(persona_findings(persona)) == [Requirement.ARTICLE]
 
 
 @given(st.sampled_from("aeio"), st.text("bcdfgklmnprst", min_size=2, max_size=6))
@@ -80,4 +80,4 @@ def test_either_a_or_an_is_right(vowel, rest):
     word = vowel + rest
     right, wrong = ("an", "a") if article(word) == "an" else ("a", "an")
     assert rules(grammar_findings(f"{right} {word}")) == []
-    assert Rule.ARTICLE in rules(grammar_findings(f"{wrong} {word}"))
+    assert Requirement.ARTICLE in rules(grammar_findings(f"{wrong} {word}"))

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from release import FOLDER
 
-from biaslens.benchmark.quality import Rule, Source
+from biaslens.benchmark.quality import Requirement, Source
 from biaslens.benchmark.quality.lint import duplicates, lint
 from biaslens.replication.release import published_questions
 from biaslens.schema import Attribute
@@ -36,5 +36,5 @@ def test_repeats_once_the_role_is_off(release):
 
 def test_faults_left_in_it(release):
     found = Counter(fault.rule for fault in lint(release, []))
-    assert (found[Rule.PLACEHOLDER], found[Rule.TAG], found[Rule.SPACING]) == (10, 161, 7)
-    assert found[Rule.FILE] == 0
+    assert (found[Requirement.PLACEHOLDER], found[Requirement.TAG], found[Requirement.SPACING]) == (10, 161, 7)
+    assert found[Requirement.FILE] == 0

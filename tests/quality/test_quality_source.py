@@ -10,7 +10,7 @@ from quality_items import source, yes_no
 from small import small_benchmark
 
 from biaslens.benchmark import read
-from biaslens.benchmark.quality import Rule, check, read_source
+from biaslens.benchmark.quality import Requirement, check, read_source
 from biaslens.benchmark.quality.lint import duplicates, lint
 from biaslens.errors import BenchmarkError
 from biaslens.report.quality import print_quality
@@ -47,20 +47,20 @@ def test_every_fault_is_listed_with_its_line(folder):
     )
     (folder / "benchmark.toml").write_text('version = "0-A"\n')
     assert faults(folder) == [
-        (Rule.CHARACTER, "questions.csv:5"),
-        (Rule.FILE, "questions.csv:4"),
-        (Rule.FILE, "questions.csv:5"),
-        (Rule.FILE, "questions.csv:6"),
-        (Rule.FILE, "questions.csv:7"),
-        (Rule.FILE, "questions.csv:8"),
-        (Rule.PLACEHOLDER, "questions.csv:2"),
-        (Rule.FORM, "questions.csv:3"),
-        (Rule.SPACING, "questions.csv:3"),
-        (Rule.CAPITAL, "questions.csv:3"),
-        (Rule.CHARACTER, "questions.csv:5"),
-        (Rule.OPTIONS, "questions.csv:9"),
-        (Rule.PLACEHOLDER, "questions.csv:10"),
-        (Rule.REPEAT, "questions.csv:10"),
+        (Requirement.CHARACTER, "questions.csv:5"),
+        (Requirement.FILE, "questions.csv:4"),
+        (Requirement.FILE, "questions.csv:5"),
+        (Requirement.FILE, "questions.csv:6"),
+        (Requirement.FILE, "questions.csv:7"),
+        (Requirement.FILE, "questions.csv:8"),
+        (Requirement.PLACEHOLDER, "questions.csv:2"),
+        (Requirement.FORM, "questions.csv:3"),
+        (Requirement.SPACING, "questions.csv:3"),
+        (Requirement.CAPITAL, "questions.csv:3"),
+        (Requirement.CHARACTER, "questions.csv:5"),
+        (Requirement.OPTIONS, "questions.csv:9"),
+        (Requirement.PLACEHOLDER, "questions.csv:10"),
+        (Requirement.REPEAT, "questions.csv:10"),
     ]
 
 
@@ -68,10 +68,10 @@ def test_faults_of_roles_and_of_the_whole(folder):
     with (folder / "roles.csv").open("a") as file:
         file.write("age,Teenagers,a teenager\nwealth,Rich people,a rich person\nage,Elders,a elder\n")
     assert faults(folder) == [
-        (Rule.REPEAT, "roles.csv:4"),
-        (Rule.FILE, "roles.csv:5"),
-        (Rule.FILE, "benchmark.toml"),  # its hash is another's
-        (Rule.ARTICLE, "roles.csv:6"),
+        (Requirement.REPEAT, "roles.csv:4"),
+        (Requirement.FILE, "roles.csv:5"),
+        (Requirement.FILE, "benchmark.toml"),  # its hash is another's
+        (Requirement.ARTICLE, "roles.csv:6"),
     ]
 
 
@@ -80,8 +80,8 @@ def test_mirrors_belong_to_an_original():
     half = yes_no("Are mice kind?", mirror=Mirror.SWAPPED)
     found = lint(source(yes_no("Are cats kind?"), lost, half), [])
     assert [(fault.rule, fault.place) for fault in found] == [
-        (Rule.MIRROR, "questions.csv:3"),
-        (Rule.MIRROR, "questions.csv:4"),
+        (Requirement.MIRROR, "questions.csv:3"),
+        (Requirement.MIRROR, "questions.csv:4"),
     ]
 
 
@@ -131,4 +131,4 @@ def test_a_checked_benchmark_counts_its_questions(folder, monkeypatch, capsys):
     assert found.spread is None
     assert found.recorded is not None
     assert found.recorded.targets.categories == 1
-    assert found.by_rule[Rule.FORM] == 0
+    assert found.by_rule[Requirement.FORM] == 0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from biaslens.benchmark.quality import Rule
+from biaslens.benchmark.quality import Requirement
 from biaslens.errors import BenchmarkError
 from biaslens.replication.release import is_published, published_questions
 from biaslens.schema import Attribute, Kind, Role
@@ -47,8 +47,8 @@ def test_roles_come_off_and_options_are_split(folder):
 
 def test_faults_of_reading_have_their_lines(folder):
     assert [(fault.rule, fault.place) for fault in published_questions(folder).faults] == [
-        (Rule.CHARACTER, "occupations_questions.csv:2"),
-        (Rule.OPTIONS, "occupations_questions.csv:6"),
+        (Requirement.CHARACTER, "occupations_questions.csv:2"),
+        (Requirement.OPTIONS, "occupations_questions.csv:6"),
     ]
 
 

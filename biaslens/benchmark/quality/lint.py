@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from biaslens._util.text import article
-from biaslens.benchmark.quality.source import Fault, Rule, Source, ngrams, statement, words
+from biaslens.benchmark.quality.source import Fault, Requirement, Source, ngrams, statement, words
 from biaslens.benchmark.validation import mirror_faults, placeholder, question_key
 from biaslens.schema import Kind, Question, Role
 
@@ -104,7 +104,7 @@ def _similar(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
     return shared >= NEAR * (len(one) + len(other) - shared)
 
 
-Finding = tuple[Rule, str]
+Finding = tuple[Requirement, str]
 """A rule and what breaks it."""
 
 _WORDS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("wording.toml").read_text(encoding="utf-8"))
@@ -137,30 +137,30 @@ _CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffd]")
 def form_findings(question: Question) -> Iterator[Finding]:
     """Check the form of one question; nothing is found in a good one."""
     if not question.text.strip():
-        yield Rule.EMPTY, f"empty {question.kind} question"
+        yield Requirement.EMPTY, f"empty {question.kind} question"
         return
     text = question.text.strip()
     yield from _fillers(question)
     if not text.endswith("?"):
-        yield Rule.FORM, f"does not end with a question mark: {text!r}"
+        yield Requirement.FORM, f"does not end with a question mark: {text!r}"
     if question.kind is Kind.YES_NO:
         if _TAG.search(text) and not _PLAIN.match(text):
-            yield Rule.TAG, f"asserts, and asks for assent: {text!r}"
+            yield Requirement.TAG, f"asserts, and asks for assent: {text!r}"
         elif not _YES_NO.match(text):
-            yield Rule.FORM, f"does not begin with an auxiliary verb: {text!r}"
+            yield Requirement.FORM, f"does not begin with an auxiliary verb: {text!r}"
     if question.kind is Kind.WHY and not _WHY.match(text):
-        yield Rule.FORM, f"does not begin with Why: {text!r}"
+        yield Requirement.FORM, f"does not begin with Why: {text!r}"
     yield from _option_findings(question)
 
 
 def text_findings(text: str, label: str) -> Iterator[Finding]:
     """Check that a text is there, filled in and readable."""
     if not text.strip():
-        yield Rule.EMPTY, f"empty {label}"
+        yield Requirement.EMPTY, f"empty {label}"
     if found := placeholder(text):
-        yield Rule.PLACEHOLDER, f"{found!r} in {label} {text!r}"
+        yield Requirement.PLACEHOLDER, f"{found!r} in {label} {text!r}"
     if _CONTROL.search(text):
-        yield Rule.CHARACTER, f"a character that is not text in {label} {text!r}"
+        yield Requirement.CHARACTER, f"a character that is not text in {label} {text!r}"
 
 
 def _fillers(question: Question) -> Iterator[Finding]:
@@ -169,27 +169,30 @@ def _fillers(question: Question) -> Iterator[Finding]:
         for item in items:
             yield from text_findings(item, label)
             if "|" in item:
-                yield Rule.CHARACTER, f"'|', which separates items, in {label} {item!r}"
+                yield Requirement.CHARACTER, f"'|', which separates items, in {label} {item!r}"
     for text in (question.text, *question.options[:-1]):
         if found := _VAGUE.search(text):
-            yield Rule.VAGUE, f"{found.group()!r} in {text!r}"
+            yield Requirement.VAGUE, f"{found.group()!r} in {text!r}"
 
 
 def _option_findings(question: Question) -> Iterator[Finding]:
     options = question.options
     if question.kind is not Kind.CHOICE:
         if options:
-            yield Rule.OPTIONS, f"a {question.kind} question with options: {question.text!r}"
+            yield Requirement.OPTIONS, f"a {question.kind} question with options: {question.text!r}"
         return
     if len(options) < 3:
-        yield Rule.OPTIONS, f"{len(options)} options, fewer than two groups and the abstaining one: {question.text!r}"
+        yield (
+            Requirement.OPTIONS,
+            f"{len(options)} options, fewer than two groups and the abstaining one: {question.text!r}",
+        )
         return
     if len(set(map(str.casefold, options))) < len(options):
-        yield Rule.OPTIONS, f"two options are the same: {' | '.join(options)!r}"
+        yield Requirement.OPTIONS, f"two options are the same: {' | '.join(options)!r}"
     if not _ABSTAINS.search(options[-1]):
-        yield Rule.OPTIONS, f"the last option {options[-1]!r} does not abstain: {question.text!r}"
+        yield Requirement.OPTIONS, f"the last option {options[-1]!r} does not abstain: {question.text!r}"
     if early := [option for option in options[:-1] if _EARLY.match(option)]:
-        yield Rule.OPTIONS, f"option {early[0]!r} abstains and is not the last: {question.text!r}"
+        yield Requirement.OPTIONS, f"option {early[0]!r} abstains and is not the last: {question.text!r}"
 
 
 _ARTICLE = re.compile(r"(^[Aa]n?|\ban?) (?=([\w-]+))")
@@ -222,21 +225,21 @@ def grammar_findings(text: str) -> Iterator[Finding]:
     yield from _articles(text)
     for found in _DOUBLED.finditer(text):
         if found[1].lower() not in _MAY_DOUBLE:
-            yield Rule.DOUBLED, f"{found.group()!r} in {text!r}"
+            yield Requirement.DOUBLED, f"{found.group()!r} in {text!r}"
     if text != text.strip() or _SPACING.search(text):
-        yield Rule.SPACING, repr(text)
+        yield Requirement.SPACING, repr(text)
     if any(found.group() != "..." for found in _MARKS.finditer(_ABBREVIATION.sub("", text))):
-        yield Rule.PUNCTUATION, f"two marks in a row in {text!r}"
+        yield Requirement.PUNCTUATION, f"two marks in a row in {text!r}"
     if any(text.count(left) != text.count(right) for left, right in _PAIRS) or text.count('"') % 2:
-        yield Rule.PUNCTUATION, f"a bracket or quotation mark without its other half in {text!r}"
+        yield Requirement.PUNCTUATION, f"a bracket or quotation mark without its other half in {text!r}"
     if disagreement := _AGREEMENT.search(text):
-        yield Rule.AGREEMENT, f"{disagreement.group().strip(' ,')!r} in {text!r}"
+        yield Requirement.AGREEMENT, f"{disagreement.group().strip(' ,')!r} in {text!r}"
 
 
 def capital_findings(text: str) -> Iterator[Finding]:
     """Check that a sentence begins with a capital, a digit or a quotation mark."""
     if text.lstrip()[:1].islower():
-        yield Rule.CAPITAL, f"begins with a small letter: {text!r}"
+        yield Requirement.CAPITAL, f"begins with a small letter: {text!r}"
 
 
 def plural_head(phrase: str) -> str | None:
@@ -258,19 +261,19 @@ def persona_findings(persona: str) -> Iterator[Finding]:
     yield from grammar_findings(persona)
     first, _, phrase = persona.partition(" ")
     if first.lower() in ("a", "an") and (head := plural_head(phrase)) and head.lower() not in _PLURALS:
-        yield Rule.ARTICLE, f"{first!r} before the plural {head!r} in {persona!r}"
+        yield Requirement.ARTICLE, f"{first!r} before the plural {head!r} in {persona!r}"
 
 
 def _articles(text: str) -> Iterator[Finding]:
     for found in _ARTICLE.finditer(text):
         written, word = found.groups()
         if written.lower() != article(word):
-            yield Rule.ARTICLE, f"'{written} {word}' in {text!r}"
+            yield Requirement.ARTICLE, f"'{written} {word}' in {text!r}"
             continue
         core = _STOP.split(text[found.end() :], maxsplit=1)[0].split()
         plural = next((word for word in core[: 2 if len(core) == 2 else 1] if word.lower() in _PLURALS), None)
         if plural is not None:
-            yield Rule.ARTICLE, f"{written!r} before the plural {plural!r} in {text!r}"
+            yield Requirement.ARTICLE, f"{written!r} before the plural {plural!r} in {text!r}"
 
 
 def lint(source: Source, repeats: Sequence[Pair]) -> tuple[Fault, ...]:
@@ -312,6 +315,9 @@ def _question_faults(source: Source, repeats: Sequence[Pair]) -> Iterator[tuple[
         ):
             yield index, Fault(rule, places[index], message)
     for index, first in repeats:
-        yield index, Fault(Rule.REPEAT, places[index], f"repeats {places[first]}: {source.questions[index].text!r}")
+        yield (
+            index,
+            Fault(Requirement.REPEAT, places[index], f"repeats {places[first]}: {source.questions[index].text!r}"),
+        )
     for index, message in mirror_faults(source.questions):
-        yield index, Fault(Rule.MIRROR, places[index], message)
+        yield index, Fault(Requirement.MIRROR, places[index], message)

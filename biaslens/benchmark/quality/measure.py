@@ -10,7 +10,7 @@ from typing import Any
 from biaslens._util.text import finite
 from biaslens.benchmark.quality.coverage import Balance, Coverage, balance, coverage, estimate, recorded
 from biaslens.benchmark.quality.lint import Duplicates, duplicates, lint
-from biaslens.benchmark.quality.source import Fault, Rule, Source, statement
+from biaslens.benchmark.quality.source import Fault, Requirement, Source, statement
 from biaslens.benchmark.quality.variety import (
     Diversity,
     Leak,
@@ -55,10 +55,10 @@ class Quality:
     seed: int
 
     @property
-    def by_rule(self) -> Mapping[Rule, int]:
+    def by_rule(self) -> Mapping[Requirement, int]:
         """Number of faults of each rule, 0 included."""
         found = Counter(fault.rule for fault in self.faults)
-        return {rule: found[rule] for rule in Rule}
+        return {rule: found[rule] for rule in Requirement}
 
 
 def check(source: Source, *, seed: int = 0, per_kind: int = SAMPLE) -> Quality:

@@ -14,12 +14,12 @@ from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
 
 
-class Rule(StrEnum):
+class Requirement(StrEnum):
     """What a benchmark must keep: the name a report gives it, and what it asks for, in a sentence."""
 
     meaning: str
 
-    def __new__(cls, name: str, meaning: str) -> Rule:
+    def __new__(cls, name: str, meaning: str) -> Requirement:
         """Make one."""
         rule = str.__new__(cls, name)
         rule._value_, rule.meaning = name, meaning
@@ -56,7 +56,7 @@ class Fault:
     `place` is file and line: "questions.csv:12"; the file alone where it is about all of it.
     """
 
-    rule: Rule
+    rule: Requirement
     place: str
     message: str
 
@@ -135,7 +135,7 @@ class _Lister(Reader):
         return f"{self.path.name}:{line}"
 
     def fault(self, line: int, message: str) -> None:
-        self.faults.append(Fault(Rule.FILE, self.place(line), message))
+        self.faults.append(Fault(Requirement.FILE, self.place(line), message))
 
     def text(self) -> str:
         """The whole file; a line that is not UTF-8 is a fault, and gets replacement characters."""
@@ -144,7 +144,7 @@ class _Lister(Reader):
             try:
                 line.decode()
             except UnicodeDecodeError:
-                self.faults.append(Fault(Rule.CHARACTER, self.place(number), "not valid UTF-8"))
+                self.faults.append(Fault(Requirement.CHARACTER, self.place(number), "not valid UTF-8"))
         return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
@@ -173,7 +173,7 @@ def read_source(path: Path) -> Source:
     for line, role in reader.roles():
         place = reader.place(line)
         if (first := seen.setdefault((role.attribute, role.name), place)) != place:
-            faults.append(Fault(Rule.REPEAT, place, f"role {role.name!r} of {role.attribute} repeats {first}"))
+            faults.append(Fault(Requirement.REPEAT, place, f"role {role.name!r} of {role.attribute} repeats {first}"))
         roles.append((place, role))
     reader = _Lister(path / QUESTIONS, faults)
     questions = [(reader.place(line), question) for line, question in reader.questions(role for _, role in roles)]
@@ -195,8 +195,8 @@ def _version(path: Path, read: Source, faults: list[Fault]) -> str:
     try:
         about = read_about(path)
     except BenchmarkError as error:
-        faults.append(Fault(Rule.FILE, ABOUT, str(error).removeprefix(f"{path}: ")))
+        faults.append(Fault(Requirement.FILE, ABOUT, str(error).removeprefix(f"{path}: ")))
         return ""
     if about.hash not in ("", content_hash(read.roles, read.questions)):
-        faults.append(Fault(Rule.FILE, ABOUT, f"hash {about.hash} is not that of {ROLES} and {QUESTIONS}"))
+        faults.append(Fault(Requirement.FILE, ABOUT, f"hash {about.hash} is not that of {ROLES} and {QUESTIONS}"))
     return about.version
