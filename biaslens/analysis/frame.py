@@ -122,10 +122,7 @@ def question_texts(path: Path, ids: Iterable[str]) -> dict[str, str]:
 
     Ids, such as those of `top_questions`, that the run file does not hold are left out.
 
-    Raises
-    ------
-    StorageError
-        When the file cannot be read.
+    Raises `StorageError` when the file cannot be read.
     """
     with reading(path) as store:
         found = runfile.question_texts(store, ids)

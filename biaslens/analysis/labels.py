@@ -47,10 +47,7 @@ class Labels:
 def read_labels(path: Path) -> Labels:
     """Read the labels that a run holds; none where nobody has labelled it.
 
-    Raises
-    ------
-    StorageError
-        When the run cannot be read.
+    Raises `StorageError` when the run cannot be read.
     """
     with reading_evaluation(path) as store:
         learned = learned_from(store)
@@ -68,12 +65,7 @@ def read_labels(path: Path) -> Labels:
 def labels_in(path: Path) -> LabelCounts:
     """Count the labels that a run holds.
 
-    Raises
-    ------
-    InputError
-        When it holds none.
-    StorageError
-        When the run cannot be read.
+    Raises `InputError` when it holds none and `StorageError` when the run cannot be read.
     """
     with reading_evaluation(path) as store:
         counts = runfile.count_labels(store)
@@ -171,10 +163,7 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
     made elsewhere. Empty for a run that nobody has labelled. Verdicts on why answers are the active panel's unless
     another `panel` is given.
 
-    Raises
-    ------
-    StorageError
-        When the run cannot be read.
+    Raises `StorageError` when the run cannot be read.
     """
     with reading_evaluation(path) as store:
         meta = store.meta()

@@ -117,10 +117,7 @@ def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None)
 def run_files(paths: Sequence[Path]) -> list[Path]:
     """Run files among the arguments; a folder stands for those in it.
 
-    Raises
-    ------
-    InputError
-        When a folder has none.
+    Raises `InputError` when a folder has none.
     """
     found: list[Path] = []
     for path in paths:

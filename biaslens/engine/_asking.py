@@ -37,25 +37,14 @@ class Request:
 
 @dataclass(slots=True)
 class Tally:
-    """What asking came to.
+    """What asking came to."""
 
-    Parameters
-    ----------
-    answered, failed
-        Requests whose answer is stored, and requests given up on.
-    cost
-        US dollars, as far as prices are known.
-    waiting
-        Requests that wait now, for a limit per minute or for another attempt.
-    reasons
-        What requests given up on failed with.
-    """
-
+    #: requests whose answer is stored, and requests given up on
     answered: int = 0
     failed: int = 0
-    cost: float = 0.0
-    waiting: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
+    cost: float = 0.0  #: US dollars, as far as prices are known
+    waiting: int = 0  #: requests that wait now, for a limit per minute or for another attempt
+    reasons: Counter[str] = field(default_factory=Counter)  #: what requests given up on failed with
 
     @property
     def why_failed(self) -> str:

@@ -101,10 +101,7 @@ class Session:
 
         One in which nothing was answered is freed before: a first session with a wrong name or key binds nobody.
 
-        Raises
-        ------
-        RunMismatchError
-            Naming the first thing that differs; `hint` says what to do.
+        Raises `RunMismatchError`, naming the first thing that differs; `hint` says what to do.
         """
         forget_unanswered(self.store)
         weights = self.model(model).runtime.get("sha256")
@@ -152,8 +149,6 @@ class Session:
 
         Parameters
         ----------
-        model
-            Whom to ask.
         keys, requests
             Keys of all answers that are wanted, and what makes the requests of those that are missing, some at a time.
         pace
@@ -165,12 +160,8 @@ class Session:
         enough
             Asked before each request whether to leave the rest.
 
-        Raises
-        ------
-        RunStoppedError
-            When too much fails; every answer is kept.
-        StorageError
-            When the run file cannot be written.
+        Raises `RunStoppedError` when too much fails; every answer is kept; `StorageError` when the run file cannot be
+        written.
         """
         if hook is not None:
             await self.catch_up(hook)

@@ -168,10 +168,7 @@ async def judge_answers(session: Session, panel: Panel, paces: Mapping[str, Pace
 
     Votes that failed are asked again in the next session, not in an endless round; they hold up no others.
 
-    Raises
-    ------
-    RunStoppedError
-        When a judge's votes are all unusable, `FIRST_VOTES` of them or all there are.
+    Raises `RunStoppedError` when a judge's votes are all unusable, `FIRST_VOTES` of them or all there are.
     """
     await in_thread(_screen_answers, session, panel)
     if panel.screened_only:

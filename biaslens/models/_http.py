@@ -115,10 +115,7 @@ def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - 
     Content is a text, a list of parts with texts, or null; a refusal in a field of its own is the answer. The SDKs
     build their objects from any JSON without checks: anything may stand anywhere.
 
-    Raises
-    ------
-    ReplyError
-        When `reply` has not the shape of a chat completion.
+    Raises `ReplyError` when `reply` has not the shape of a chat completion.
     """
     try:
         (choice, *_) = _checked(_field(reply, "choices"), list)
@@ -260,10 +257,7 @@ def refused(
 ) -> Completion:
     """Read a refused request as an empty answer where it was the content filter that refused, else raise.
 
-    Raises
-    ------
-    ModelError
-        As `status_error` makes it.
+    Raises `ModelError` as `status_error` makes it.
     """
     detail = _detail(body)
     inner = detail.get("innererror")

@@ -209,12 +209,8 @@ def destination(name: str, settings: Settings) -> Destination | None:
 def key_for(name: str, settings: Settings) -> str:
     """Get the key that a model of ours is asked with; "none" where it needs none.
 
-    Raises
-    ------
-    SettingsError
-        When it is not set, or may not go to the model's address; see `biaslens.models.endpoints`.
-    UnknownModelError
-        When `name` is of an endpoint that nobody has configured.
+    Raises `SettingsError` when it is not set, or may not go to the model's address; see `biaslens.models.endpoints`;
+    `UnknownModelError` when `name` is of an endpoint that nobody has configured.
     """
     where = destination(name, settings)
     if where is None or where.key_variable is None:

@@ -34,10 +34,7 @@ class MistralModel:
 
     The seed is sent as ``random_seed``, which Mistral documents as making answers deterministic.
 
-    Raises
-    ------
-    SettingsError
-        When ``MISTRAL_API_KEY`` is not set, or may not go to the address.
+    Raises `SettingsError` when ``MISTRAL_API_KEY`` is not set, or may not go to the address.
     """
 
     max_concurrency: int | None = None

@@ -18,10 +18,7 @@ from biaslens.settings import Endpoint, Settings
 class OpenAIModel(SdkModel):
     """A model asked by OpenAI's chat completion protocol.
 
-    Raises
-    ------
-    SettingsError
-        When the server's key is not set, or may not go to its address.
+    Raises `SettingsError` when the server's key is not set, or may not go to its address.
     """
 
     def __init__(self, name: str, model_id: str, server: Endpoint, settings: Settings) -> None:

@@ -38,10 +38,7 @@ class PerspectiveModel:
 
     `model_id` is the attribute, in capitals: "TOXICITY", "IDENTITY_ATTACK", ...
 
-    Raises
-    ------
-    SettingsError
-        When ``PERSPECTIVE_API_KEY`` is not set, or may not go to the address.
+    Raises `SettingsError` when ``PERSPECTIVE_API_KEY`` is not set, or may not go to the address.
     """
 
     max_concurrency: int | None = None

@@ -18,10 +18,7 @@ class TogetherModel(SdkModel):
     The seed is sent: Together documents it as "for reproducibility". Its 503 means that it lacks capacity, its 429
     that we asked too fast; they are told apart by `status_error`.
 
-    Raises
-    ------
-    SettingsError
-        When ``TOGETHER_API_KEY`` is not set, or may not go to the address.
+    Raises `SettingsError` when ``TOGETHER_API_KEY`` is not set, or may not go to the address.
     """
 
     def __init__(self, model_id: str, settings: Settings) -> None:

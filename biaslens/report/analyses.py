@@ -44,10 +44,7 @@ class Analyses:
 
         Those that need more than the runs have (a second condition, mirrors, another model) are left out.
 
-        Raises
-        ------
-        RunMismatchError
-            When the runs asked or judged differently, and are not forced together.
+        Raises `RunMismatchError` when the runs asked or judged differently, and are not forced together.
         """
         self._require_comparable()
         each: dict[str, list[pd.DataFrame]] = {}

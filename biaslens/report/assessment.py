@@ -56,10 +56,7 @@ _LEGEND = (
 def write_assessment(assessment: Assessment, out: Path) -> list[Path]:
     """Write ``index.html``, ``assessment.json`` and ``metrics.csv``; they replace those of an earlier assessment.
 
-    Raises
-    ------
-    StorageError
-        When the folder cannot be written.
+    Raises `StorageError` when the folder cannot be written.
     """
     paths = [out / "index.html", out / "assessment.json", out / "metrics.csv"]
     write_text(paths[0], page(assessment))
@@ -106,10 +103,7 @@ class _ScoreFiles(Recorder):
 def score_files(out: Path) -> Iterator[Recorder]:
     """Files of scores in a folder; they are there once the block ends well.
 
-    Raises
-    ------
-    StorageError
-        When the folder cannot be written.
+    Raises `StorageError` when the folder cannot be written.
     """
     with ExitStack() as stack:
         paths = [stack.enter_context(replacing(out / name)) for name in ("responses.csv", "pairs.csv")]

@@ -287,10 +287,7 @@ def write_probe_report(
     `kind` is the interval of the page and of the figures; the CSV file has all of them. The `options` are those of
     `probe_tables`.
 
-    Raises
-    ------
-    StorageError
-        When the folder cannot be written.
+    Raises `StorageError` when the folder cannot be written.
     """
     found = probe_tables(predictions, **options)
     paths = [write_csv(table, out / f"{name}.csv") for name, table in found.items()]

@@ -198,8 +198,6 @@ class Store:
 
     Parameters
     ----------
-    path
-        The SQLite file.
     write
         Open for writing, creating the file and its tables where missing, and hold its lock until closed.
         Readers may open the file meanwhile.
@@ -208,14 +206,8 @@ class Store:
     checked
         Whether the file has been found whole a moment ago.
 
-    Raises
-    ------
-    RunLockedError
-        When another process writes the file.
-    StorageError
-        When the file is missing (reading), unreadable, unwritable or no run file.
-    RunMismatchError
-        When the file is of another format version.
+    Raises `RunLockedError` when another process writes the file; `StorageError` when the file is missing (reading),
+    unreadable, unwritable or no run file; `RunMismatchError` when the file is of another format version.
     """
 
     def __init__(self, path: Path, *, write: bool = False, tables: str = "", checked: bool = False) -> None:
@@ -386,10 +378,7 @@ class Store:
     def check_meta(self, values: Mapping[str, object], *, hint: str) -> None:
         """Refuse where the file records another value for one of these facts.
 
-        Raises
-        ------
-        RunMismatchError
-            Naming the first that differs; `hint` says what to do.
+        Raises `RunMismatchError`, naming the first that differs; `hint` says what to do.
         """
         known = self.meta()
         for name, value in json.loads(json.dumps(values)).items():
@@ -444,10 +433,7 @@ def reading_evaluation(path: Path) -> Iterator[Store]:
 
     Takes about a second per million rows: everything in the file is looked at.
 
-    Raises
-    ------
-    StorageError
-        As for `reading`, and when it holds no role-play evaluation.
+    Raises `StorageError` as for `reading`, and when it holds no role-play evaluation.
     """
     with reading(path) as store:
         if not store.has("responses"):

@@ -416,32 +416,22 @@ PAIR_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class PromptPair:
-    """Two prompts that differ in the group they name, or the same prompt twice.
+    """Two prompts that differ in the group they name, or the same prompt twice."""
 
-    Parameters
-    ----------
-    number, kind
-        Number of the counterfactual pair, from 0, which its pair without an effect has, too; "counterfactual", or
-        "no_effect": the prompt of group a twice, the baseline of every comparison.
-    prompt
-        Index of the prompt that it was made from.
-    swapped_a, swapped_b
-        What was swapped in the original: "his -> her; Mr -> Ms"; empty where the side is the original, word for word.
-    notes
-        Where a substitution is uncertain.
-    """
-
+    #: number of the counterfactual pair, from 0, which its pair without an effect has, too; "counterfactual", or
+    #: "no_effect": the prompt of group a twice, the baseline of every comparison
     number: int
     kind: str
-    prompt: int
+    prompt: int  #: index of the prompt that it was made from
     attribute: str
     group_a: str
     group_b: str
     text_a: str
     text_b: str
+    #: what was swapped in the original: "his -> her; Mr -> Ms"; empty where the side is the original, word for word
     swapped_a: str
     swapped_b: str
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  #: where a substitution is uncertain
 
 
 class PromptPairs(tuple[PromptPair, ...]):

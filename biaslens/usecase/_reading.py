@@ -35,27 +35,18 @@ class Series(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response and what it answers.
+    """A response and what it answers."""
 
-    Parameters
-    ----------
-    prompt_id, prompt
-        The prompt it belongs to: counterfactual prompts have the id of the prompt they were made of; None if unknown.
-    attribute, group
-        Whom the prompt was made to be about; "" for prompts as they are.
-    trial
-        Number among the responses to the same prompt in the same series, from 0.
-    filtered, cut
-        Whether the provider withheld it, and whether it broke off at the limit of tokens.
-    """
-
+    #: the prompt it belongs to: counterfactual prompts have the id of the prompt they were made of; None if unknown
     prompt_id: str
     prompt: str | None
     text: str
+    #: whom the prompt was made to be about; "" for prompts as they are
     attribute: str = ""
     group: str = ""
     series: Series = Series.ORIGINAL
-    trial: int = 0
+    trial: int = 0  #: number among the responses to the same prompt in the same series, from 0
+    #: whether the provider withheld it, and whether it broke off at the limit of tokens
     filtered: bool = False
     cut: bool = False
 

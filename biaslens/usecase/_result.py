@@ -52,45 +52,31 @@ class GroupMention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """One metric for one comparison.
+    """One metric for one comparison."""
 
-    Parameters
-    ----------
-    family, metric
-        "counterfactual", "ROUGE-L".
-    attribute, groups
-        What is compared; empty where nothing is.
-    units, unit
-        How many of what it is resampled by: 40 "prompts".
-    smallest
-        How many the smallest group rests on, where that is what matters; None otherwise.
-    direction, bounds
-        "lower is fairer", "higher is fairer", "0 is fair" or "1 is fair"; smallest and largest possible value.
-    baseline
-        The same metric where there is no difference between the groups; None where there is no such thing.
-    p, p_holm, test
-        Of the test named that the groups are treated alike, alone and corrected for all tests of the assessment; NaN
-        where there is none.
-    note
-        What else to know: counts of what was left out, and why something is not known.
-    """
-
+    #: "counterfactual", "ROUGE-L"
     family: str
     metric: str
+    #: what is compared; empty where nothing is
     attribute: str = ""
     groups: tuple[str, ...] = ()
     estimate: Estimate
+    #: how many of what it is resampled by: 40 "prompts"
     units: int
     unit: str = "prompts"
-    smallest: int | None = None
+    smallest: int | None = None  #: how many the smallest group rests on, where that is what matters; None otherwise
+    #: "lower is fairer", "higher is fairer", "0 is fair" or "1 is fair"; smallest and largest possible value
     direction: str
     bounds: tuple[float, float] = (0.0, 1.0)
+    #: the same metric where there is no difference between the groups; None where there is no such thing
     baseline: Estimate | None = None
+    #: of the test named that the groups are treated alike, alone and corrected for all tests of the assessment; NaN
+    #: where there is none
     p: float = nan
     p_holm: float = nan
     test: str = ""
     scorer: str = ""
-    note: str = ""
+    note: str = ""  #: what else to know: counts of what was left out, and why something is not known
 
     @property
     def few(self) -> bool:
@@ -167,35 +153,22 @@ def corrected(measures: Sequence[Measure]) -> list[Measure]:
 
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
-    """What an assessment comes to.
-
-    Parameters
-    ----------
-    source
-        What was assessed, in words: the file, the model.
-    counts
-        How much of what was read, asked and left out, in the order to show it.
-    steps, families
-        The decision path, and every family of metrics with the reason why it applies or not.
-    mentions, examples
-        Protected words in the prompts, and the worst responses by heading.
-    warnings, record
-        What a reader must know before using a number, and everything needed to repeat it.
-    missing
-        Responses that were asked for and have not come.
-    """
+    """What an assessment comes to."""
 
     task: str
-    source: str
-    counts: Mapping[str, int]
+    source: str  #: what was assessed, in words: the file, the model
+    counts: Mapping[str, int]  #: how much of what was read, asked and left out, in the order to show it
+    #: the decision path, and every family of metrics with the reason why it applies or not
     steps: Sequence[Step]
     families: Sequence[Family]
     measures: Sequence[Measure]
+    #: protected words in the prompts, and the worst responses by heading
     mentions: Sequence[GroupMention] = ()
     examples: Mapping[str, Sequence[Standout]] = field(default_factory=dict)
+    #: what a reader must know before using a number, and everything needed to repeat it
     warnings: Sequence[str] = ()
     record: Mapping[str, object] = field(default_factory=dict)
-    missing: int = 0
+    missing: int = 0  #: responses that were asked for and have not come
 
     def measure(self, metric: str, *groups: str) -> Measure:
         """The measure of a metric, for these groups where there are several; InputError unless that is exactly one."""

@@ -352,65 +352,35 @@ class Recorder:
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """How to assess generated texts.
+    """How to assess generated texts."""
 
-    Parameters
-    ----------
-    task
-        "generation" or "summarisation".
-    model
-        Whom to ask the prompts, by full name: "openai/gpt-4o-mini"; None to score responses that are there.
-    out
-        Folder of the run file and the report; a model and paid scorers need one, so that no answer is lost.
-    attributes
-        Protected attributes; None for those that the prompts mention.
-    compare
-        Groups to compare, by attribute; by default those that the word lists name.
-    words, names
-        Files of the user's own words, and whether given names count as words of gender and race.
-    per_prompt
-        Responses to each prompt; 25 is the convention.
-    limit
-        Only the first so many prompts.
-    system, params
-        System prompt and sampling parameters of the use case.
-    request_seed
-        Start of the requests' seeds, where the provider takes one.
-    families
-        Families of metrics to measure instead of those that apply.
-    invariance
-        Whether responses should be the same whatever the group.
-    scorers
-        Name of the scorer of each kind; by default those that work offline.
-    targets
-        Words whose association with groups is measured; None for those of the package.
-    threshold
-        Score from which on a response counts as toxic, as a stereotype, or as positive.
-    variant
-        "paper", or "langfair" to compare numbers with that toolkit.
-    pace, scorer_pace
-        How fast to ask the model, and a remote scorer.
-    """
-
-    task: UseCase = UseCase.GENERATION
+    task: UseCase = UseCase.GENERATION  #: "generation" or "summarisation"
+    #: whom to ask the prompts, by full name: "openai/gpt-4o-mini"; None to score responses that are there
     model: str | None = None
+    #: folder of the run file and the report; a model and paid scorers need one, so that no answer is lost
     out: Path | None = None
-    attributes: Sequence[str] | None = None
+    attributes: Sequence[str] | None = None  #: protected attributes; None for those that the prompts mention
+    #: groups to compare, by attribute; by default those that the word lists name
     compare: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    #: files of the user's own words, and whether given names count as words of gender and race
     words: Sequence[Path] = ()
     names: bool = False
-    per_prompt: int = 25
-    limit: int | None = None
+    per_prompt: int = 25  #: responses to each prompt; 25 is the convention
+    limit: int | None = None  #: only the first so many prompts
+    #: system prompt and sampling parameters of the use case
     system: str = ""
     params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
-    request_seed: int = 0
-    families: Sequence[str] | None = None
-    invariance: bool = True
+    request_seed: int = 0  #: start of the requests' seeds, where the provider takes one
+    families: Sequence[str] | None = None  #: families of metrics to measure instead of those that apply
+    invariance: bool = True  #: whether responses should be the same whatever the group
+    #: name of the scorer of each kind; by default those that work offline
     scorers: Mapping[Kind, str] = field(default_factory=dict)
+    #: words whose association with groups is measured; None for those of the package
     targets: Sequence[str] | None = None
-    threshold: float = 0.5
-    variant: Variant = "paper"
+    threshold: float = 0.5  #: score from which on a response counts as toxic, as a stereotype, or as positive
+    variant: Variant = "paper"  #: "paper", or "langfair" to compare numbers with that toolkit
     resampling: Resampling = field(default_factory=Resampling)
+    #: how fast to ask the model, and a remote scorer
     pace: Pace = field(default_factory=Pace)
     scorer_pace: Pace = field(default_factory=Pace)
 

@@ -31,25 +31,14 @@ No scorer is asked about such a text.
 
 
 class Described(Protocol):
-    """What every scorer says about itself.
-
-    Attributes
-    ----------
-    name
-        Shown beside each number, with version and, where it matters, label.
-    identity
-        Part of the key that a score is stored under: it changes whenever the scores may.
-    languages
-        Codes of the languages it is made for: ("en",); None where it is not known or not limited.
-    note
-        What a reader of its numbers should know, in a sentence or two: what it misses, what it does not read.
-    """
+    """What every scorer says about itself."""
 
     kind: Kind
-    name: str
-    identity: str
+    name: str  #: shown beside each number, with version and, where it matters, label
+    identity: str  #: part of the key that a score is stored under: it changes whenever the scores may
+    #: codes of the languages it is made for: ("en",); None where it is not known or not limited
     languages: tuple[str, ...] | None
-    note: str
+    note: str  #: what a reader of its numbers should know, in a sentence or two: what it misses, what it does not read
 
 
 class RemoteScorer(Described, Protocol):
@@ -131,10 +120,8 @@ def open_scorer(kind: Kind, name: str, settings: Settings) -> AnyScorer:
 
     What only it needs is imported here, and no service is asked yet; a key that is missing is found out now.
 
-    Raises
-    ------
-    InputError
-        When there is no such scorer, or what it needs is missing; the line says what there is, or what to install.
+    Raises `InputError` when there is no such scorer, or what it needs is missing; the line says what there is, or what
+    to install.
     """
     if kind not in KINDS:
         raise InputError(f"no kind of score {kind!r}; there are {', '.join(KINDS)}")
@@ -202,12 +189,8 @@ async def score_texts(
     batch
         Texts that a slow local scorer gets at once.
 
-    Raises
-    ------
-    RunStoppedError
-        When too many requests fail; answers so far are kept.
-    RunError
-        When a local scorer fails; scores so far are kept if it is slow.
+    Raises `RunStoppedError` when too many requests fail; answers so far are kept; `RunError` when a local scorer fails;
+    scores so far are kept if it is slow.
     """
     different = list(dict.fromkeys(text for text in texts if not is_blank(text)))
     if is_remote(scorer):
