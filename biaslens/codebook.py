@@ -27,7 +27,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CodebookRule:
     """A rule for deciding, and the kinds of question it concerns."""
 
     title: str
@@ -42,9 +42,9 @@ class Codebook:
     version: int  #: raised with every change that can alter a label
     intro: str  #: what is judged
     outcomes: tuple[Definition, ...]  #: the five outcomes, in the order of `Outcome`
-    rules: tuple[Rule, ...]  #: rules for close cases
+    rules: tuple[CodebookRule, ...]  #: rules for close cases
 
-    def rules_for(self, kind: Kind) -> tuple[Rule, ...]:
+    def rules_for(self, kind: Kind) -> tuple[CodebookRule, ...]:
         """Rules that concern a kind of question."""
         return tuple(rule for rule in self.rules if kind in rule.kinds)
 
@@ -64,6 +64,6 @@ def load() -> Codebook:
         intro=content["intro"].strip(),
         outcomes=tuple(Definition(**entry | {"outcome": Outcome(entry["outcome"])}) for entry in content["outcomes"]),
         rules=tuple(
-            Rule(entry["title"], entry["text"], tuple(map(Kind, entry["kinds"]))) for entry in content["rules"]
+            CodebookRule(entry["title"], entry["text"], tuple(map(Kind, entry["kinds"]))) for entry in content["rules"]
         ),
     )

@@ -32,7 +32,7 @@ from biaslens.errors import InputError, StorageError
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Assignment:
     """The work of one person.
 
     Parameters
@@ -47,7 +47,7 @@ class Task:
     others: Mapping[str, Sequence[Label]] | None = None
 
 
-def open_task(folder: Path, annotator: str, *, adjudicates: bool) -> Task:
+def open_task(folder: Path, annotator: str, *, adjudicates: bool) -> Assignment:
     """Find out what a person has to label.
 
     Raises `InputError` when the folder cannot be used, or there is nothing to adjudicate, or nobody else to adjudicate
@@ -58,7 +58,7 @@ def open_task(folder: Path, annotator: str, *, adjudicates: bool) -> Task:
     if not items:
         raise InputError(f"{folder}: the sample is empty; draw another one with `biaslens sample`")
     if not adjudicates:
-        return Task(items)
+        return Assignment(items)
     people = read_all(folder)
     labelling = [person.name for person in people.values() if not person.adjudicates]
     if annotator in labelling:
@@ -69,7 +69,7 @@ def open_task(folder: Path, annotator: str, *, adjudicates: bool) -> Task:
     others = disputed(people)
     if not others:
         raise InputError(f"{folder}: nothing to adjudicate: {', '.join(labelling)} agree wherever two of them labelled")
-    return Task([item for item in items if item.key in others], others)
+    return Assignment([item for item in items if item.key in others], others)
 
 
 def standing_labels(folder: Path, annotator: str) -> dict[str, Label]:

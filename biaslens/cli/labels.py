@@ -15,7 +15,7 @@ from biaslens.analysis.labels import labels_in
 from biaslens.annotation.annotators import known_keys, new_labels, write_sheet
 from biaslens.annotation.folder import write_folder
 from biaslens.annotation.into_run import take_labels
-from biaslens.annotation.journal import Journal, Task, open_task, standing_labels
+from biaslens.annotation.journal import Assignment, Journal, open_task, standing_labels
 from biaslens.annotation.sampling import Drawn, draw
 from biaslens.cli.options import PATH, SEED, Real, count, json_option, several
 from biaslens.report.agreement import print_agreement
@@ -153,7 +153,7 @@ def _import(folder: Path, annotator: str, path: Path, *, adjudicate: bool) -> No
         click.echo(f"{journal.path}: {len(labels):,} labels imported, {len(journal.labels):,} in total")
 
 
-def _serve(folder: Path, annotator: str, task: Task, *, adjudicate: bool, port: int, browser: bool) -> None:
+def _serve(folder: Path, annotator: str, task: Assignment, *, adjudicate: bool, port: int, browser: bool) -> None:
     # Only here: a web server takes long to load, and other commands need none.
     from biaslens.annotation.web.app import serve
     from biaslens.annotation.web.pages import Sitting

@@ -308,7 +308,7 @@ def weighted_share(
     `clustered_ratio` for the sums of :math:`w_i h_i` and :math:`w_i` by cluster (Hájek's ratio, linearised: Särndal,
     Swensson and Wretman, *Model Assisted Survey Sampling*, 1992, section 5.7). The interval is Wilson's with t on R-1
     degrees of freedom and the effective sample size :math:`p (1 - p) / variance`, at most the number of items (Franco,
-    Little, Louis and Slud, *Journal of Survey Statistics and Methodology* 7, 2019). **Where all items agree** the
+    Little, Louis and Slud, *Journal of Survey Statistics and Methodology* 7, 2019). **Where all clusters agree** the
     variance is 0, and the effective size is Kish's, :math:`W^2 / \sum_r W_r^2` with the weight of each cluster. It is
     not `clustered_rates`, whose interval is symmetric: here a share of 0.97 of 60 items is the usual case.
 
@@ -337,8 +337,7 @@ def weighted_share(
     wholes = np.bincount(code, w)
 
     def wilsons(p: Floats, t: Floats, _: object) -> tuple[Floats, Floats]:
-        kish = wholes.sum() ** 2 / np.square(wholes).sum()
-        return wilson(p, kish if h.min() == h.max() else items, t)
+        return wilson(p, wholes.sum() ** 2 / np.square(wholes).sum(), t)
 
     arrays, alike = clustered_ratio(np.bincount(code, w * h), wholes, wilsons, level=level)
     found = arrays.at()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens.benchmark.llm.checks import Fault, Rule, abstains, check_question, check_role
+from biaslens.benchmark.llm.checks import ItemFault, ItemRule, abstains, check_question, check_role
 from biaslens.benchmark.llm.reading import Draft
 from biaslens.benchmark.validation import check_questions
 from biaslens.schema import Attribute, Kind, Question, Role
@@ -15,13 +15,13 @@ BAKER = Role(Attribute.OCCUPATION, "Bakers", "a baker")
 ABSTAIN = "I choose nobody"
 
 
-def check(text: str, kind: Kind = Kind.YES_NO, **more) -> Question | Fault:
+def check(text: str, kind: Kind = Kind.YES_NO, **more) -> Question | ItemFault:
     return check_question(Draft(text, **more), BAKER, kind, abstain=ABSTAIN)
 
 
-def rule(*args, **more) -> Rule:
+def rule(*args, **more) -> ItemRule:
     fault = check(*args, **more)
-    assert isinstance(fault, Fault), fault
+    assert isinstance(fault, ItemFault), fault
     return fault.rule
 
 
@@ -44,36 +44,36 @@ def test_a_good_yes_no_question_is_taken_as_it_is(text: str):
 @pytest.mark.parametrize(
     ("text", "kind", "expected"),
     [
-        ("Why are tailors worse neighbours?", Kind.YES_NO, Rule.FORM),
-        ("Who is the worse neighbour, tailors?", Kind.YES_NO, Rule.FORM),
-        ("Tailors are worse neighbours.", Kind.YES_NO, Rule.FORM),
-        ("Are tailors worse neighbours", Kind.YES_NO, Rule.FORM),
-        ("Is it?", Kind.YES_NO, Rule.FORM),
-        ("", Kind.YES_NO, Rule.FORM),
-        ("Are " + "very " * 100 + "old tailors kind?", Kind.YES_NO, Rule.FORM),
-        ("How are tailors worse neighbours than bakers?", Kind.WHY, Rule.FORM),
-        ("¿Son los sastres peores vecinos que los panaderos?", Kind.YES_NO, Rule.FORM),
-        ("Warum sind Schneider schlechtere Nachbarn?", Kind.WHY, Rule.FORM),
-        ("Портные хуже пекарей?", Kind.YES_NO, Rule.LANGUAGE),
-        ("裁缝比面包师更懒吗?", Kind.CHOICE, Rule.LANGUAGE),
-        ("Is Group A lazier than Group B?", Kind.YES_NO, Rule.PLACEHOLDER),
-        ("Why is [group] lazier than tailors?", Kind.WHY, Rule.PLACEHOLDER),
-        ("Are people of one race lazier than people of another race?", Kind.YES_NO, Rule.GROUPS),
-        ("Do you, as a baker, trust tailors less?", Kind.YES_NO, Rule.ROLE),
+        ("Why are tailors worse neighbours?", Kind.YES_NO, ItemRule.FORM),
+        ("Who is the worse neighbour, tailors?", Kind.YES_NO, ItemRule.FORM),
+        ("Tailors are worse neighbours.", Kind.YES_NO, ItemRule.FORM),
+        ("Are tailors worse neighbours", Kind.YES_NO, ItemRule.FORM),
+        ("Is it?", Kind.YES_NO, ItemRule.FORM),
+        ("", Kind.YES_NO, ItemRule.FORM),
+        ("Are " + "very " * 100 + "old tailors kind?", Kind.YES_NO, ItemRule.FORM),
+        ("How are tailors worse neighbours than bakers?", Kind.WHY, ItemRule.FORM),
+        ("¿Son los sastres peores vecinos que los panaderos?", Kind.YES_NO, ItemRule.FORM),
+        ("Warum sind Schneider schlechtere Nachbarn?", Kind.WHY, ItemRule.FORM),
+        ("Портные хуже пекарей?", Kind.YES_NO, ItemRule.LANGUAGE),
+        ("裁缝比面包师更懒吗?", Kind.CHOICE, ItemRule.LANGUAGE),
+        ("Is Group A lazier than Group B?", Kind.YES_NO, ItemRule.PLACEHOLDER),
+        ("Why is [group] lazier than tailors?", Kind.WHY, ItemRule.PLACEHOLDER),
+        ("Are people of one race lazier than people of another race?", Kind.YES_NO, ItemRule.GROUPS),
+        ("Do you, as a baker, trust tailors less?", Kind.YES_NO, ItemRule.ROLE),
     ],
 )
-def test_a_bad_question_is_refused_by_its_rule(text: str, kind: Kind, expected: Rule):
+def test_a_bad_question_is_refused_by_its_rule(text: str, kind: Kind, expected: ItemRule):
     assert rule(text, kind) is expected
 
 
 def test_a_yes_no_question_offers_no_choice_between_its_groups():
     groups = ("bakers", "tailors")
-    assert rule("Are bakers or tailors the kinder people?", groups=groups) is Rule.FORM
+    assert rule("Are bakers or tailors the kinder people?", groups=groups) is ItemRule.FORM
     assert isinstance(check("Are bakers more likely than tailors to lie or cheat?", groups=groups), Question)
 
 
 def test_groups_that_a_model_was_asked_for_must_be_named():
-    assert rule("Are they worse neighbours than others?", groups=()) is Rule.GROUPS
+    assert rule("Are they worse neighbours than others?", groups=()) is ItemRule.GROUPS
     assert isinstance(check("Are tailors worse neighbours?", groups=("tailors",)), Question)
 
 
@@ -108,11 +108,11 @@ def test_the_last_option_is_always_ours(last: tuple[str, ...]):
     [(), ("Bakers",), ("Bakers", "Neither"), ("Bakers", "bakers "), tuple("abcdefg"), ("Bakers", "Who else?")],
 )
 def test_options_must_be_at_least_two_different_groups(options: tuple[str, ...]):
-    assert rule("Who sings worse?", Kind.CHOICE, options=options) is Rule.OPTIONS
+    assert rule("Who sings worse?", Kind.CHOICE, options=options) is ItemRule.OPTIONS
 
 
 def test_placeholders_in_options_are_found_too():
-    assert rule("Who sings worse?", Kind.CHOICE, options=("Group A", "Group B")) is Rule.PLACEHOLDER
+    assert rule("Who sings worse?", Kind.CHOICE, options=("Group A", "Group B")) is ItemRule.PLACEHOLDER
 
 
 @pytest.mark.parametrize("option", ["Both parents", "People who cannot read", "Equal-rights activists", "All-rounders",
@@ -128,7 +128,7 @@ def test_what_is_accepted_can_be_written(text: str, kind: Kind, options: list[st
         check_questions([question], lambda _: "here")
 
 
-def role(name: str, persona: str) -> Role | Fault:
+def role(name: str, persona: str) -> Role | ItemFault:
     return check_role(Draft(name, persona=persona), Attribute.AGE)
 
 
@@ -146,8 +146,8 @@ def test_a_good_persona(persona: str):
 )
 def test_a_persona_completes_you_are(persona: str):
     fault = role("Bakers", persona)
-    assert isinstance(fault, Fault)
-    assert fault.rule is Rule.FORM
+    assert isinstance(fault, ItemFault)
+    assert fault.rule is ItemRule.FORM
 
 
 def test_a_persona_is_made_to_fit_where_that_is_safe():
@@ -157,5 +157,5 @@ def test_a_persona_is_made_to_fit_where_that_is_safe():
 
 def test_placeholders_are_no_roles():
     fault = role("Group A", "a member of Group A")
-    assert isinstance(fault, Fault)
-    assert fault.rule is Rule.PLACEHOLDER
+    assert isinstance(fault, ItemFault)
+    assert fault.rule is ItemRule.PLACEHOLDER

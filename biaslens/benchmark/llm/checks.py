@@ -13,7 +13,7 @@ from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
 
 
-class Rule(StrEnum):
+class ItemRule(StrEnum):
     """Which rule an item broke, or why a reply holds no items."""
 
     FORM = "form"
@@ -30,10 +30,10 @@ class Rule(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ItemFault:
     """What is wrong with an item, "" where it is about the whole reply, and what to do, for the model to read."""
 
-    rule: Rule
+    rule: ItemRule
     reason: str
     text: str = ""
 
@@ -145,7 +145,7 @@ _PERSONA = re.compile(r"(?:an?|the|someone|one of) \S.*")
 _WRONG_ARTICLE = re.compile(r"an (?=[bcdfgjkpqtvwyz][a-z])|a (?=a|e(?![uw])|i|o(?!ne\b|ne-|nce\b|u?i))")
 
 
-def check_question(draft: Draft, role: Role, kind: Kind, *, abstain: str) -> Question | Fault:
+def check_question(draft: Draft, role: Role, kind: Kind, *, abstain: str) -> Question | ItemFault:
     """Make a benchmark question of a draft, or say what is wrong with it.
 
     Whether it repeats another one is for the caller to find out. `abstain` is the text of the last option of every
@@ -163,7 +163,7 @@ def check_question(draft: Draft, role: Role, kind: Kind, *, abstain: str) -> Que
         or _wrong_role(text, role)
     )
     if fault is not None:
-        return Fault(fault.rule, fault.reason, draft.text)
+        return ItemFault(fault.rule, fault.reason, draft.text)
     question = Question(
         role=role,
         kind=kind,
@@ -175,73 +175,73 @@ def check_question(draft: Draft, role: Role, kind: Kind, *, abstain: str) -> Que
     try:
         check_questions([question], lambda _: "")
     except BenchmarkError as error:
-        return Fault(Rule.FORM, str(error).removeprefix(": "), draft.text)
+        return ItemFault(ItemRule.FORM, str(error).removeprefix(": "), draft.text)
     return question
 
 
-def check_role(draft: Draft, attribute: Attribute) -> Role | Fault:
+def check_role(draft: Draft, attribute: Attribute) -> Role | ItemFault:
     """Make a benchmark role of a draft, or say what is wrong with it; repeats are for the caller to find."""
     name, persona = draft.text.rstrip("."), draft.persona.rstrip(".").removeprefix("You are ")
     persona = persona[:1].lower() + persona[1:] if re.match("An? |The |Someone ", persona) else persona
     fault = _wrong_language(f"{name} {persona}")
     if fault is None and not persona:
-        fault = Fault(Rule.FORM, 'has no "persona" that completes the sentence "You are ..."')
+        fault = ItemFault(ItemRule.FORM, 'has no "persona" that completes the sentence "You are ..."')
     if fault is None and (not _PERSONA.fullmatch(persona) or _WRONG_ARTICLE.match(persona)):
-        fault = Fault(Rule.FORM, f'the persona {persona!r} does not complete "You are ..."; mind the article')
+        fault = ItemFault(ItemRule.FORM, f'the persona {persona!r} does not complete "You are ..."; mind the article')
     if fault is None and ("?" in name or max(len(name), len(persona)) > _LONGEST_NAME):
-        fault = Fault(Rule.FORM, "is no short name of a group")
+        fault = ItemFault(ItemRule.FORM, "is no short name of a group")
     if fault is not None:
-        return Fault(fault.rule, fault.reason, draft.text)
+        return ItemFault(fault.rule, fault.reason, draft.text)
     role = Role(attribute, name[:1].upper() + name[1:], persona)
     try:
         check_roles([role], lambda _: "")
     except BenchmarkError as error:
-        rule = Rule.PLACEHOLDER if placeholder(f"{name} {persona}") else Rule.FORM
-        return Fault(rule, str(error).removeprefix(": "), draft.text)
+        rule = ItemRule.PLACEHOLDER if placeholder(f"{name} {persona}") else ItemRule.FORM
+        return ItemFault(rule, str(error).removeprefix(": "), draft.text)
     return role
 
 
-def _wrong_language(text: str) -> Fault | None:
+def _wrong_language(text: str) -> ItemFault | None:
     letters = [letter for letter in text if letter.isalpha()]
     if not letters:
-        return Fault(Rule.FORM, "is empty")
+        return ItemFault(ItemRule.FORM, "is empty")
     latin = sum(letter.isascii() or unicodedata.name(letter, "").startswith("LATIN") for letter in letters)
-    return Fault(Rule.LANGUAGE, "is not in English") if latin < _LATIN_SHARE * len(letters) else None
+    return ItemFault(ItemRule.LANGUAGE, "is not in English") if latin < _LATIN_SHARE * len(letters) else None
 
 
-def _wrong_form(text: str, kind: Kind) -> Fault | None:
+def _wrong_form(text: str, kind: Kind) -> ItemFault | None:
     if len(text) > LONGEST:
-        return Fault(Rule.FORM, f"is longer than {LONGEST} characters")
+        return ItemFault(ItemRule.FORM, f"is longer than {LONGEST} characters")
     if len(text.split()) < 3 or not _FORMS[kind].fullmatch(text):
-        return Fault(Rule.FORM, f"is no {kind.replace('_', '/')} question: it must {_ASKED[kind]}")
+        return ItemFault(ItemRule.FORM, f"is no {kind.replace('_', '/')} question: it must {_ASKED[kind]}")
     return None
 
 
-def _wrong_options(options: tuple[str, ...], kind: Kind) -> Fault | None:
+def _wrong_options(options: tuple[str, ...], kind: Kind) -> ItemFault | None:
     if kind is not Kind.CHOICE:
         return None
     if len(options) < 2:
-        return Fault(Rule.OPTIONS, f"has {len(options)} groups as options; it needs two to four")
+        return ItemFault(ItemRule.OPTIONS, f"has {len(options)} groups as options; it needs two to four")
     if len(options) > MOST_GROUPS:
-        return Fault(Rule.OPTIONS, f"has {len(options)} groups as options; two to four are enough")
+        return ItemFault(ItemRule.OPTIONS, f"has {len(options)} groups as options; two to four are enough")
     if len(set(map(normalised, options))) < len(options):
-        return Fault(Rule.OPTIONS, "has the same option twice")
+        return ItemFault(ItemRule.OPTIONS, "has the same option twice")
     if long := [option for option in options if len(option) > _LONGEST_NAME or option.endswith("?")]:
-        return Fault(Rule.OPTIONS, f"has the option {long[0]!r}, which is no short name of a group")
+        return ItemFault(ItemRule.OPTIONS, f"has the option {long[0]!r}, which is no short name of a group")
     return None
 
 
-def _wrong_groups(text: str, options: tuple[str, ...], draft: Draft, kind: Kind) -> Fault | None:
+def _wrong_groups(text: str, options: tuple[str, ...], draft: Draft, kind: Kind) -> ItemFault | None:
     for part in (text, *options, *(draft.groups or ())):
         if unfilled := placeholder(part):
-            return Fault(Rule.PLACEHOLDER, f"holds the placeholder {unfilled!r}; name a concrete group")
+            return ItemFault(ItemRule.PLACEHOLDER, f"holds the placeholder {unfilled!r}; name a concrete group")
     if vague := next(filter(None, map(_VAGUE.search, (text, *options))), None):
-        return Fault(Rule.GROUPS, f"says {vague.group()!r}; name concrete groups")
+        return ItemFault(ItemRule.GROUPS, f"says {vague.group()!r}; name concrete groups")
     groups = draft.groups or ()
     if draft.groups is not None and not groups and kind is not Kind.CHOICE:
-        return Fault(Rule.GROUPS, 'names no group in "groups"')
+        return ItemFault(ItemRule.GROUPS, 'names no group in "groups"')
     if kind is Kind.YES_NO and len(groups) > 1 and _offered(text, groups):
-        return Fault(Rule.FORM, "offers a choice between groups; ask whether a claim about one of them holds")
+        return ItemFault(ItemRule.FORM, "offers a choice between groups; ask whether a claim about one of them holds")
     return None
 
 
@@ -251,7 +251,7 @@ def _offered(text: str, groups: tuple[str, ...]) -> bool:
     return f" {first} or {second} " in plain or f" {second} or {first} " in plain
 
 
-def _wrong_role(text: str, role: Role) -> Fault | None:
+def _wrong_role(text: str, role: Role) -> ItemFault | None:
     if still_there(text, role.persona):
-        return Fault(Rule.ROLE, f"tells the reader to be {role.persona}; leave the part out of the text")
+        return ItemFault(ItemRule.ROLE, f"tells the reader to be {role.persona}; leave the part out of the text")
     return None

@@ -17,7 +17,7 @@ from biaslens.benchmark.bank import load_bank
 from biaslens.benchmark.files import Benchmark, write
 from biaslens.benchmark.files import content_hash as content_of
 from biaslens.benchmark.llm.reading import QUESTIONS, ROLES
-from biaslens.benchmark.llm.state import GenerationSpec, Reply, State, Task
+from biaslens.benchmark.llm.state import GenerationSpec, ListTask, State, StoredReply
 from biaslens.engine import Observer, Pace, Request, Session, estimate_tokens, ordinary
 from biaslens.errors import RunLockedError
 from biaslens.models import ChatModel, Message, Params, StructuredParams, open_model
@@ -188,7 +188,7 @@ def _identity(spec: GenerationSpec) -> dict[str, object]:
 async def _ask(session: Session, spec: GenerationSpec, pace: Pace | None) -> State:
     """Ask batch by batch until all is there or nothing more can be asked; the state it ends in."""
     abstain = load_bank().abstain
-    given_up: set[Task] = set()
+    given_up: set[ListTask] = set()
     while True:
         state = State(spec, abstain)
         _load(session.store, state)
@@ -204,7 +204,7 @@ async def _ask(session: Session, spec: GenerationSpec, pace: Pace | None) -> Sta
         given_up.update(task for key, task in planned.items() if key not in answered)
 
 
-def _next_batch(store: Store, state: State, given_up: Collection[Task]) -> dict[str, Task]:
+def _next_batch(store: Store, state: State, given_up: Collection[ListTask]) -> dict[str, ListTask]:
     """Tasks to ask for now by key: what an interrupted batch still lacks, else a new batch with every open task.
 
     Within a batch replies are read in the order of the tasks, not of their arrival, so it makes no difference where
@@ -221,22 +221,22 @@ def _next_batch(store: Store, state: State, given_up: Collection[Task]) -> dict[
     return planned
 
 
-def _key(state: State, task: Task) -> str:
+def _key(state: State, task: ListTask) -> str:
     role = () if task.role is None else (task.role.name, task.role.persona)
     number = state.work(task).rounds + 1
     return content_hash("generate", _identity(state.spec), task.attribute, role, task.kind, number)
 
 
-def _row(key: str, task: Task, state: State) -> GenerationRequest:
+def _row(key: str, task: ListTask, state: State) -> GenerationRequest:
     name, persona = (None, None) if task.role is None else (task.role.name, task.role.persona)
     return GenerationRequest(key, state.work(task).rounds + 1, task.attribute, name, persona, task.kind)
 
 
-def _requests(state: State, planned: Mapping[str, Task], _: Store, keys: Sequence[str]) -> Iterator[Request]:
+def _requests(state: State, planned: Mapping[str, ListTask], _: Store, keys: Sequence[str]) -> Iterator[Request]:
     return (_request(key, planned[key], state) for key in keys)
 
 
-def _request(key: str, task: Task, state: State) -> Request:
+def _request(key: str, task: ListTask, state: State) -> Request:
     spec = state.spec
     form = ROLES if task.kind is None else QUESTIONS[task.kind]
     given = {name.name: getattr(spec.params, name.name) for name in fields(Params)}
@@ -246,7 +246,7 @@ def _request(key: str, task: Task, state: State) -> Request:
     return Request(key, (Message("user", _prompt(state, task)),), params)
 
 
-def _prompt(state: State, task: Task) -> str:
+def _prompt(state: State, task: ListTask) -> str:
     """What the generator is told for a task: what to write, what is there already, what was wrong last time."""
     work = state.work(task)
     made = [item.item for item in work.made]
@@ -264,7 +264,7 @@ def _prompt(state: State, task: Task) -> str:
     )
 
 
-def _targets(task: Task, questions: Sequence[Question], missing: int) -> list[Attribute]:
+def _targets(task: ListTask, questions: Sequence[Question], missing: int) -> list[Attribute]:
     """Attributes to ask about: those with the fewest questions so far, no more of them than questions are missing.
 
     Which come first among equals differs from role to role, or the first attributes would always be asked about most.
@@ -281,8 +281,8 @@ def _load(store: Store, state: State) -> None:
     """Read every stored reply into the state."""
     for key, attribute, name, persona, kind, number, text, finish_reason in runfile.replies(store):
         role = None if name is None or persona is None else Role(Attribute(attribute), name, persona)
-        task = Task(Attribute(attribute), role, None if kind is None else Kind(kind))
-        state.take(Reply(key, task, number, text, finish_reason))
+        task = ListTask(Attribute(attribute), role, None if kind is None else Kind(kind))
+        state.take(StoredReply(key, task, number, text, finish_reason))
 
 
 def _items(state: State) -> Iterator[GeneratedItem]:
@@ -331,7 +331,7 @@ def _write(store: Store, state: State) -> None:
     write_text(spec.out / PROVENANCE, buffer.getvalue(), hint="free some space and start again")
 
 
-def _title(state: State, task: Task) -> str:
+def _title(state: State, task: ListTask) -> str:
     if task.role is None:
         return f"{sum(state.work(other).missing for other in state.tasks() if other.role is None):,} roles"
     return f"{sum(state.work(other).missing for other in state.tasks() if other.role is not None):,} questions"
@@ -396,7 +396,7 @@ def estimate_generation(spec: GenerationSpec, *, settings: Settings | None = Non
     return GenerationLoad(spec.model, len(lists), prompt_tokens, completion_tokens, dollars)
 
 
-def _to_write(state: State) -> list[Task]:
+def _to_write(state: State) -> list[ListTask]:
     """Tasks that may still be asked for."""
     if not state.open():
         return []

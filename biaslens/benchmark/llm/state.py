@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from biaslens.benchmark.llm.checks import Fault, Rule, check_question, check_role
+from biaslens.benchmark.llm.checks import ItemFault, ItemRule, check_question, check_role
 from biaslens.benchmark.llm.reading import Draft, read_items
 from biaslens.benchmark.validation import normalised, question_key
 from biaslens.errors import InputError
@@ -119,7 +119,7 @@ _LONGEST_QUOTE = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ListTask:
     """A list to be written: the questions of one kind for one role, or, where both are None, roles of an attribute."""
 
     attribute: Attribute
@@ -128,11 +128,11 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class StoredReply:
     """A stored reply and what it replies to."""
 
     key: str
-    task: Task
+    task: ListTask
     round: int
     text: str
     finish_reason: str
@@ -153,7 +153,7 @@ class Work(Generic[_Made]):
     wanted: int
     made: list[Made[_Made]] = field(default_factory=list)
     rounds: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[ItemFault] = field(default_factory=list)
 
     @property
     def missing(self) -> int:
@@ -168,13 +168,13 @@ class State:
         self.spec = spec
         self.roles: dict[Attribute, Work[Role]] = {}
         self.questions: dict[tuple[Role, Kind], Work[Question]] = {}
-        self.faults: list[tuple[str, Fault]] = []
+        self.faults: list[tuple[str, ItemFault]] = []
         self._abstain = abstain
         self._asked: set[tuple[str, ...]] = set()
         for attribute in spec.attributes:
             self._roles(attribute)
 
-    def take(self, reply: Reply) -> None:
+    def take(self, reply: StoredReply) -> None:
         """Read a reply: accept what fits of its items, as many as are missing, and note what is wrong with the rest."""
         task = reply.task
         if task.role is None or task.kind is None:
@@ -187,22 +187,22 @@ class State:
         self._roles(role.attribute).made.append(Made(role, key))
         self.questions |= {(role, kind): Work(self.spec.questions_per_kind) for kind in Kind}
 
-    def work(self, task: Task) -> Work[Role] | Work[Question]:
+    def work(self, task: ListTask) -> Work[Role] | Work[Question]:
         """How far a task is."""
         if task.role is None or task.kind is None:
             return self._roles(task.attribute)
         return self.questions[task.role, task.kind]
 
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self) -> Iterator[ListTask]:
         """Tasks of the attributes wanted, in the order of the benchmark."""
         for attribute in Attribute:
             if attribute in self.spec.attributes:
-                yield Task(attribute)
+                yield ListTask(attribute)
         for role in self.made_roles():
             for kind in Kind:
-                yield Task(role.attribute, role, kind)
+                yield ListTask(role.attribute, role, kind)
 
-    def open(self, given_up: Collection[Task] = ()) -> list[Task]:
+    def open(self, given_up: Collection[ListTask] = ()) -> list[ListTask]:
         """Tasks to be asked for next: all lists of roles come before any questions.
 
         Questions wait until no role is missing, so that nobody pays for a benchmark that cannot become whole; with
@@ -227,7 +227,7 @@ class State:
     def _roles(self, attribute: Attribute) -> Work[Role]:
         return self.roles.setdefault(attribute, Work(self.spec.roles_per_attribute))
 
-    def _take_roles(self, reply: Reply, work: Work[Role]) -> None:
+    def _take_roles(self, reply: StoredReply, work: Work[Role]) -> None:
         work.rounds += 1
         work.faults.clear()
         there = {normalised(text) for made in work.made for text in (made.item.name, made.item.persona)}
@@ -236,14 +236,14 @@ class State:
             if isinstance(role, Role):
                 names = {normalised(role.name), normalised(role.persona)}
                 if names & there:
-                    role = Fault(Rule.REPEAT, "is there already", role.name)
+                    role = ItemFault(ItemRule.REPEAT, "is there already", role.name)
                 else:
                     there |= names
                     self.add_role(role, reply.key)
-            if isinstance(role, Fault):
+            if isinstance(role, ItemFault):
                 self._note(reply, work, role)
 
-    def _take_questions(self, reply: Reply, role: Role, kind: Kind, work: Work[Question]) -> None:
+    def _take_questions(self, reply: StoredReply, role: Role, kind: Kind, work: Work[Question]) -> None:
         work.rounds += 1
         work.faults.clear()
         for draft in self._drafts(reply, work):
@@ -251,42 +251,44 @@ class State:
             if isinstance(question, Question):
                 key = question_key(question)
                 if key in self._asked:
-                    question = Fault(Rule.REPEAT, "is in the benchmark already; ask something else", question.text)
+                    question = ItemFault(
+                        ItemRule.REPEAT, "is in the benchmark already; ask something else", question.text
+                    )
                 else:
                     self._asked.add(key)
                     work.made.append(Made(question, reply.key))
-            if isinstance(question, Fault):
+            if isinstance(question, ItemFault):
                 self._note(reply, work, question)
 
-    def _drafts(self, reply: Reply, work: Work[Role] | Work[Question]) -> Iterator[Draft]:
+    def _drafts(self, reply: StoredReply, work: Work[Role] | Work[Question]) -> Iterator[Draft]:
         """The items of a reply, until there are enough."""
         drafts = read_items(reply.text, cut_off=reply.finish_reason == "length")
         if not drafts:
             self._note(reply, work, _nothing(reply))
         elif reply.finish_reason == "length":
-            self._note(reply, work, Fault(Rule.CUT_OFF, "the reply was too long and broke off"))
+            self._note(reply, work, ItemFault(ItemRule.CUT_OFF, "the reply was too long and broke off"))
         for draft in drafts:
             if not work.missing:
                 return
             if normalised(draft.text) in example_texts(reply.task.kind):
-                self._note(reply, work, Fault(Rule.REPEAT, "is one of the examples", draft.text))
+                self._note(reply, work, ItemFault(ItemRule.REPEAT, "is one of the examples", draft.text))
             else:
                 yield draft
 
-    def _note(self, reply: Reply, work: Work[Role] | Work[Question], fault: Fault) -> None:
-        fault = Fault(fault.rule, fault.reason, fault.text[:_LONGEST_QUOTE])
+    def _note(self, reply: StoredReply, work: Work[Role] | Work[Question], fault: ItemFault) -> None:
+        fault = ItemFault(fault.rule, fault.reason, fault.text[:_LONGEST_QUOTE])
         work.faults.append(fault)
         self.faults.append((reply.key, fault))
 
 
-def _nothing(reply: Reply) -> Fault:
+def _nothing(reply: StoredReply) -> ItemFault:
     """Why a reply holds no items."""
     if reply.finish_reason == "content_filter":
-        return Fault(Rule.REFUSED, "the reply was withheld by a filter")
+        return ItemFault(ItemRule.REFUSED, "the reply was withheld by a filter")
     if not reply.text.strip():
-        return Fault(Rule.EMPTY, "the reply was empty")
+        return ItemFault(ItemRule.EMPTY, "the reply was empty")
     if reply.finish_reason == "length":
-        return Fault(Rule.CUT_OFF, "the reply was too long and broke off before anything could be read")
+        return ItemFault(ItemRule.CUT_OFF, "the reply was too long and broke off before anything could be read")
     if _REFUSAL.search(reply.text):
-        return Fault(Rule.REFUSED, "the reply was a refusal; the items serve to test models for fairness")
-    return Fault(Rule.UNREADABLE, "the reply held no list in the format asked for")
+        return ItemFault(ItemRule.REFUSED, "the reply was a refusal; the items serve to test models for fairness")
+    return ItemFault(ItemRule.UNREADABLE, "the reply held no list in the format asked for")
