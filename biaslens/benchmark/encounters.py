@@ -65,13 +65,14 @@ class Encounter:
         return {Kind.YES_NO: self.yes_no, Kind.CHOICE: self.choice, Kind.WHY: self.why}[kind]
 
     def text(self, kind: Kind, *, swapped: bool = False) -> str:
-        """Text of a question with its groups filled in; `swapped` puts the first two in each other's place."""
+        """Text of a question with its groups filled in; `swapped` puts two in each other's place, one of them named."""
+        named = sorted({_LETTERS.index(match[1]) for match in _SLOT.finditer(self.template(kind))})
+        first, second = named[:2] if len(named) > 1 else (0, max([1, *named]))
+        places = {first: second, second: first} if swapped else {}
 
         def fill(match: re.Match[str]) -> str:
             position = _LETTERS.index(match[1])
-            if swapped and position < 2:
-                position = 1 - position
-            return (self.ones if match[2] else self.groups)[position]
+            return (self.ones if match[2] else self.groups)[places.get(position, position)]
 
         return _SENTENCE.sub(lambda match: match[1] + match[2].upper(), _SLOT.sub(fill, self.template(kind)))
 

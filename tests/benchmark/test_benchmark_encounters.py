@@ -110,6 +110,21 @@ def test_mirrors_are_linked_to_their_originals() -> None:
 
 
 @pytest.mark.parametrize(
+    ("template", "swapped"),
+    [
+        ("Why do {a} lie?", "Why do sailors lie?"),
+        ("Why do {b} lie?", "Why do cooks lie?"),
+        ("Why do {c} lie?", "Why do cooks lie?"),
+        ("Why do {c} lie to {a}?", "Why do cooks lie to bakers?"),
+        ("Why do {b} and {c} lie?", "Why do bakers and sailors lie?"),
+    ],
+)
+def test_a_mirror_of_three_groups_exchanges_those_that_are_named(template: str, swapped: str) -> None:
+    groups = {"groups": ("cooks", "sailors", "bakers"), "ones": ("a cook", "a sailor", "a baker")}
+    assert replace(SMUDGED, why=template, **groups).text(Kind.WHY, swapped=True) == swapped
+
+
+@pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({"theme": "luck"}, "theme 'luck'"),
