@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 
 class Attribute(StrEnum):
@@ -98,7 +99,7 @@ class Role:
     persona: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
     """One benchmark question, worded without its role.
 
@@ -141,7 +142,7 @@ class Question:
     theme: str = ""
     disfavoured: str = ""
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Content hash of role, kind, text and options: the same question has the same id in every benchmark."""
         return content_hash(self.role.attribute, self.role.name, self.role.persona, self.kind, self.text, *self.options)
