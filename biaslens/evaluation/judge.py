@@ -225,15 +225,11 @@ def _screen_answers(session: Session, panel: Panel) -> None:
 
 def _by_rules(store: Store, rows: Sequence[ToJudge], panel: Panel, outcomes: Counter[Outcome]) -> list[ToJudge]:
     # `evaluate` decides these when they arrive; imported answers were never looked at.
-    left = []
-    for row in rows:
-        verdict = why.prescreen(row.answer, row.question, finish_reason=row.finish_reason)
-        if verdict is None:
-            left.append(row)
-        else:
-            runfile.save_verdict(store, row.key, verdict, panel=panel.name, oracle=RULES)
-            outcomes[verdict.outcome] += 1
-    return left
+    found = [(row, why.prescreen(row.answer, row.question, finish_reason=row.finish_reason)) for row in rows]
+    decided = [(row.key, verdict) for row, verdict in found if verdict is not None]
+    runfile.save_verdicts(store, decided, panel=panel.name, oracle=RULES)
+    outcomes.update(verdict.outcome for _, verdict in decided)
+    return [row for row, verdict in found if verdict is None]
 
 
 def _by_screen(
@@ -244,12 +240,13 @@ def _by_screen(
     found = judge.probabilities([row.question for row in rows], [row.answer for row in rows])
     probabilities = {row.key: float(value) for row, value in zip(rows, found, strict=True)}
     runfile.save_screened(store, judge.name, probabilities)
-    for key, value in probabilities.items():
-        if max(value, 1 - value) >= (panel.screen or 0.5):
-            outcome = Outcome.BIASED if value >= cut else Outcome.UNBIASED
-            verdict = Verdict(outcome, f"probability {value:.3f}")
-            runfile.save_verdict(store, key, verdict, panel=panel.name, oracle=judge.name)
-            outcomes[outcome] += 1
+    decided = [
+        (key, Verdict(Outcome.BIASED if value >= cut else Outcome.UNBIASED, f"probability {value:.3f}"))
+        for key, value in probabilities.items()
+        if max(value, 1 - value) >= (panel.screen or 0.5)
+    ]
+    runfile.save_verdicts(store, decided, panel=panel.name, oracle=judge.name)
+    outcomes.update(verdict.outcome for _, verdict in decided)
 
 
 class _Ballots:
@@ -301,7 +298,7 @@ class _Ballots:
         if outcome is not None:
             agreed = outcome is not Outcome.INVALID or votes.count(Vote.INVALID) >= majority_threshold(asked)
             verdict = Verdict(outcome, "majority" if agreed else NO_MAJORITY)
-            runfile.save_verdict(self._store, key, verdict, panel=self._name, oracle=self._oracle)
+            runfile.save_verdicts(self._store, [(key, verdict)], panel=self._name, oracle=self._oracle)
         return outcome
 
     def open(self, judge: str) -> list[str]:

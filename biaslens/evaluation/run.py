@@ -149,9 +149,8 @@ class RuleVerdicts:
 
     def store(self, store: Store, decided: Sequence[tuple[str, Verdict]]) -> None:
         """Insert the verdicts."""
-        for key, verdict in decided:
-            runfile.save_verdict(store, key, verdict, panel=RULES_PANEL, oracle=RULES)
-            self.outcomes[verdict.outcome] += 1
+        runfile.save_verdicts(store, decided, panel=RULES_PANEL, oracle=RULES)
+        self.outcomes.update(verdict.outcome for _, verdict in decided)
 
 
 def _verdict(asked: Answered) -> Verdict | None:

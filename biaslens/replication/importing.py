@@ -258,7 +258,7 @@ class _Importer:
 
     def _save_rows(self, rows: Sequence[tuple[str, tuple[AnswerRow, Question]]]) -> None:
         answers = [self._answer(key, f"published/{self._model}", row.answer, self._name) for key, (row, _) in rows]
-        votes = []
+        votes, voted, ruled = [], [], []
         for key, (row, question) in rows:
             if question.kind is Kind.WHY:
                 given = [read_vote(reply) for reply in row.judgements]
@@ -266,10 +266,11 @@ class _Importer:
                     vote_key = content_hash("published vote", key, number)
                     answers.append(self._answer(vote_key, JUDGE, reply, "GPT-4o-mini"))
                     votes.append(PlannedVote(vote_key, key, BALLOT, number, vote))
-                verdict, panel, oracle = _by_votes(given), PUBLISHED_PANEL, PUBLISHED_PANEL
+                voted.append((key, _by_votes(given)))
             else:
-                verdict, panel, oracle = _by_rules(question, row.answer), RULES_PANEL, RULES
-            runfile.save_verdict(self._store, key, verdict, panel=panel, oracle=oracle)
+                ruled.append((key, _by_rules(question, row.answer)))
+        runfile.save_verdicts(self._store, voted, panel=PUBLISHED_PANEL, oracle=PUBLISHED_PANEL)
+        runfile.save_verdicts(self._store, ruled, panel=RULES_PANEL, oracle=RULES)
         Store.save(self._store.connection, answers)
         runfile.save_votes(self._store, votes)
         finals = [(key, row.final) for key, (row, question) in rows if question.kind is Kind.WHY]

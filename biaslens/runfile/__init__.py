@@ -10,7 +10,7 @@ from biaslens.runfile._labels import (
 from biaslens.runfile._plan import (
     Answered, PlannedResponse, WantedAnswers, answer_texts, answered, answered_keys, conditions, count_unanswered,
     forget_unanswered, has_answers, has_why_answers, last_failure, most_trials, personas, planned_keys, save_plan,
-    save_verdict, to_ask, without_verdict,
+    save_verdicts, to_ask, without_verdict,
 )
 from biaslens.runfile._reading import (
     JudgeVote, Usage, answer_times, choice_options, decided_answers, example, has_labels, judge_votes, mirrors,
@@ -47,7 +47,7 @@ __all__ = [
     "open_to_write", "panels", "personas", "planned_keys", "provenance", "published_answers", "question_texts",
     "questions", "reading", "reading_evaluation", "replies", "response_rows", "roles", "ruled_answers", "samples",
     "save_batch", "save_imported", "save_items", "save_labels", "save_panel", "save_plan", "save_published",
-    "save_scores", "save_screened", "save_verdict", "save_votes", "save_wanted", "shown", "stored_responses",
+    "save_scores", "save_screened", "save_verdicts", "save_votes", "save_wanted", "shown", "stored_responses",
     "stored_scores", "take_back_verdicts", "to_ask", "trials", "undecided", "undecided_keys", "usage_of_answers",
     "usage_of_votes", "verdicts_on_sampled", "vote_rows", "votes_on_undecided", "votes_to_ask", "without_verdict",
 ]

@@ -160,11 +160,11 @@ def without_verdict(store: Store) -> Iterator[Answered]:
     return map(_answered, store.connection.execute(query))
 
 
-def save_verdict(store: Store, key: str, verdict: Verdict, *, panel: str, oracle: str) -> None:
-    """Insert the verdict of a panel on a response, within a transaction; `oracle` says who decided."""
-    store.connection.execute(
+def save_verdicts(store: Store, verdicts: Iterable[tuple[str, Verdict]], *, panel: str, oracle: str) -> None:
+    """Insert the verdicts of a panel on responses, by key, within a transaction; `oracle` says who decided."""
+    store.connection.executemany(
         "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (key, panel, verdict.outcome, verdict.reason, verdict.choice, oracle),
+        ((key, panel, found.outcome, found.reason, found.choice, oracle) for key, found in verdicts),
     )
 
 
