@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import nan
 from typing import Literal, Protocol, TypeGuard, cast
@@ -61,7 +62,7 @@ def is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
-class Scorer:
+class Scorer(ABC):
     """A scorer that runs in this process; it says of itself what `Described` lists.
 
     It is `slow` where a thousand texts take more than a few seconds, so that scores are worth keeping in the run file.
@@ -91,8 +92,8 @@ class Scorer:
             scores[part] = self._score([texts[index] for index in part])
         return scores
 
-    def _score(self, texts: list[str]) -> NDArray[np.float64]:
-        raise NotImplementedError
+    @abstractmethod
+    def _score(self, texts: list[str]) -> NDArray[np.float64]: ...
 
 
 AnyScorer = Scorer | RemoteScorer
