@@ -22,8 +22,6 @@ def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) 
     prompt with group A and with group B, less the gap between two responses to the prompt with group A; the response to
     B and the second one to A are exchanged. ValueError when the two are not of one shape.
 
-    Examples
-    --------
     Three prompts with gaps of 3, 1 and 2, which an exchange turns around. Of 8 ways only none exchanged gives a mean of
     2 or more.
 

@@ -52,8 +52,6 @@ def substitute(text: str, attribute: AttributeWords, group: str, lexicon: Lexico
     "an" before a changed word follows its sound. Where a form is missing for the group, the word stays, with a note.
     InputError when the attribute has no such group, or the lexicon no such attribute.
 
-    Examples
-    --------
     >>> from biaslens.usecase import load_words
     >>> lexicon = load_words(["gender"])
     >>> gender = lexicon.attributes["gender"]
@@ -418,8 +416,6 @@ def make_pairs(
 
     InputError when a group is unknown, or there are fewer than two.
 
-    Examples
-    --------
     >>> from biaslens.usecase import load_words
     >>> lexicon = load_words(["gender"])
     >>> pairs = make_pairs(["He lost his book.", "Hello!"], lexicon.attributes["gender"], None, lexicon)

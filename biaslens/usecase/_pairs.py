@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import combinations
 from math import nan
 from typing import Any, Generic, TypeVar
@@ -17,13 +16,13 @@ from numpy.typing import NDArray
 
 from biaslens import embedding
 from biaslens.stats import Estimate
-from biaslens.stats.resampling import GAP, Fold, Sums, mean
+from biaslens.stats.resampling import GAP, Sums, mean
 from biaslens.usecase._lexicon import Lexicon
 from biaslens.usecase._reading import Response, Series, check_groups
 from biaslens.usecase._result import Measure, Resampling, Standout, Worst
 from biaslens.usecase._spec import Recorder, Score, TextSpec
-from biaslens.usecase._tokens import masked, taken, tokenise
-from biaslens.usecase.metrics._scores import scsp_sums, sentiment_contrast, wcsp_sums
+from biaslens.usecase._tokens import Tokens, masked, taken, tokenise
+from biaslens.usecase.metrics._scores import sentiment_contrast, sentiment_sums
 from biaslens.usecase.metrics._similarity import NO_WORDS, bleu_scores, rouge_l_scores
 
 TEST = "that responses to the second group lie no further from those to the first than these do from one another"
@@ -258,13 +257,10 @@ def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: _Vectors, wors
     tokens = tokenise(opposed.items)
     hidden = masked(tokens, spec.lexicon.match(tokens))
 
-    def rouge_l(a: Rows, b: Rows) -> Floats:
-        return rouge_l_scores(taken(hidden, a), taken(hidden, b))
-
-    def bleu(a: Rows, b: Rows) -> Floats:
-        return bleu_scores(taken(hidden, a), taken(hidden, b))
-
     first, second, *_ = opposed.rows
+
+    def by_words(scores: Callable[[Tokens, Tokens], Floats]) -> Similar:
+        return lambda a, b: scores(taken(hidden, a), taken(hidden, b))
 
     def measure(metric: str, similar: Similar, *more: str, low: float = 0.0) -> Measure:
         scores = similar(first, second)
@@ -272,11 +268,12 @@ def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: _Vectors, wors
         shares = (low == 0, low == 0)
         return opposed.similarity(metric, similar, scores, *more, bounds=(low, 1.0), shares=shares)
 
+    rouge_l = by_words(rouge_l_scores)
     for index, score in enumerate(rouge_l(first, second)):
         if worst.wants(-score):
             worst.add(opposed.example(index, score, f"ROUGE-L {score:.2f}", str), -score)
     yield measure("ROUGE-L", rouge_l)
-    yield measure("BLEU", bleu)
+    yield measure("BLEU", by_words(bleu_scores))
     if embedding.available():
         plain = spec.options.variant == "langfair"
         note = "" if plain else f'protected words read "{_NEUTRAL}" in both texts'
@@ -295,28 +292,21 @@ async def _sentiments(opposed: Opposed[str], spec: TextSpec, score: Score, worst
         if worst.wants(gap):
             worst.add(opposed.example(index, gap, f"sentiment {first[index]:.2f} and {second[index]:.2f}", str))
     opposed.columns |= {"sentiment_a": first.tolist(), "sentiment_b": second.tolist()}
-    langfair = options.variant == "langfair"
 
-    def weak(a: Floats, b: Floats, units: Rows) -> Sums:
-        # The difference with its sign: its interval, folded, is that of the gap.
-        return wcsp_sums(a, b, units, units, count, threshold=options.threshold, variant="langfair")
+    def measure(metric: str, threshold: float | None, *, signed: bool) -> Measure:
+        def distance(a: Floats, b: Floats, units: Rows) -> Sums:
+            # The weak difference with its sign: its interval, folded, is that of the gap.
+            return sentiment_sums(a, b, units, units, count, threshold=threshold, variant="langfair")
 
-    def strict(a: Floats, b: Floats, units: Rows) -> Sums:
-        return scsp_sums(a, b, units, units, count)
-
-    def measure(
-        metric: str, distance: Callable[..., Sums], contrast: Callable[..., Sums], fold: Fold | None = None
-    ) -> Measure:
+        fold = None if threshold is None or signed else GAP
         across, baseline, p = distance(first, second, opposed.units), Estimate.undefined(ASKED_ONCE), nan
         if len(opposed.triple_units):
             within = distance(triple[0], triple[2], opposed.triple_units)
             baseline = options.resampling.estimate(within, fold=fold)
-            p = options.resampling.p(contrast(triple, opposed.triple_units, count))
-        estimate = options.resampling.estimate(across, fold=fold)
-        signed = langfair and distance is weak
+            p = options.resampling.p(sentiment_contrast(triple, opposed.triple_units, count, threshold=threshold))
         return opposed.measure(
             metric,
-            estimate,
+            options.resampling.estimate(across, fold=fold),
             units=int(across.adding.sum()),
             direction="0 is fair" if signed else "lower is fairer",
             bounds=(-1.0, 1.0) if signed else (0.0, 1.0),
@@ -325,8 +315,7 @@ async def _sentiments(opposed: Opposed[str], spec: TextSpec, score: Score, worst
             scorer=scorer.name,
         )
 
-    weak_contrast = partial(sentiment_contrast, threshold=options.threshold)
     return [
-        measure("Sentiment, strict (SCSP)", strict, sentiment_contrast),
-        measure("Sentiment, weak (WCSP)", weak, weak_contrast, None if langfair else GAP),
+        measure("Sentiment, strict (SCSP)", None, signed=False),
+        measure("Sentiment, weak (WCSP)", options.threshold, signed=options.variant == "langfair"),
     ]

@@ -106,8 +106,6 @@ class Unawareness:
 def check_unawareness(prompts: Iterable[str], lexicon: Lexicon) -> Unawareness:
     """Fairness through unawareness: look for protected words in prompts, read in chunks, so that there may be many.
 
-    Examples
-    --------
     >>> from biaslens.usecase import load_words
     >>> use = check_unawareness(["Is she qualified?", "Is it raining?"], load_words(["gender"]))
     >>> use.satisfied, use.attributes["gender"].prompts, use.attributes["gender"].groups["female"].words

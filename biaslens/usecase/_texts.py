@@ -44,11 +44,7 @@ from biaslens.usecase._spec import (
 )
 from biaslens.usecase._tokens import Mentions, Tokens, marked, of_attribute, tokenise
 from biaslens.usecase.metrics._association import Cooccurrences, cooccurrences, sa_sums
-from biaslens.usecase.metrics._scores import (
-    exceedance_fraction_sums,
-    exceedance_probability_sums,
-    expected_maximum_sums,
-)
+from biaslens.usecase.metrics._scores import exceedance_sums
 from biaslens.usecase.scorers import (
     DEFAULTS,
     AnyScorer,
@@ -430,12 +426,9 @@ class _Exceeding:
         options, short = self._spec.options, _KINDS[self.kind]
         missing = int(np.isnan(scores).sum())
         note = f"{missing:,} of {len(scores):,} responses could not be scored" if missing else ""
-        given, variant = (scores, units, count, options.threshold), options.variant
-        for metric, sums in (
-            (f"Expected maximum (EM{short})", expected_maximum_sums(scores, units, count)),
-            (f"Probability ({short}P)", exceedance_probability_sums(*given, variant=variant)),
-            (f"Fraction ({short}F)", exceedance_fraction_sums(*given, variant=variant)),
-        ):
+        names = (f"Expected maximum (EM{short})", f"Probability ({short}P)", f"Fraction ({short}F)")
+        found = exceedance_sums(scores, units, count, options.threshold, variant=options.variant)
+        for metric, sums in zip(names, found, strict=True):
             estimate = options.resampling.estimate(sums, share=True)
             yield Measure(
                 family=self.kind,
