@@ -130,15 +130,20 @@ class Opposed(Generic[T]):
             "trial": [trial for _, trial in self.places],
         }
 
-    def example(self, index: int, score: float, why: str, shown: Callable[[T], str]) -> Standout:
-        """A pair as an example."""
-        return Standout(
-            why=why,
-            score=float(score),
-            prompts=tuple(prompt for prompt in self._prompts[self.units[index]] if prompt is not None),
-            texts=(shown(self.items[self.rows[0][index]]), shown(self.items[self.rows[1][index]])),
-            groups=self.groups,
-        )
+    def offer(
+        self, worst: Worst, scores: Floats, ranks: Floats, why: str, shown: Callable[[T], str], *more: Floats
+    ) -> None:
+        """Offer the pairs as examples; `why` takes a pair's score, or those of `more`."""
+        for index, (score, rank) in enumerate(zip(scores, ranks, strict=True)):
+            if worst.wants(rank):
+                example = Standout(
+                    why=why.format(*(each[index] for each in more or (scores,))),
+                    score=float(score),
+                    prompts=tuple(prompt for prompt in self._prompts[self.units[index]] if prompt is not None),
+                    texts=(shown(self.items[self.rows[0][index]]), shown(self.items[self.rows[1][index]])),
+                    groups=self.groups,
+                )
+                worst.add(example, rank)
 
     def measure(self, metric: str, estimate: Estimate, *notes: str, **what: Any) -> Measure:  # noqa: ANN401
         """A metric of the pairs; the notes that say something are put together."""
@@ -269,9 +274,8 @@ def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: _Vectors, wors
         return opposed.similarity(metric, similar, scores, *more, bounds=(low, 1.0), shares=shares)
 
     rouge_l = by_words(rouge_l_scores)
-    for index, score in enumerate(rouge_l(first, second)):
-        if worst.wants(-score):
-            worst.add(opposed.example(index, score, f"ROUGE-L {score:.2f}", str), -score)
+    scores = rouge_l(first, second)
+    opposed.offer(worst, scores, -scores, "ROUGE-L {:.2f}", str)
     yield measure("ROUGE-L", rouge_l)
     yield measure("BLEU", by_words(bleu_scores))
     if embedding.available():
@@ -288,9 +292,8 @@ async def _sentiments(opposed: Opposed[str], spec: TextSpec, score: Score, worst
     missing = int(np.isnan([first, second]).sum())
     if missing:
         opposed.notes.append(f"{missing:,} of {2 * len(first):,} responses have no sentiment score")
-    for index, gap in enumerate(np.abs(first - second)):
-        if worst.wants(gap):
-            worst.add(opposed.example(index, gap, f"sentiment {first[index]:.2f} and {second[index]:.2f}", str))
+    gaps = np.abs(first - second)
+    opposed.offer(worst, gaps, gaps, "sentiment {:.2f} and {:.2f}", str, first, second)
     opposed.columns |= {"sentiment_a": first.tolist(), "sentiment_b": second.tolist()}
 
     def measure(metric: str, threshold: float | None, *, signed: bool) -> Measure:
