@@ -7,6 +7,7 @@ object ("they made her cry", "she called her Friday"). The rules are tried in or
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from functools import cache, lru_cache
@@ -34,6 +35,10 @@ def _tagged(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(tag for _, _, tag in _tagger().tag_sent(list(words))) if words else ()
 
 
+_STOP = re.compile(r"[.!?;:\n]")
+_BREAK = re.compile(r"[.,;:!?()\[\]{}\n–—…|/\"“”«»]")
+
+
 class Punctuated:
     """A text's words with :data:`BREAK` where punctuation stands, in lower case and as they are `spelled`.
 
@@ -45,11 +50,13 @@ class Punctuated:
         self.spelled: list[str] = []
         self.places: list[int] = []
         self.origin: list[int] = []
+        begins = [start for start, _ in spoken.spans[1:]]
         for number, (word, (start, end)) in enumerate(zip(spoken.words, spoken.spans, strict=True)):
             self.places.append(len(self.words))
             self._add(word, spoken.text[start:end], number)
-            if spoken.ends(number):
-                self._add(BREAK, "." if spoken.stops(number) else BREAK, number)
+            gap = spoken.text[end : begins[number]] if number < len(begins) else "."
+            if _BREAK.search(gap):
+                self._add(BREAK, "." if _STOP.search(gap) else BREAK, number)
 
     def _add(self, word: str, spelled: str, origin: int) -> None:
         self.words.append(word)
@@ -96,7 +103,6 @@ class _Spot:
         self.verb = self.word(-2) if adverb else before
 
     def word(self, offset: int) -> str:
-        """The word so many places on."""
         return self._text.word(self._place + offset)
 
     def tag(self, offset: int) -> str:

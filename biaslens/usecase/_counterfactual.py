@@ -185,12 +185,11 @@ class _Pass:
     def __init__(self, text: str, attribute: AttributeWords, group: str, lexicon: Lexicon) -> None:
         self.text, self.attribute, self.group = text, attribute, group
         self.notes: list[str] = []
-        self.spoken = Spoken.of(text)
+        self.spoken = Spoken(text)
         self.marked = Punctuated(self.spoken)
         self.hits = list(self._hits(lexicon))
 
     def _hits(self, lexicon: Lexicon) -> Iterator[_Hit]:
-        """Mentions of the attribute, in the order of the text."""
         number = list(lexicon.attributes).index(self.attribute.name)
         for token, length, attribute, group in lexicon.match(self.spoken.tokens, prefer=self.attribute.name).rows():
             if attribute != number:
@@ -214,7 +213,6 @@ class _Pass:
         return readings[0]
 
     def edits(self) -> list[_Edit]:
-        """What to change, in the order of the text."""
         # Where the text writes an adjective with a capital that the list writes without: "a Black man".
         capitals = any(
             hit.row.kind == "adjective"
@@ -301,7 +299,6 @@ class _Pass:
         return _Edit(hit.start, until, "", hit.before, "dropped")
 
     def _agreeing(self, place: int) -> Iterator[_Edit]:
-        """Verbs that follow "they"."""
         marked = self.marked
         for verb, form in agree(marked, place):
             start, end = self.spoken.spans[marked.origin[verb]]

@@ -70,11 +70,9 @@ class Sides:
                     side.prompts.setdefault(response.prompt_id, response.prompt)
 
     def groups(self, attribute: str) -> list[str]:
-        """Groups of an attribute that there are responses for."""
         return [of for name, of, series in self._sides if name == attribute and series is Series.COUNTERFACTUAL]
 
     def of(self, attribute: str, group: str, series: Series) -> Side[str]:
-        """The responses to one group in one series."""
         return self._sides.get((attribute, group, series), Side())
 
 

@@ -87,7 +87,6 @@ class Measure:
 
     @property
     def comparison(self) -> str:
-        """The groups in words."""
         return " / ".join(self.groups)
 
 
@@ -139,7 +138,6 @@ class Resampling:
     seed: int = 0
 
     def estimate(self, metric: Sums, *, share: bool = False, fold: Fold | None = None) -> Estimate:
-        """A metric with its interval."""
         return bootstrap(metric, rounds=self.rounds, level=self.level, seed=self.seed, share=share, fold=fold)
 
     def p(self, metric: Sums) -> float:

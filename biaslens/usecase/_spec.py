@@ -25,7 +25,7 @@ from biaslens.usecase._result import Family, GroupMention, Resampling, Step
 from biaslens.usecase._tokens import tokenise
 from biaslens.usecase.metrics import Variant
 from biaslens.usecase.metrics._association import targets_or_default
-from biaslens.usecase.scorers import DEFAULTS, AnyScorer, Kind
+from biaslens.usecase.scorers._scoring import DEFAULTS, AnyScorer, Kind
 
 _EXAMPLES = 5
 _CHUNK = 10_000
@@ -53,7 +53,6 @@ class AttributeUse:
 
     @property
     def satisfied(self) -> bool:
-        """Whether no prompt names a group of this attribute."""
         return not self.prompts
 
 
@@ -78,7 +77,6 @@ class Unawareness:
         return tuple(sorted({index for use in self.attributes.values() for index in use.prompts}))
 
     def __str__(self) -> str:
-        """What was found, in a line."""
         if self.satisfied:
             names = ", ".join(name.replace("_", " ") for name in self.attributes)
             return f"none of {self.prompts:,} prompts has a word of {names}"
@@ -171,7 +169,6 @@ class DecisionPath:
     sentiment_only: bool = False
 
     def applies(self, name: str) -> bool:
-        """Whether a family is measured."""
         return any(family.name == name and family.applies for family in self.families)
 
     def ask(self, question: str, answer: str, because: str) -> None:
@@ -371,7 +368,6 @@ class TextOptions:
     scorer_pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot go together."""
         if self.task not in (UseCase.GENERATION, UseCase.SUMMARISATION):
             raise InputError(f"texts are assessed for generation or summarisation, not for {self.task}")
         if self.model is not None and self.out is None:
@@ -387,7 +383,6 @@ class TextOptions:
             raise InputError(f"no kind of score {min(unknown)!r}; there are {', '.join(DEFAULTS)}")
 
     def scorer(self, kind: Kind) -> str:
-        """Name of the scorer of a kind."""
         return self.scorers.get(kind, DEFAULTS[kind])
 
 

@@ -45,12 +45,12 @@ from biaslens.usecase._spec import (
 from biaslens.usecase._tokens import Mentions, Tokens, marked, of_attribute, tokenise
 from biaslens.usecase.metrics._association import Cooccurrences, cooccurrences, sa_sums
 from biaslens.usecase.metrics._scores import exceedance_sums
-from biaslens.usecase.scorers import (
+from biaslens.usecase.scorers._offline import looks_english
+from biaslens.usecase.scorers._scoring import (
     DEFAULTS,
     AnyScorer,
     Kind,
     is_remote,
-    looks_english,
     open_scorer,
     score_texts,
     unanswered,
@@ -126,7 +126,6 @@ class _Assessing:
             key_for(scorer.model, self.settings)
 
     async def assess(self) -> Assessment:
-        """Ask what is to be asked, and measure."""
         options, name, wanted, missing = self.options, name_of(self.source), 0, 0
         if options.model is None:
             named = options.attributes or ()
@@ -276,7 +275,6 @@ class Index:
         return found
 
     def counts_in(self, response: Response) -> bool:
-        """Whether a response is one of the population, and can be scored."""
         return response.series is self.population and not response.filtered
 
     def shown(self) -> dict[str, int]:
@@ -387,7 +385,6 @@ class _Exceeding:
         self._units: list[NDArray[np.intp]] = []
 
     async def add(self, responses: Sequence[Response], units: NDArray[np.intp], score: Score) -> NDArray[np.float64]:
-        """Score some responses."""
         scores = await score(self._spec.scorers[self.kind], [response.text for response in responses])
         self._scores.append(scores)
         self._units.append(units)
@@ -449,7 +446,6 @@ class _Associating:
         self._near, self._with = self._counted(nothing, spec.lexicon.match(nothing), np.empty(0, dtype=np.intp))
 
     def add(self, tokens: Tokens, mentions: Mentions, units: NDArray[np.intp]) -> None:
-        """Count the words of some responses."""
         near, together = self._counted(tokens, mentions, units)
         self._near = replace(near, sums=self._near.sums + near.sums)
         self._with = replace(together, sums=cast(Any, self._with.sums) + together.sums)
@@ -463,7 +459,6 @@ class _Associating:
         return cooccurrences(*given, groups=count, targets=targets), together
 
     def measures(self) -> Iterator[Measure]:
-        """COBS of each pair of groups, and SA of all of them."""
         counts = zip(self.groups, self._mentions, strict=True)
         note = ", ".join(f"{count:,} words of {group}" for group, count in counts)
         if not self._mentions.all():

@@ -240,7 +240,7 @@ def test_rules_with_the_tagger_are_right_where_the_tagger_alone_is_not() -> None
     right = alone = 0
     wrong = []
     for text, start, determiner in sentences():
-        spoken = Spoken.of(text)
+        spoken = Spoken(text)
         marked = Punctuated(spoken)
         place = marked.places[[begin for begin, _ in spoken.spans].index(start)]
         ours = decide(marked, place).determiner

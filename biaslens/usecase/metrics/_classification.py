@@ -87,7 +87,6 @@ class Counted:
     denominator: NDArray[np.bool_]
 
     def rates(self) -> list[GroupRate]:
-        """The rate of each group."""
         count = len(self.groups)
         above = np.bincount(self.group[self.numerator], minlength=count).tolist()
         below = np.bincount(self.group[self.denominator], minlength=count).tolist()
