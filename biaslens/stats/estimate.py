@@ -103,9 +103,8 @@ class Estimates:
 
     def at(self, *index: int) -> Estimate:
         """One of them; no index where the shape is ()."""
-        value, low, high, error, p = (
-            float(part[index]) for part in (self.value, self.low, self.high, self.standard_error, self.p)
-        )
+        parts = (self.value, self.low, self.high, self.standard_error, self.p)
+        value, low, high, error, p = (float(part[index]) for part in parts)
         items, clusters = int(self.items[index]), int(self.clusters[index])
         return Estimate(value, low, high, error, items, reason=self.reason, clusters=clusters, level=self.level, p=p)
 
