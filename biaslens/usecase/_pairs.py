@@ -201,23 +201,17 @@ def _asked_again(first: Side[T], again: Side[T] | None) -> tuple[dict[Place, T],
     return first.given, partner
 
 
-class _Vectors:
-    """Sentence embeddings, each different text being embedded once.
+def _cosines(texts: Sequence[str], lexicon: Lexicon, known: dict[str, Floats], *, plain: bool) -> Similar:
+    """Cosine of the sentence embeddings of the texts of two rows each; those `known` are not embedded again.
 
     Protected words are replaced first, unless `plain`: otherwise two responses would differ by naming the group that
     they were asked about, and no model could be fair.
     """
-
-    def __init__(self) -> None:
-        self._known: dict[str, Floats] = {}
-
-    def between(self, texts: Sequence[str], lexicon: Lexicon, *, plain: bool) -> Similar:
-        """Cosine of the texts of two rows each."""
-        hidden = texts if plain else [_neutral(text, lexicon) for text in texts]
-        if new := [text for text in dict.fromkeys(hidden) if text not in self._known]:
-            self._known.update(zip(new, embedding.embed(new), strict=True))
-        vectors = np.array([self._known[text] for text in hidden]).reshape(len(hidden), -1 if hidden else 1)
-        return lambda a, b: np.einsum("ij,ij->i", vectors[a], vectors[b]).clip(-1, 1).astype(np.float64)
+    hidden = texts if plain else [_neutral(text, lexicon) for text in texts]
+    if new := [text for text in dict.fromkeys(hidden) if text not in known]:
+        known.update(zip(new, embedding.embed(new), strict=True))
+    vectors = np.array([known[text] for text in hidden]).reshape(len(hidden), -1 if hidden else 1)
+    return lambda a, b: np.einsum("ij,ij->i", vectors[a], vectors[b]).clip(-1, 1).astype(np.float64)
 
 
 def _neutral(text: str, lexicon: Lexicon) -> str:
@@ -233,7 +227,8 @@ async def counterfactual_measures(
 ) -> tuple[list[Measure], dict[str, list[Standout]]]:
     """Every counterfactual metric of every pair of groups, and the pairs that stand out most by heading."""
     measures: list[Measure] = []
-    least, widest, vectors = Worst(), Worst(), _Vectors()
+    vectors: dict[str, Floats] = {}
+    least, widest = Worst(), Worst()
     for attribute, wanted in spec.compared.items():
         there = sides.groups(attribute)
         check_groups(len(there), attribute)
@@ -256,7 +251,7 @@ async def counterfactual_measures(
     return measures, {"Pairs least alike": least.examples(), "Pairs furthest apart in sentiment": widest.examples()}
 
 
-def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: _Vectors, worst: Worst) -> Iterator[Measure]:
+def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: dict[str, Floats], worst: Worst) -> Iterator[Measure]:
     tokens = tokenise(opposed.items)
     hidden = masked(tokens, spec.lexicon.match(tokens))
 
@@ -279,7 +274,7 @@ def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: _Vectors, wors
     if embedding.available():
         plain = spec.options.variant == "langfair"
         note = "" if plain else f'protected words read "{_NEUTRAL}" in both texts'
-        yield measure("Cosine", vectors.between(opposed.items, spec.lexicon, plain=plain), note, low=-1.0)
+        yield measure("Cosine", _cosines(opposed.items, spec.lexicon, vectors, plain=plain), note, low=-1.0)
 
 
 async def _sentiments(opposed: Opposed[str], spec: TextSpec, score: Score, worst: Worst) -> list[Measure]:
