@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from biaslens.errors import InputError
 from biaslens.usecase._context import REACH, RULES, Context, holds
-from biaslens.usecase._tokens import WORD, Mentions, Tokens, tokenise, toml_data, without_overlap, words_of
+from biaslens.usecase._tokens import (
+    WORD,
+    Mentions,
+    Places,
+    Tokens,
+    of_attribute,
+    tokenise,
+    toml_data,
+    without_overlap,
+    words_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +243,25 @@ class Lexicon:
                 if holds(reading.rule, words, start, stop, reading.context):
                     yield low + start, -len(key), reading.attribute, reading.group
                     break
+
+
+def find(tokens: Tokens, groups: Sequence[Iterable[str]], others: Iterable[str] = ()) -> Places:
+    """Find words and phrases of groups: from left to right, of several at one place the longest.
+
+    Words of `others` are protected as well, though of no group; those of the groups may stand among them. ValueError
+    when a word stands in two groups, or has no letter and no digit.
+    """
+    group_of: dict[str, int] = {}
+    for group, words in (*enumerate(groups), (len(groups), others)):
+        for word in words:
+            if not (form := phrase(word)):
+                raise ValueError(f"{word!r} is no word: it has no letter and no digit")
+            if group_of.setdefault(form, group) != group and group < len(groups):
+                raise ValueError(f"{word!r} stands in two groups; a word tells groups apart only where it is in one")
+    names = tuple(map(str, range(len(groups) + 1)))
+    rows = tuple(FormRow("name", "", {names[group]: (form,)}, {}) for form, group in group_of.items())
+    lexicon = Lexicon({"": AttributeWords("", names, names, None, "", rows)})
+    return of_attribute(lexicon.match(tokens), 0, range(len(groups)))
 
 
 def _readings(attributes: Sequence[AttributeWords]) -> dict[tuple[str, ...], list[WordReading]]:

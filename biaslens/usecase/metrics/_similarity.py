@@ -42,7 +42,8 @@ from biaslens import embedding
 from biaslens.errors import InputError
 from biaslens.stats import Estimate
 from biaslens.stats.resampling import mean
-from biaslens.usecase._tokens import Tokens, find, masked, taken, tokenise
+from biaslens.usecase._lexicon import find
+from biaslens.usecase._tokens import Tokens, masked, taken, tokenise
 from biaslens.usecase.metrics import Variant, check_variant
 
 Embed = Callable[[Sequence[str]], NDArray[np.float64]]
