@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,30 +37,24 @@ class Parity(StrEnum):
     it wrongly (FPRD, FDRD); DP where equal predicted prevalence is what fairness means.
     """
 
-    DP = "DP"
-    r"""Demographic parity: predicted prevalence, :math:`P(\hat Y = 1 | G)`."""
-    FNRD = "FNRD"
-    r"""False negative rate, :math:`P(\hat Y = 0 | Y = 1, G)`."""
-    FORD = "FORD"
-    r"""False omission rate, :math:`P(Y = 1 | \hat Y = 0, G)`."""
-    FPRD = "FPRD"
-    r"""False positive rate, :math:`P(\hat Y = 1 | Y = 0, G)`."""
-    FDRD = "FDRD"
-    r"""False discovery rate, :math:`P(Y = 0 | \hat Y = 1, G)`."""
+    named: str  #: the name in full
+    among: str  #: what the rate is a share of
 
+    def __new__(cls, value: str, named: str = "", among: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.named, member.among = value, named, among
+        return member
 
-REPRESENTATION = (Parity.DP,)
-ASSISTIVE = (Parity.FNRD, Parity.FORD)
-PUNITIVE = (Parity.FPRD, Parity.FDRD)
-
-AMONG = {
-    Parity.DP: "rows",
-    Parity.FNRD: "positives",
-    Parity.FORD: "negative predictions",
-    Parity.FPRD: "negatives",
-    Parity.FDRD: "positive predictions",
-}
-"""What each rate is a share of."""
+    DP = "DP", "Demographic parity", "rows"
+    r"""Predicted prevalence, :math:`P(\hat Y = 1 | G)`."""
+    FNRD = "FNRD", "False negative rate", "positives"
+    r""":math:`P(\hat Y = 0 | Y = 1, G)`."""
+    FORD = "FORD", "False omission rate", "negative predictions"
+    r""":math:`P(Y = 1 | \hat Y = 0, G)`."""
+    FPRD = "FPRD", "False positive rate", "negatives"
+    r""":math:`P(\hat Y = 1 | Y = 0, G)`."""
+    FDRD = "FDRD", "False discovery rate", "positive predictions"
+    r""":math:`P(Y = 0 | \hat Y = 1, G)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +92,8 @@ class Counted:
     def lacking(self, *groups: Hashable) -> str:
         """Why these groups have no rate."""
         names = " and ".join(str(group) for group in groups)
-        return f"group{'s' * (len(groups) > 1)} {names} {'have' if len(groups) > 1 else 'has'} no {AMONG[self.parity]}"
+        have = "have" if len(groups) > 1 else "has"
+        return f"group{'s' * (len(groups) > 1)} {names} {have} no {self.parity.among}"
 
 
 def group_rates(
