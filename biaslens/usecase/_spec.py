@@ -162,11 +162,16 @@ FAMILIES = {
 
 @dataclass(slots=True)
 class DecisionPath:
-    """Questions and answers, where they lead, and whether only sentiment applies of the counterfactual metrics."""
+    """Questions and answers, where they lead, and whether only sentiment applies of the counterfactual metrics.
+
+    For texts also the groups compared, by attribute, and the words for groups in the prompts.
+    """
 
     steps: list[Step] = field(default_factory=list)
     families: list[Family] = field(default_factory=list)
     sentiment_only: bool = False
+    compared: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    mentions: list[GroupMention] = field(default_factory=list)
 
     def applies(self, name: str) -> bool:
         return any(family.name == name and family.applies for family in self.families)

@@ -171,8 +171,9 @@ def _clustered_p(rows: Predictions, counted: rates.Counted, resampling: Resampli
     second = np.bincount(codes, group, len(names)) / np.bincount(codes, minlength=len(names))
     if not np.isin(second, (0.0, 1.0)).all():
         return nan
-    counts = (np.bincount(codes[one], minlength=len(names)) for one in (above, below))
-    return float(clustered_permutation_p(*counts, second == 1, rounds=resampling.exchanges, seed=resampling.seed))
+    successes, trials = (np.bincount(codes[one], minlength=len(names)) for one in (above, below))
+    options = {"rounds": resampling.exchanges, "seed": resampling.seed}
+    return float(clustered_permutation_p(successes, trials, second == 1, **options))
 
 
 NEUTRAL = "neutral"
