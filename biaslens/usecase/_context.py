@@ -44,8 +44,8 @@ class Grammar(WordClasses):
             self.plural |= _forms(attribute, "plural") if attribute != "religion" else frozenset()
         self.plural |= {f"{word}s" for word in self.singular}
         self.plural |= {f"{word}s" for word in self.members if not word.endswith("s")}
-        lists = (group for lists in toml_data("words/names").values() for group in lists.values())
-        self.names = frozenset(name.lower() for group in lists if isinstance(group, list) for name in group)
+        rows = (row for lists in toml_data("words/names").values() for row in lists["words"]["name"])
+        self.names = frozenset(name.removeprefix("=").lower() for row in rows for name in row.values())
 
     def person(self, word: str) -> bool:
         """Whether a word is a noun for a person, or for people."""

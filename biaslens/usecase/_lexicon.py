@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, reduce
-from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -350,7 +349,7 @@ def load_words(attributes: Sequence[str] | None = None, *, own: Sequence[Path] =
     if not wanted:
         raise InputError(f"no attribute given; there are: {', '.join(known)}")
     if names:
-        extra += _names()
+        extra += [parse_words(table, "names.toml") for table in toml_data("words/names").values()]
     chosen: dict[str, AttributeWords] = {}
     for name in known:
         if name in wanted:
@@ -460,22 +459,3 @@ def _joined(words: AttributeWords, more: AttributeWords) -> AttributeWords:
         words.rows + more.rows,
         {**words.context, **more.context},
     )
-
-
-@cache
-def _names() -> tuple[AttributeWords, ...]:
-    return tuple(_named(name, lists) for name, lists in toml_data("words/names").items())
-
-
-def _named(attribute: str, lists: Mapping[str, Any]) -> AttributeWords:
-    groups = tuple(key for key in lists if key not in {"source", "neutral"})
-    size = len(lists[groups[0]])
-    rows = []
-    neutral = list(islice(cycle(lists["neutral"]), size)) if "neutral" in lists else []
-    for place, forms in enumerate(zip(*(lists[group] for group in groups), strict=True)):
-        written = dict(zip(groups, forms, strict=True))
-        recognised = {group: (form,) for group, form in written.items()}
-        if neutral:
-            written["neutral"] = neutral[place]
-        rows.append(FormRow("name", "", recognised, written))
-    return AttributeWords(attribute, groups, groups, "neutral" if neutral else None, lists["source"], tuple(rows))
