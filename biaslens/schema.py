@@ -127,6 +127,8 @@ class Question:
         The known prejudice that the question invites, and what that is about; "" where unknown.
     disfavoured
         Which of `groups` loses by the prejudice; "" where unknown.
+    picks
+        Which of `options` the prejudice picks; "" where unknown.
     """
 
     role: Role
@@ -141,6 +143,7 @@ class Question:
     stereotype: str = ""
     theme: str = ""
     disfavoured: str = ""
+    picks: str = ""
 
     @cached_property
     def id(self) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from biaslens._util.text import article
-from biaslens.benchmark.quality.source import Fault, Requirement, Source, ngrams, statement, words
+from biaslens.benchmark.groups import words
+from biaslens.benchmark.quality.source import Fault, Requirement, Source, ngrams, statement
 from biaslens.benchmark.validation import mirror_faults, placeholder, question_key
 from biaslens.schema import Kind, Question, Role
 

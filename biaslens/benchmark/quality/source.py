@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -61,9 +60,6 @@ class Fault:
     message: str
 
 
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-
-
 def statement(question: Question) -> str:
     """Say all of a question in one text: the question, and the groups among its options that it does not name.
 
@@ -82,15 +78,6 @@ def statement(question: Question) -> str:
     said = f" {normalised(question.text)} "
     unsaid = [option for option in question.options[:-1] if f" {normalised(option)} " not in said]
     return f"{question.text} {', '.join(unsaid)}" if unsaid else question.text
-
-
-def words(text: str) -> list[str]:
-    """Split a text into its words, in lower case; an apostrophe or hyphen inside a word belongs to it.
-
-    >>> words("Is it a well-kept garden's gate?")
-    ['is', 'it', 'a', 'well-kept', "garden's", 'gate']
-    """
-    return _WORD.findall(text.lower())
 
 
 def ngrams(items: Sequence[str], size: int) -> list[tuple[str, ...]]:

@@ -13,7 +13,8 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.benchmark.quality.source import ngrams, statement, words
+from biaslens.benchmark.groups import words
+from biaslens.benchmark.quality.source import ngrams, statement
 from biaslens.schema import Attribute, Kind, Question, Role, content_hash
 
 
