@@ -61,18 +61,33 @@ def named_group(phrase: str, target: Attribute) -> str:
     ('fat', 'latin_american')
     """
     own, tokens = _target_phrases().get(target, {}), _stems(phrase)
-    for size in range(_LONGEST, 0, -1):
-        for start in range(len(tokens) - size + 1):
-            if name := own.get(" ".join(tokens[start : start + size])):
-                return name
+    after = next((place + 1 for place, word in enumerate(tokens) if word in _BEFORE_WHAT_TELLS), 0)
+    for part in (tokens[after:], tokens):
+        found = [
+            (-size, *own[run])
+            for size in range(1, _LONGEST + 1)
+            for start in range(len(part) - size + 1)
+            if (run := " ".join(part[start : start + size])) in own
+        ]
+        if found:
+            return min(found)[2]
     return next((name for attribute, name in mentions(phrase) if attribute == target), OTHER)
 
 
+_BEFORE_WHAT_TELLS = frozenset(("from", "of", "with", "without", "on", "in", "who", "by"))
+"""Of "nurses from villages" the villages tell the group."""
+
+
 @cache
-def _target_phrases() -> Mapping[Attribute, Mapping[str, str]]:
+def _target_phrases() -> Mapping[Attribute, Mapping[str, tuple[int, str]]]:
+    """Name of the group that a phrase means, behind its place in the table, by attribute and phrase."""
     path = Path(__file__).with_name("target_groups.toml")
     return {
-        Attribute(attribute): {" ".join(_stems(phrase)): name for name, listed in groups.items() for phrase in listed}
+        Attribute(attribute): {
+            " ".join(_stems(phrase)): (place, name)
+            for place, (name, listed) in enumerate(groups.items())
+            for phrase in listed
+        }
         for attribute, groups in tomllib.loads(path.read_text(encoding="utf-8")).items()
     }
 
