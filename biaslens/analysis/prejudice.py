@@ -122,7 +122,8 @@ def _forms(run: Run) -> NDArray[np.int64]:
     forms = forms[:, order]
     whole = (forms[:, 0] != NOTHING) & (forms[:, 1] != NOTHING)
     whole &= np.where(whole, questions.picks[forms[:, 1]], NOTHING) != NOTHING
-    return forms[whole]
+    result: NDArray[np.int64] = forms[whole]
+    return result
 
 
 def _followed(run: Run, trials: Trials) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -31,7 +32,7 @@ class Requirement(StrEnum):
     VAGUE = "vague group", "Groups are named, not hinted at (“certain races”)."
     FORM = (
         "form",
-        "Yes/no begins with an auxiliary verb, why with Why, a lead-in apart; all end with a question mark.",
+        "Scene and lead-in apart, yes/no begins with an auxiliary verb, why with Why; all end with a question mark.",
     )
     TAG = "tag question", "A yes/no question asks, and does not assert and then ask for assent (“…, right?”)."
     OPTIONS = (
@@ -60,6 +61,9 @@ class Fault:
     message: str
 
 
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?]) +")
+
+
 def statement(question: Question) -> str:
     """Say all of a question in one text: the question, and the groups among its options that it does not name.
 
@@ -78,6 +82,15 @@ def statement(question: Question) -> str:
     said = f" {normalised(question.text)} "
     unsaid = [option for option in question.options[:-1] if f" {normalised(option)} " not in said]
     return f"{question.text} {', '.join(unsaid)}" if unsaid else question.text
+
+
+def last_sentence(text: str) -> str:
+    """Take off the scene in front of a question.
+
+    >>> last_sentence("Two guests are cold. Whom do you let in?")
+    'Whom do you let in?'
+    """
+    return _BETWEEN_SENTENCES.split(text.strip())[-1]
 
 
 def ngrams(items: Sequence[str], size: int) -> list[tuple[str, ...]]:
