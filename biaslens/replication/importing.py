@@ -189,7 +189,7 @@ class _Importer:
                 if file.trial == TRIALS[0]
                 for row in table.rows
             }
-            # Keys are hashes, so a transaction touches nearly every page of the file: few large ones write it less often.
+            # Keys are hashes, so a transaction touches nearly every page of the file: few large ones write less.
             with self._store.transaction():
                 for file, table in fresh.items():
                     self._save(file, table, questions, wordings)
