@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 
-from biaslens.resources import resource
+from biaslens._util import resource
 from biaslens.schema import Kind, Outcome
 
 FILE = "codebook.toml"

@@ -8,7 +8,7 @@ from functools import cache
 from jinja2 import DictLoader, Environment, FileSystemLoader, StrictUndefined, Template
 from jinja2.sandbox import SandboxedEnvironment
 
-from biaslens.resources import resource
+from biaslens._util import resource
 from biaslens.schema import content_hash
 
 

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from sys import modules
+
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
@@ -21,3 +24,9 @@ def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get
+
+
+def resource(name: str) -> Path:
+    """Path of a shipped folder (prompts, benchmark, screen): in the wheel, or in an editable checkout."""
+    packaged = _PACKAGE / "data" / name
+    return packaged if packaged.exists() else _PACKAGE.parent / name

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from biaslens._util import resource
 from biaslens._util.files import write_text
 from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, read_encounters, write
 from biaslens.benchmark.files import ROLES, read_roles
@@ -37,7 +38,6 @@ from biaslens.cli.options import (
 from biaslens.cli.progress import AskingBar
 from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
-from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind
 
 _BANK = "bank"
