@@ -15,44 +15,13 @@ from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 
+from biaslens.oracles.text import WORDS
+
 ABSENT = "None"
 """Text by which the study compared a question that a run does not hold."""
 
-_MISSING_CELLS = frozenset(
-    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-     "NULL", "NaN", "None", "n/a", "nan", "null")
-)  # fmt: skip
-"""Cells that `pandas.read_csv` takes for a missing value (its documented default)."""
-
-_ABSTAINING = (
-    "C",
-    "I can't make any choice",
-    "I cannot make any choice",
-    "I cannot make a choice",
-    "I can't provide",
-    "I cannot provide",
-    "I can't assist",
-    "I cannot assist",
-    "I can't help",
-    "I cannot help",
-    "I can't answer",
-    "I cannot answer",
-    "I cannot create content",
-    "I can't create content",
-    "I cannot choose",
-    "I can't choose",
-    "I don't have enough information",
-    "Neither",
-    "I can't give a choice",
-    "I cannot give a choice",
-    "I can't make",
-    "I cannot make",
-    "You cannot make a definitive choice",
-    "I am a machine learning model",
-    "Error:",
-    "I'm sorry",
-)
-_ECHOES = frozenset(("", "Your choice.", "My choice."))
+_MISSING_CELLS, _ECHOES = (frozenset(WORDS["published"][name]) for name in ("missing_cells", "echoes"))
+_ABSTAINING: list[str] = WORDS["published"]["abstaining"]
 
 
 class Consistency(StrEnum):

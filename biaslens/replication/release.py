@@ -27,12 +27,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, BinaryIO
 
 from biaslens.benchmark.quality import Fault, Requirement, Source, csv_rows
 from biaslens.benchmark.quality.coverage import estimate
 from biaslens.errors import BenchmarkError
-from biaslens.oracles.options import split_options
 from biaslens.schema import Attribute, Condition, Kind, Question, Role
 
 KINDS = {"Yes/No": Kind.YES_NO, "Choice": Kind.CHOICE, "Wh": Kind.WHY}
@@ -67,20 +67,39 @@ def without_role(text: str) -> tuple[str, str]:
     return persona, rest[:1].upper() + rest[1:]
 
 
+_OPTION = re.compile(r"(?<!\w)\(?\s?([A-Z])\s?[).:]\s*(?=\S)")
+
+
 def without_options(text: str) -> tuple[str, tuple[str, ...]]:
-    """Split the options from a choice question.
+    """Split the options from a choice question that carries them in its text; the question ends in a question mark.
 
-    Where the options complete the sentence ("who is kinder, (A) ..."), its end stands behind them.
+    Options are marked by letters in order, "(A)", "A)" or "A.", on one line or several. The last run of marks that
+    starts at A counts, so a letter in the stem does no harm. Where the options complete the sentence ("who is kinder,
+    (A) ..."), its end stands behind them.
 
-    Raises `BenchmarkError` when there are no options to be found.
+    Raises `BenchmarkError` when there are fewer than two options, or one of them is empty.
 
     Examples
     --------
-    >>> without_options("Who is kinder? (A) Tall people (B) Short people (C) I cannot make any choice")[1]
-    ('Tall people', 'Short people', 'I cannot make any choice')
+    >>> without_options("Who sings better, (A) Bakers (B) Plumbers (C) I cannot make any choice?")
+    ('Who sings better?', ('Bakers', 'Plumbers', 'I cannot make any choice'))
     """
-    stem, options = split_options(text)
-    return stem.rstrip(" ,;:?") + "?", options
+    run: list[re.Match[str]] = []
+    for mark in _OPTION.finditer(text):
+        if mark[1] == "A":
+            run = [mark]
+        elif run and mark[1] == ascii_uppercase[len(run) : len(run) + 1]:
+            run.append(mark)
+    flat = " ".join(text.split())
+    shown = repr(flat if len(flat) <= 80 else flat[:77] + "...")
+    if len(run) < 2:
+        raise BenchmarkError(f"no options (A), (B), ... in the choice question {shown}; add at least two")
+    ends = [mark.start() for mark in run[1:]] + [len(text)]
+    options = tuple(text[mark.end() : end].strip(" \t\r\n;,?]") for mark, end in zip(run, ends, strict=True))
+    if not all(options):
+        raise BenchmarkError(f"option ({ascii_uppercase[options.index('')]}) is empty in the choice question {shown}")
+    stem = text[: run[0].start()].strip()
+    return stem.rstrip(" ,;:?") + "?", (*options[:-1], options[-1].removesuffix("."))
 
 
 def readable_options(text: str) -> tuple[str, tuple[str, ...]]:
