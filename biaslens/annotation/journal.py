@@ -33,17 +33,10 @@ from biaslens.errors import InputError, StorageError
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The work of one person.
+    """The work of one person."""
 
-    Parameters
-    ----------
-    items
-        To be labelled, in the order of the sample.
-    others
-        Who adjudicates: the labels that differ, by key. None for everybody else, who must not see any.
-    """
-
-    items: Sequence[Item]
+    items: Sequence[Item]  #: to be labelled, in the order of the sample
+    #: who adjudicates: the labels that differ, by key. None for everybody else, who must not see any.
     others: Mapping[str, Sequence[Label]] | None = None
 
 

@@ -43,36 +43,19 @@ _REPLY_SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a session of judging came to.
-
-    Parameters
-    ----------
-    active
-        Whether this panel's verdicts count in reports.
-    counts
-        Why answers by who decided them and outcome, all sessions together.
-    undecided
-        Why answers without a verdict of the panel.
-    answered, failed
-        Votes of this session.
-    interrupted
-        Whether it was told to stop.
-    cost
-        US dollars of this session, as far as prices are known.
-    why_failed
-        What most of the requests that failed in this session failed with; "" where none did.
-    """
+    """What a session of judging came to."""
 
     run: Path
     panel: str
-    active: bool
-    counts: Mapping[str, Mapping[Outcome, int]]
-    undecided: int
+    active: bool  #: whether this panel's verdicts count in reports
+    counts: Mapping[str, Mapping[Outcome, int]]  #: why answers by who decided them and outcome, all sessions together
+    undecided: int  #: why answers without a verdict of the panel
+    #: votes of this session
     answered: int
     failed: int
-    interrupted: bool
-    cost: float
-    why_failed: str
+    interrupted: bool  #: whether it was told to stop
+    cost: float  #: US dollars of this session, as far as prices are known
+    why_failed: str  #: what most of the requests that failed in this session failed with; "" where none did
 
     @property
     def complete(self) -> bool:
@@ -101,14 +84,9 @@ async def judge_async(
     pace, settings
         As for `evaluate_async`.
 
-    Raises
-    ------
-    InputError
-        When the run has no why answer, or a judge's name or key cannot be used.
-    RunMismatchError
-        When a panel of the same name judged under other conditions.
-    RunLockedError, RunStoppedError, StorageError
-        As for `evaluate_async`.
+    Raises `InputError` when the run has no why answer, or a judge's name or key cannot be used; `RunMismatchError` when
+    a panel of the same name judged under other conditions; `RunLockedError`, `RunStoppedError` and `StorageError` are
+    as for `evaluate_async`.
     """
     store = partial(open_to_write, run, create=False)
     async with Session.open(

@@ -26,33 +26,19 @@ from biaslens.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a session came to.
-
-    Parameters
-    ----------
-    planned, missing
-        Responses wanted, and those of them without an answer.
-    unjudged
-        Why answers that the judges have not decided yet; 0 where no judge was named.
-    answered, failed
-        Requests of this session, judges' votes included.
-    interrupted
-        Whether it was told to stop.
-    cost
-        US dollars of this session, as far as prices are known.
-    why_failed
-        What most of the requests that failed in this session failed with; "" where none did.
-    """
+    """What a session came to."""
 
     run: Path
+    #: responses wanted, and those of them without an answer
     planned: int
     missing: int
-    unjudged: int
+    unjudged: int  #: why answers that the judges have not decided yet; 0 where no judge was named
+    #: requests of this session, judges' votes included
     answered: int
     failed: int
-    interrupted: bool
-    cost: float
-    why_failed: str
+    interrupted: bool  #: whether it was told to stop
+    cost: float  #: US dollars of this session, as far as prices are known
+    why_failed: str  #: what most of the requests that failed in this session failed with; "" where none did
 
     @property
     def complete(self) -> bool:
@@ -67,10 +53,7 @@ def decide(
 
     The options are those in the order shown.
 
-    Raises
-    ------
-    InputError
-        When there is no such kind, a choice has fewer than two options, or the answer is no text.
+    Raises `InputError` when there is no such kind, a choice has fewer than two options, or the answer is no text.
 
     Examples
     --------
@@ -221,18 +204,10 @@ async def evaluate_async(
     settings
         Keys and defaults; from the environment where not given.
 
-    Raises
-    ------
-    InputError
-        When the benchmark, a model name, or a key cannot be used.
-    RunMismatchError
-        When the run file belongs to another model, benchmark, prompt or parameter set.
-    RunLockedError
-        When another process is at work on the run file.
-    RunStoppedError
-        When too much fails; every answer is kept.
-    StorageError
-        When the run file cannot be written.
+    Raises `InputError` when the benchmark, a model name, or a key cannot be used; `RunMismatchError` when the run file
+    belongs to another model, benchmark, prompt or parameter set; `RunLockedError` when another process is at work on
+    the run file; `RunStoppedError` when too much fails (every answer is kept); `StorageError` when the run file cannot
+    be written.
     """
     pace = pace or Pace()
     benchmark = _benchmark(spec)
