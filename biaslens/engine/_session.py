@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import wraps
 from itertools import takewhile
@@ -29,6 +29,18 @@ from biaslens.version import __version__
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the requests of a session came to; its clients add what they made of the replies."""
+
+    answered: int
+    failed: int
+    interrupted: bool  #: whether it was told to stop
+    cost: float  #: US dollars, as far as prices are known
+    why_failed: str  #: what most of the requests that failed did so with; "" where none did
+
 
 Requests = Callable[[Store, Sequence[str]], Iterable[Request]]
 """Makes the requests of some keys, given the run file to read."""
@@ -195,6 +207,12 @@ class Session:
             total.cost += tally.cost
             total.reasons += tally.reasons
         return total
+
+    def asked(self) -> dict[str, Any]:
+        """Values of the fields of `Asked`."""
+        tally = self.tally
+        known = {name: getattr(tally, name) for name in ("answered", "failed", "cost", "why_failed")}
+        return known | {"interrupted": self.stop.is_set()}
 
 
 class _Unfailing:

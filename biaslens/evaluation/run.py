@@ -11,7 +11,7 @@ from pathlib import Path
 
 from biaslens import runfile
 from biaslens.benchmark import Benchmark, read, select, shipped
-from biaslens.engine import Observer, Pace, Request, Session, in_thread, ordinary
+from biaslens.engine import Asked, Observer, Pace, Request, Session, in_thread, ordinary
 from biaslens.errors import BiasLensError, InputError, RunMismatchError
 from biaslens.evaluation.judge import enrol, judge_answers
 from biaslens.evaluation.prompting import Wording, option_order, persona_of, read_wording, request_seed
@@ -24,21 +24,15 @@ from biaslens.settings import Settings
 from biaslens.version import __version__
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What a session came to."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation(Asked):
+    """What a session came to, its requests those for judges' votes included."""
 
     run: Path
     #: responses wanted, and those of them without an answer
     planned: int
     missing: int
     unjudged: int  #: why answers that the judges have not decided yet; 0 where no judge was named
-    #: requests of this session, judges' votes included
-    answered: int
-    failed: int
-    interrupted: bool  #: whether it was told to stop
-    cost: float  #: US dollars of this session, as far as prices are known
-    why_failed: str  #: what most of the requests that failed in this session failed with; "" where none did
 
     @property
     def complete(self) -> bool:
@@ -224,17 +218,12 @@ async def evaluate_async(
         if spec.panel is not None and not session.stop.is_set():
             others = judge_pace or replace(pace, requests_per_minute=None, tokens_per_minute=None)
             await judge_answers(session, spec.panel, dict.fromkeys(spec.panel.models, others) | {spec.model: pace})
-        tally = session.tally
         return Evaluation(
             run=spec.run,
             planned=len(keys),
             missing=missing,
             unjudged=runfile.count_undecided(session.store, spec.panel.name) if spec.panel else 0,
-            answered=tally.answered,
-            failed=tally.failed,
-            interrupted=session.stop.is_set(),
-            cost=tally.cost,
-            why_failed=tally.why_failed,
+            **session.asked(),
         )
 
 

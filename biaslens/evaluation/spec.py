@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import PositiveInt
+
 from biaslens._util.text import safe_name
 from biaslens.engine import Pace
 from biaslens.errors import InputError
@@ -30,8 +32,8 @@ class Slice:
 
     attributes: tuple[Attribute, ...] | None = None
     kinds: tuple[Kind, ...] | None = None
-    roles_per_attribute: int | None = None
-    questions_per_kind: int | None = None
+    roles_per_attribute: PositiveInt | None = None
+    questions_per_kind: PositiveInt | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
