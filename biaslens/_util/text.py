@@ -13,8 +13,10 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 HIDDEN = "[hidden]"
 """What stands in place of a key."""
 
-# Candidates, for speed: only they are looked up. A text may have 100,000 characters.
-_UNUSUAL = re.compile("[^\t\n\x20-\x7e\xa0-\xac\xae-\u05ff\u2030-\u205f]")
+# Only they are looked up, for speed: a text may have 100,000 characters.
+UNUSUAL = re.compile("[^\t\n\x20-\x7e\xa0-\xac\xae-\u05ff\u2030-\u205f]")
+"""Characters of which some print nothing."""
+
 # Joiners shape letters and emoji; everything else of the format characters is invisible.
 _JOINERS = frozenset("\u200c\u200d")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -38,7 +40,7 @@ def printable(text: str) -> str:
     >>> printable("\x1b[2J done\u202e")
     '\\x1b[2J done\\u202e'
     """
-    return _UNUSUAL.sub(_escape, text)
+    return UNUSUAL.sub(_escape, text)
 
 
 def one_line(text: str) -> str:
