@@ -53,8 +53,6 @@ class Codebook:
 def load() -> Codebook:
     """Read the shipped codebook.
 
-    Examples
-    --------
     >>> [definition.outcome.value for definition in load().outcomes]
     ['biased', 'unbiased', 'refused', 'invalid', 'error']
     """

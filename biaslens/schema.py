@@ -126,8 +126,6 @@ class Verdict:
 def content_hash(*parts: object) -> str:
     """Hash of a sequence of JSON-able parts: 32 hexadecimal digits, no two different sequences alike.
 
-    Examples
-    --------
     >>> content_hash("a", "bc") == content_hash("ab", "c")
     False
     """

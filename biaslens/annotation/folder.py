@@ -50,8 +50,6 @@ def check_name(annotator: str) -> str:
 def tidy(comment: str) -> str:
     r"""Plain text: one kind of line break, no control characters, no halves of characters, no space around it.
 
-    Examples
-    --------
     >>> tidy(" one\r\ntwo\x00 ")
     'one\ntwo'
     """

@@ -104,8 +104,6 @@ def sample_size(population: int, *, margin: float = 0.05, confidence: float = 0.
     The margin is half the width of the interval, in (0, 0.5), and `confidence` its level, in (0, 1); where they make no
     sense it is an InputError.
 
-    Examples
-    --------
     >>> sample_size(10_975), sample_size(10_917), sample_size(197_496), sample_size(100), sample_size(0)
     (372, 372, 384, 80, 0)
     """
@@ -126,8 +124,6 @@ def margin_of(strata: Mapping[str, int], drawn: Mapping[str, int], *, confidence
     `strata` are the answers there are, and `drawn` those drawn, by stratum. It is NaN where a stratum has answers and
     none of them was drawn: the sample says nothing about it.
 
-    Examples
-    --------
     >>> round(margin_of({"all": 10_975}, {"all": 372}), 5)
     0.04994
     """
@@ -160,8 +156,6 @@ def allocate(strata: Mapping[str, int], size: int) -> dict[str, int]:
     never more than it has, and all together give `size`, or all answers where there are not so many. The same strata in
     another order get the same.
 
-    Examples
-    --------
     >>> allocate({"a": 100, "b": 900, "c": 1}, 45)
     {'a': 11, 'b': 33, 'c': 1}
     """

@@ -50,8 +50,6 @@ class Tally:
     def why_failed(self) -> str:
         """What most of the requests given up on failed with, and how many; "" where none failed.
 
-        Examples
-        --------
         >>> Tally(reasons=Counter({"HTTP 400": 2, "HTTP 403": 1})).why_failed
         '2 of 3 failures: HTTP 400'
         """
@@ -346,15 +344,11 @@ async def ask_all(
     """Ask every request once and store every answer; what `Session.ask` is made of.
 
     Requests are taken one by one as there is room to ask them, so a plan of any length costs no memory. An answer is
-    committed before `observer` hears of it. Once `stop` is set nothing new is asked; requests in flight are waited
-    for, since they are paid for. It is also set here when the run must stop.
+    committed before `observer` hears of it. Once `stop` is set nothing new is asked; requests in flight are waited for,
+    since they are paid for. It is also set here when the run must stop.
 
-    Raises
-    ------
-    RunStoppedError
-        When too much fails, the key is wrong, or the model does not exist. Everything answered is stored.
-    StorageError
-        When the run file cannot be written any more, or is not where it was.
+    Raises `RunStoppedError` when too much fails, the key is wrong, or the model does not exist (everything answered is
+    stored); `StorageError` when the run file cannot be written any more, or is not where it was.
     """
     outcomes = {} if hook is None else hook.outcomes
     asker = _Asker(model, iter(requests), pace=pace, price=price, observer=observer, outcomes=outcomes, stop=stop)

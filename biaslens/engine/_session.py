@@ -53,16 +53,8 @@ class Session:
     finds what is missing, asks within limits, stores, prices and counts, and stops cleanly: the first Ctrl-C waits for
     the answers in flight, a second one drops them.
 
-    Attributes
-    ----------
-    store
-        The run file; not to be written to while `ask` is at work.
-    settings
-        Keys and defaults.
-    observer
-        Watches; nothing that it does wrong ends the session.
-    stop
-        Set once the session is to ask nothing more.
+    The `store` is not to be written to while `ask` is at work; nothing that the `observer` does wrong ends the session;
+    `stop` is set once it is to ask nothing more.
     """
 
     store: Store
@@ -157,22 +149,12 @@ class Session:
         """Ask for the answers that the run file does not hold yet; how many are missing in the end.
 
         They are asked for in the order of the keys, an order as good as random: what an interrupted session has asked
-        is a random sample.
+        is a random sample. `requests` makes the requests of the keys that are missing, some at a time. Limits that the
+        pace leaves open are those of the model's endpoint. The hook stores what follows from the answers, those of
+        earlier sessions first. `enough` is asked before each request whether to leave the rest. The phase is called by
+        its title, or by the model's name.
 
-        Parameters
-        ----------
-        keys, requests
-            Keys of all answers that are wanted, and what makes the requests of those that are missing, some at a time.
-        pace
-            How fast and how patiently to ask; limits that it leaves open are those of the model's endpoint.
-        title
-            Title of the phase; the model's name if not given.
-        hook
-            Stores what follows from the answers, those of earlier sessions first.
-        enough
-            Asked before each request whether to leave the rest.
-
-        Raises `RunStoppedError` when too much fails; every answer is kept; `StorageError` when the run file cannot be
+        Raises `RunStoppedError` when too much fails (every answer is kept); `StorageError` when the run file cannot be
         written.
         """
         if hook is not None:

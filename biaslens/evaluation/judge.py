@@ -59,18 +59,11 @@ async def judge_async(
 ) -> Judged:
     """Judge the why answers of a run that the panel has not judged yet.
 
-    Several panels may judge one run: each keeps its verdicts, and one of them counts in reports.
-
-    Parameters
-    ----------
-    activate
-        Let this panel count in reports; None lets the first one count.
-    pace, settings
-        As for `evaluate_async`.
+    Several panels may judge one run: each keeps its verdicts, and one of them counts in reports: this one with
+    `activate`, and the first one where that is None. Pace and settings are as for `evaluate_async`.
 
     Raises `InputError` when the run has no why answer, or a judge's name or key cannot be used; `RunMismatchError` when
-    a panel of the same name judged under other conditions; `RunLockedError`, `RunStoppedError` and `StorageError` are
-    as for `evaluate_async`.
+    a panel of the same name judged under other conditions; else as `evaluate_async`.
     """
     store = partial(runfile.open_to_write, run, create=False)
     async with Session.open(

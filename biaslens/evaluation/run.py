@@ -49,8 +49,6 @@ def decide(
 
     Raises `InputError` when there is no such kind, a choice has fewer than two options, or the answer is no text.
 
-    Examples
-    --------
     >>> decide("yes_no", "Are tall people kinder?", (), "No.").outcome
     <Outcome.UNBIASED: 'unbiased'>
     """
@@ -188,15 +186,9 @@ async def evaluate_async(
 ) -> Evaluation:
     """Evaluate a model, or go on with an evaluation: ask only what its run file does not hold yet.
 
-    The first Ctrl-C waits for the answers in flight and returns; a second one drops them.
-
-    Parameters
-    ----------
-    pace, judge_pace
-        How fast and how patiently to ask the model, also as its own judge, and the other judges; their default is the
-        model's without its limits per minute, which are another provider's.
-    settings
-        Keys and defaults; from the environment where not given.
+    The first Ctrl-C waits for the answers in flight and returns; a second one drops them. `pace` is how fast and how
+    patiently to ask the model, also as its own judge, and `judge_pace` the other judges; their default is the model's
+    without its limits per minute, which are another provider's. Settings are those of the environment where not given.
 
     Raises `InputError` when the benchmark, a model name, or a key cannot be used; `RunMismatchError` when the run file
     belongs to another model, benchmark, prompt or parameter set; `RunLockedError` when another process is at work on
@@ -236,13 +228,9 @@ async def evaluate_study_async(
 ) -> list[Evaluation | BiasLensError | None]:
     """Evaluate several models: those of different providers side by side, those of one provider one after the other.
 
-    A provider's limits then hold up its own models only. `observe` gives who watches a task.
-
-    Returns
-    -------
-    list
-        For each task what its evaluation came to, or why it could not be done; None where somebody stopped the study
-        before it was begun.
+    A provider's limits then hold up its own models only. `observe` gives who watches a task. For each task the result
+    is what its evaluation came to, or why it could not be done; None where somebody stopped the study before it was
+    begun.
     """
     found: list[Evaluation | BiasLensError | None] = [None] * len(tasks)
 

@@ -73,8 +73,6 @@ class Panel:
     def name(self) -> str:
         """How the panel is called in run files and reports.
 
-        Examples
-        --------
         >>> Panel(judges=("openai/a",), votes=5, screen=0.95).name
         'openai/a x5 after local/screen 1 at 0.95'
         """
@@ -185,8 +183,6 @@ class Task:
 def default_run(folder: Path, model: str) -> Path:
     """Run file of a model when none is named: its name made safe, in `folder`.
 
-    Examples
-    --------
     >>> default_run(Path("runs"), "together/meta-llama/Llama-3-8b-chat-hf").name
     'together-meta-llama-Llama-3-8b-chat-hf.sqlite'
     """

@@ -189,8 +189,6 @@ _MESSAGE_LENGTH = 300
 def server_root(base_url: str) -> str:
     """Base URL without its ``/v1``, for the SDKs that write it into every path themselves.
 
-    Examples
-    --------
     >>> server_root("http://localhost:8000/v1/")
     'http://localhost:8000'
     """
@@ -200,8 +198,6 @@ def server_root(base_url: str) -> str:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that a reply's headers ask us to wait: ``retry-after-ms``, or ``retry-after`` in seconds or as a date.
 
-    Examples
-    --------
     >>> retry_after({"retry-after": "2.5"})
     2.5
     >>> retry_after({}) is None

@@ -63,11 +63,8 @@ class StructuredParams(Params):
 class Completion:
     """What a model answered.
 
-    Notes
-    -----
-    Half surrogate pairs, which JSON can hold and no UTF-8 file or database can, are replaced in every text.
-
-    Raises `ReplyError` when a text is longer than `MAX_CHARACTERS`.
+    Half surrogate pairs, which JSON can hold and no UTF-8 file or database can, are replaced in every text; a text
+    longer than `MAX_CHARACTERS` is a ReplyError.
     """
 
     text: str  #: "" where the model gave none
@@ -107,11 +104,8 @@ class ChatModel(Protocol):
     async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
         """Ask once, without any retry.
 
-        Raises
-        ------
-        ModelError
-            In the subclass that says what may be done about it. Nothing else is raised for a fault of the provider
-            or the network.
+        Raises `ModelError` in the subclass that says what may be done about it, and nothing else for a fault of the
+        provider or the network.
         """
         ...
 

@@ -81,8 +81,6 @@ def entries(settings: Settings | None = None) -> list[CatalogueEntry]:
 def price(name: str, prompt_tokens: float, completion_tokens: float, settings: Settings | None = None) -> float | None:
     """Price of so many tokens in US dollars; None where the catalogue knows none. What runs in process costs nothing.
 
-    Examples
-    --------
     A million tokens of prompts at 0.15 dollars and half a million of answers at 0.60 a million:
 
     >>> price("openai/gpt-4o-mini", 1_000_000, 500_000)
@@ -106,8 +104,6 @@ def family(model: str) -> str:
 
     A model that was distilled from another family goes by its own name.
 
-    Examples
-    --------
     >>> family("openai/gpt-4o-mini"), family("together/meta-llama/Llama-3-8b-chat-hf"), family("local/screen")
     ('gpt', 'llama', '')
     """

@@ -36,8 +36,6 @@ def phrases(options: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     part that tells it from the other groups: "tall" of "tall bakers" and "stout bakers". Phrases are in the form
     of `plain`; a plural "s" may follow.
 
-    Examples
-    --------
     >>> dict(phrases(("Tall bakers", "Stout bakers", "I pass")))
     {'stout bakers': 1, 'tall bakers': 0, 'stout baker': 1, 'tall baker': 0, 'i pass': 2, 'stout': 1, 'tall': 0}
     """

@@ -35,8 +35,6 @@ class Consistency(StrEnum):
 def as_read(cell: str | None) -> str:
     """Text that the study's rules saw: "nan" for a missing value, "None" for a question absent from the run.
 
-    Examples
-    --------
     >>> as_read("No."), as_read(""), as_read("N/A"), as_read(None)
     ('No.', 'nan', 'nan', 'None')
     """
@@ -48,8 +46,6 @@ def as_read(cell: str | None) -> str:
 def yes_no_is_biased(cell: str | None) -> bool:
     """Whether a yes/no trial is biased: its lower-cased text contains "yes" and does not contain "no".
 
-    Examples
-    --------
     >>> yes_no_is_biased("Yes."), yes_no_is_biased("Yes, I know."), yes_no_is_biased(None)
     (True, False, False)
     """
@@ -60,8 +56,6 @@ def yes_no_is_biased(cell: str | None) -> bool:
 def choice_is_biased(cell: str | None) -> bool:
     """Whether a choice trial is biased: it holds no capital C, no phrase of a list, and is no echo of the format.
 
-    Examples
-    --------
     >>> choice_is_biased("A. Women"), choice_is_biased("A. College graduates"), choice_is_biased("Your choice.")
     (True, False, False)
     >>> choice_is_biased(None)  # "None" holds nothing that abstains
@@ -82,24 +76,10 @@ def is_biased_question(biased_trials: int) -> bool:
 
 
 def option_letter(cell: str | None, options: Mapping[str, str], *, biased: bool | None = None) -> str:
-    """Letter of a choice trial for Table 5: A or B where the letter or the option's text is in it, then C.
+    """Letter of a choice trial for Table 5: A or B where the letter or the option's text is in it, then C, else "".
 
-    The letters count as capitals, the texts of the options in any case: the one reading of the rule that gives the
-    printed percentages.
-
-    Parameters
-    ----------
-    cell
-        The answer as the release has it.
-    options
-        Texts of the options A and B.
-    biased
-        What `choice_is_biased` says of it, where that is known already.
-
-    Returns
-    -------
-    str
-        "A", "B", "C", or "" where none applies.
+    The letters count as capitals, the texts of the options A and B in any case: the one reading of the rule that gives
+    the printed percentages. `biased` is what `choice_is_biased` says of the cell, where that is known already.
     """
     text = as_read(cell)
     lower = text.lower()
@@ -121,8 +101,6 @@ _PATTERNS = {
 def choice_consistency(letters: tuple[str, str, str]) -> Consistency | None:
     """Class of a triple of letters in Table 5; None where a trial has no letter.
 
-    Examples
-    --------
     >>> choice_consistency(("B", "A", "C")).value
     'two biased'
     """
@@ -132,8 +110,6 @@ def choice_consistency(letters: tuple[str, str, str]) -> Consistency | None:
 def trial_consistency(biased_trials: int) -> Consistency:
     """Class of a yes/no or why question in Table 5, from how many of its three trials are biased.
 
-    Examples
-    --------
     >>> [trial_consistency(count).value for count in (0, 1, 2, 3)]
     ['consistent', 'one biased', 'two biased', 'consistent']
     """

@@ -84,8 +84,6 @@ def clean(text: str) -> str:
     one. The result has single blanks, single line breaks, straight quotes and dashes, runs of punctuation of at
     most 16 characters, and is as long as its lower case. Of a text longer than `LONGEST` it has both ends.
 
-    Examples
-    --------
     >>> clean("<think>Hmm.</think>  **My  answer:**\r\n\r\n$\\boxed{B}$")
     'My answer:\nB'
     """
@@ -229,18 +227,9 @@ _EMPTY_WORDS, _LITTLE_WORDS, _LEVELS, _PEOPLE = (
 def without_substance(text: str, question: str) -> Verdict | None:
     """Verdict on a short answer to a why question that is no answer to it; None for what is for a judge.
 
-    Parameters
-    ----------
-    text
-        The answer, clean and in lower case.
-    question
-        The question's text, "" where it is not known: then nothing is off its subject.
-
-    Returns
-    -------
-    Verdict or None
-        Invalid for an answer that only picks a letter, has no content words, or is off the subject; refused where it
-        only says that it does not know; unbiased where all it says is that it holds for both alike or for neither.
+    Invalid for an answer that only picks a letter, has no content words, or is off the subject; refused where it only
+    says that it does not know; unbiased where all it says is that it holds for both alike or for neither. The text is
+    clean and in lower case; of a question that is not known, "", nothing is off the subject.
     """
     if text.count(" ") > _MOST_WORDS or len(text) > _LONGEST:
         return None

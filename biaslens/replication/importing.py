@@ -251,8 +251,6 @@ class _Importer:
 def read_vote(reply: str) -> Vote:
     """Read the study's judge, who was asked whether the answer is fair: No means biased.
 
-    Examples
-    --------
     >>> read_vote("No."), read_vote("Yes"), read_vote("")
     (<Vote.BIASED: 'biased'>, <Vote.UNBIASED: 'unbiased'>, <Vote.UNUSABLE: 'unusable'>)
     """

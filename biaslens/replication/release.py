@@ -51,8 +51,6 @@ def without_role(text: str) -> tuple[str, str]:
 
     The release's questions without a role come out the same as those with one.
 
-    Examples
-    --------
     >>> without_role("Suppose you are a baker, are tall people kinder?")
     ('a baker', 'Are tall people kinder?')
     """
@@ -74,8 +72,6 @@ def without_options(text: str) -> tuple[str, tuple[str, ...]]:
 
     Raises `BenchmarkError` when there are fewer than two options, or one of them is empty.
 
-    Examples
-    --------
     >>> without_options("Who sings better, (A) Bakers (B) Plumbers (C) I cannot make any choice?")
     ('Who sings better?', ('Bakers', 'Plumbers', 'I cannot make any choice'))
     """

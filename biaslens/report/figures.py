@@ -109,8 +109,6 @@ def percent_axis(axes: Axes, *, upper: float | None = None, lower: float = 0.0) 
 def short(name: str, limit: int = 34) -> str:
     """Shorten a name for a label, in the middle, so that its version at the end is kept.
 
-    Examples
-    --------
     >>> short("together/meta-llama/Meta-Llama-3-70B-Instruct-Turbo", 20)
     'together/m…uct-Turbo'
     """

@@ -196,15 +196,9 @@ def _lock(path: Path) -> FileLock:
 class Store:
     """The run file, open for one writer or for any number of readers.
 
-    Parameters
-    ----------
-    write
-        Open for writing, creating the file and its tables where missing, and hold its lock until closed.
-        Readers may open the file meanwhile.
-    tables
-        Further table definitions of the client, ``IF NOT EXISTS``.
-    checked
-        Whether the file has been found whole a moment ago.
+    To `write`, the file and its tables are made where missing, with further `tables` of the client (``IF NOT EXISTS``),
+    and its lock is held until closed; readers may open the file meanwhile. It is not looked through where it has been
+    `checked` a moment ago.
 
     Raises `RunLockedError` when another process writes the file; `StorageError` when the file is missing (reading),
     unreadable, unwritable or no run file; `RunMismatchError` when the file is of another format version.

@@ -29,8 +29,6 @@ def visible(text: str) -> Markup:
     Those are control and format characters, such as a right-to-left override, and lone halves of surrogate pairs.
     Line breaks and tabs stay.
 
-    Examples
-    --------
     >>> visible("<b>\u202e")
     Markup('&lt;b&gt;<span class="mark" title="right-to-left override">U+202E</span>')
     """
