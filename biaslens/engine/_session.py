@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from biaslens._util.text import printable, without_secrets
-from biaslens.engine._asking import Hook, Observer, Price, Request, Tally, ask_all, in_thread
+from biaslens.engine._asking import Asking, Hook, Observer, Price, Request, Tally, in_thread
 from biaslens.engine._pacing import Pace
 from biaslens.models import ChatModel, open_model
 from biaslens.models.catalogue import price
@@ -166,17 +166,16 @@ class Session:
             if not missing or self.stop.is_set():
                 return missing
             asked = (request for part in wanted.missing() for request in requests(reader, part))
-            tally = await ask_all(
-                takewhile(lambda _: not enough(), asked),
-                model=self.model(model),
-                store=self.store,
+            asking = Asking(
+                self.model(model),
+                self.store,
                 pace=pace_for(model, pace or Pace(), self.settings),
                 price=_price_of(model, self.settings),
                 hook=hook,
                 observer=self.observer,
                 stop=self.stop,
             )
-            self._tallies.append(tally)
+            self._tallies.append(await asking.ask_all(takewhile(lambda _: not enough(), asked)))
             return wanted.count_missing()
 
     @property
