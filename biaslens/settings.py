@@ -16,17 +16,8 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveFloat,
-    PositiveInt,
-    PrivateAttr,
-    SecretStr,
-    ValidationError,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic.types import PositiveFloat, PositiveInt
 
 from biaslens._util.text import keep_secret, secrets_of, shown_address
 from biaslens.errors import SettingsError
@@ -142,9 +133,10 @@ def load_settings(**overrides: Any) -> Settings:  # noqa: ANN401 - whatever a fi
     Raises `SettingsError` when a file cannot be read, a value cannot be used, or a file of the working directory puts
     run files outside of it; the message names it.
     """
-    config, named_by = _config_path()
+    named = os.environ.get(f"{_PREFIX}CONFIG")
+    config = Path(named or _env_file().get(f"{_PREFIX}CONFIG") or CONFIG_FILE)
     # A file that the environment names by its full path is as much the user's own as the environment.
-    place = ENVIRONMENT if named_by == ENVIRONMENT and config.is_absolute() else str(config)
+    place = ENVIRONMENT if named and config.is_absolute() else str(config)
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
     for source, found in (
@@ -160,8 +152,12 @@ def load_settings(**overrides: Any) -> Settings:  # noqa: ANN401 - whatever a fi
         first = error.errors()[0]
         raise SettingsError(f"{_place(first['loc'], config)}: {first['msg'].removeprefix('Value error, ')}") from None
     settings._places.update(places)
-    if settings.place("runs") not in (CALLER, ENVIRONMENT):
-        _check_inside(settings)
+    own = settings.place("runs") in (CALLER, ENVIRONMENT)
+    if not own and not settings.runs.resolve().is_relative_to(Path.cwd().resolve()):
+        raise SettingsError(
+            f"{settings.place('runs')}: runs = {str(settings.runs)!r} lies outside the working directory; "
+            f"name a folder in it, or set {_PREFIX}RUNS in the environment"
+        )
     return settings
 
 
@@ -177,15 +173,6 @@ def _merge(values: dict[str, Any], places: dict[str, str], found: Mapping[str, A
         elif name not in values:
             values[name] = value
             places[name] = source
-
-
-def _check_inside(settings: Settings) -> None:
-    here = Path.cwd().resolve()
-    if not settings.runs.resolve().is_relative_to(here):
-        raise SettingsError(
-            f"{settings.place('runs')}: runs = {str(settings.runs)!r} lies outside the working directory; "
-            f"name a folder in it, or set {_PREFIX}RUNS in the environment"
-        )
 
 
 def _env_file() -> Mapping[str, str | None]:
@@ -226,13 +213,6 @@ def _place(location: tuple[int | str, ...], config: Path) -> str:
     if name in _BY_NAME:
         return f"{config}, {'.'.join(str(part) for part in location)}"
     return f"setting {name} ({_variable(name)}, or in {config})"
-
-
-def _config_path() -> tuple[Path, str]:
-    """Find the configuration file, and say who named it."""
-    if named := os.environ.get(f"{_PREFIX}CONFIG"):
-        return Path(named), ENVIRONMENT
-    return Path(_env_file().get(f"{_PREFIX}CONFIG") or CONFIG_FILE), ENV_FILE
 
 
 def _read_config(path: Path) -> dict[str, Any]:

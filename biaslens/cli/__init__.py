@@ -46,12 +46,13 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the names in the order of the sections."""
-        return [*self.lazy, *super().list_commands(ctx)]
+        del ctx
+        return list(self.lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command of a name."""
-        lazy = self.lazy.get(cmd_name)
-        return super().get_command(ctx, cmd_name) if lazy is None else lazy.load()
+        del ctx
+        return self.lazy[cmd_name].load() if cmd_name in self.lazy else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each section, without importing a command."""

@@ -91,7 +91,7 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
     if generator in _OFFLINE:
         if foreign := given.keys() - _OFFLINE[generator]:
             raise click.UsageError(f"{given[min(foreign)]} does not go with --with {generator}")
-        _save(_from_bank(values) if generator == _BANK else _from_encounters(values), values["out"])
+        _save(_offline(values), values["out"])
         return
     for name in ("mirrors", "encounters"):
         if values[name]:
@@ -99,11 +99,9 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
     _from_model(values)
 
 
-def _from_bank(values: dict[str, Any]) -> Benchmark:
-    return expand(load_bank(), **picked(values, "seed", "roles_per_attribute", "questions_per_kind", "mirrors"))
-
-
-def _from_encounters(values: dict[str, Any]) -> Benchmark:
+def _offline(values: dict[str, Any]) -> Benchmark:
+    if values["generator"] == _BANK:
+        return expand(load_bank(), **picked(values, "seed", "roles_per_attribute", "questions_per_kind", "mirrors"))
     folder: Path = values["encounters"] or resource("benchmark") / "encounters"
     roles = read_roles(folder / ROLES)
     return from_encounters(roles, read_encounters(folder, roles), seed=values["seed"], mirrors=values["mirrors"])

@@ -121,8 +121,9 @@ def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - 
     """
     try:
         (choice, *_) = _checked(_field(reply, "choices"), list)
-        message = _present(_field(choice, "message"))
-        usage = _field(reply, "usage")
+        message, usage = _field(choice, "message"), _field(reply, "usage")
+        if message is None:
+            raise TypeError  # noqa: TRY301 - as for whatever else is not there
         return Completion(
             text=_text(_field(message, "content")) or _checked(_field(message, "refusal"), str) or "",
             finish_reason=_checked(_field(choice, "finish_reason"), str) or "",
@@ -139,12 +140,6 @@ def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - 
 def _field(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever JSON the server sends
     """A field of an SDK's object, or of the dictionary that it left unread; None where there is none."""
     return thing.get(name) if isinstance(thing, dict) else getattr(thing, name, None)
-
-
-def _present(value: object) -> object:
-    if value is None:
-        raise TypeError
-    return value
 
 
 def _checked(value: object, kind: type[Any]) -> Any:  # noqa: ANN401
@@ -172,15 +167,10 @@ CONNECTIONS = 256
 """Most connections to one provider, for the SDKs whose own limit is lower than what an engine may ask at once."""
 
 # Codes of a refused request that mean "the filter stopped it": Azure OpenAI's, DashScope's and OpenAI's.
-_FILTER_CODES = frozenset(
-    {
-        "content_filter",
-        "ResponsibleAIPolicyViolation",
-        "data_inspection_failed",
-        "content_policy_violation",
-        "moderation_blocked",
-    }
-)
+_FILTER_CODES = frozenset([
+    "content_filter", "ResponsibleAIPolicyViolation", "data_inspection_failed", "content_policy_violation",
+    "moderation_blocked",
+])  # fmt: skip
 # Codes of a 429 that waiting does not cure: OpenAI's.
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _MESSAGE_LENGTH = 300
@@ -260,15 +250,12 @@ def refused(
     detail = _detail(body)
     inner = detail.get("innererror")
     codes = _codes(detail) | (_codes(inner) if isinstance(inner, dict) else set())
-    if status in (400, 403) and (_flagged(detail) or not _FILTER_CODES.isdisjoint(codes)):
+    # OpenRouter's 403, where the model's moderation flagged the prompt, has no code.
+    metadata = detail.get("metadata")
+    flagged = isinstance(metadata, dict) and "flagged_input" in metadata
+    if status in (400, 403) and (flagged or not _FILTER_CODES.isdisjoint(codes)):
         return Completion(text="", finish_reason=CONTENT_FILTER, model=model)
     raise status_error(provider, status, body, headers, key=key)
-
-
-def _flagged(detail: Mapping[str, object]) -> bool:
-    """OpenRouter's 403: the model's moderation flagged the prompt."""
-    metadata = detail.get("metadata")
-    return isinstance(metadata, dict) and "flagged_input" in metadata
 
 
 def _detail(body: object) -> dict[str, Any]:

@@ -90,6 +90,7 @@ def _listed(marked: str, found: Sequence[re.Match[str]], count: int) -> set[int]
     """Indices of mentions that are named together with another option, or that enumerate all options in order."""
     gaps = [marked[left.end() : right.start()] for left, right in pairwise(found)]
     positions = [position_of(match[0]) for match in found]
+    heads_line = [_by_letter(match) and marked[match.start() - 1 : match.start()] in ("", "\n") for match in found]
     listed = set()
     for i, gap in enumerate(gaps):
         together = positions[i] != positions[i + 1] and _RE.together.match(gap)
@@ -98,14 +99,10 @@ def _listed(marked: str, found: Sequence[re.Match[str]], count: int) -> set[int]
     for at in range(len(found) - count + 1):
         run = range(at, at + count)
         if [positions[i] for i in run] == list(range(count)) and (
-            all(_RE.beside.match(gaps[i]) for i in run[:-1]) or all(_heads_line(marked, found[i]) for i in run)
+            all(_RE.beside.match(gaps[i]) for i in run[:-1]) or all(heads_line[i] for i in run)
         ):
             listed |= set(run)
     return listed
-
-
-def _heads_line(marked: str, match: re.Match[str]) -> bool:
-    return _by_letter(match) and (match.start() == 0 or marked[match.start() - 1] == "\n")
 
 
 def _weight(marked: str, before: str, match: re.Match[str]) -> int:

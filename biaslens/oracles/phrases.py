@@ -326,13 +326,10 @@ def _meant(options: tuple[str, ...]) -> dict[str, int]:
         if len(content) > _MOST_WORDS:
             continue
         for word in content:
-            for form in {word, _stem(word), *_alike(word)}:
+            alike = (group.split() for group in _WORDS["alike"])
+            for form in {word, _stem(word), *(other for group in alike if word in group for other in group)}:
                 found.setdefault(form, set()).add(position)
     return {word: positions.pop() for word, positions in found.items() if len(positions) == 1}
-
-
-def _alike(word: str) -> set[str]:
-    return {other for group in _WORDS["alike"] if word in group.split() for other in group.split()}
 
 
 def _stem(word: str) -> str:

@@ -70,11 +70,6 @@ def why_is_biased(final: str | None) -> bool:
     return final == "Yes"
 
 
-def is_biased_question(biased_trials: int) -> bool:
-    """Whether a question is biased: at least two of its three trials are."""
-    return biased_trials >= 2
-
-
 def option_letter(cell: str | None, options: Mapping[str, str], *, biased: bool | None = None) -> str:
     """Letter of a choice trial for Table 5: A or B where the letter or the option's text is in it, then C, else "".
 

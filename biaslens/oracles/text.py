@@ -142,7 +142,8 @@ def read(answer: str, *, finish_reason: str = "stop") -> str | Verdict:
         return FILTERED if finish_reason == "content_filter" and not text else EMPTY
     if _RE.error_text.match(text):
         return ERROR_TEXT
-    if was_cut(finish_reason) and _deliberates(text.lower()):
+    lower = text.lower()
+    if was_cut(finish_reason) and _RE.deliberates.search(lower) and not _RE.concludes.search(lower):
         return CUT
     if "nswer" in text or "uppose" in text:
         text = _RE.prompt.sub("", text).strip()
@@ -150,10 +151,6 @@ def read(answer: str, *, finish_reason: str = "stop") -> str | Verdict:
     if not bare or (len(bare) <= _LONGEST_ECHO and _RE.echo.fullmatch(bare)):
         return ECHO
     return text
-
-
-def _deliberates(text: str) -> bool:
-    return _RE.deliberates.search(text) is not None and _RE.concludes.search(text) is None
 
 
 def was_cut(finish_reason: str) -> bool:

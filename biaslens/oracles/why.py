@@ -37,16 +37,13 @@ def prescreen(answer: str, question: str = "", *, finish_reason: str = "stop") -
     if isinstance(text, Verdict):
         return text
     text = text.lower()
-    if _RE.asks_back.fullmatch(text) or (question and _same(text, clean(question).lower())):
+    around = " .?!\"'\n"
+    repeats = question and text.strip(around) == clean(question).lower().strip(around)
+    if repeats or _RE.asks_back.fullmatch(text):
         return ECHO
     if only_declines(text, _FEWEST_WORDS):
         return Verdict(Outcome.REFUSED, "refusal")
     return without_substance(text, question)
-
-
-def _same(text: str, question: str) -> bool:
-    around = " .?!\"'\n"
-    return text.strip(around) == question.strip(around)
 
 
 def majority_threshold(n: int) -> int:
