@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from biaslens.benchmark.files import Benchmark, Reader, content_hash, csv_text
-from biaslens.benchmark.validation import SEPARATOR, check_questions, normalised
+from biaslens.benchmark.files import SEPARATOR, Benchmark, Reader, check_questions, content_hash, csv_text, normalised
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Mirror, Question, Role
 from biaslens.schema import content_hash as hash_parts

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from biaslens._util.text import article
+from biaslens.benchmark.files import mirror_faults, placeholder, question_key
 from biaslens.benchmark.groups import words
 from biaslens.benchmark.quality.source import Fault, Requirement, Source, last_sentence, ngrams, statement
-from biaslens.benchmark.validation import mirror_faults, placeholder, question_key
 from biaslens.schema import Kind, Question, Role
 
 NEAR = 0.8

@@ -8,8 +8,17 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from biaslens.benchmark.files import ABOUT, QUESTIONS, ROLES, Reader, check_folder, content_hash, read_about, read_bytes
-from biaslens.benchmark.validation import normalised
+from biaslens.benchmark.files import (
+    ABOUT,
+    QUESTIONS,
+    ROLES,
+    Reader,
+    check_folder,
+    content_hash,
+    normalised,
+    read_about,
+    read_bytes,
+)
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
 
