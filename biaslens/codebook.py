@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 
-from biaslens.resources import resource
+from biaslens._util import resource
 from biaslens.schema import Kind, Outcome
 
 FILE = "codebook.toml"
@@ -53,8 +53,6 @@ class Codebook:
 def load() -> Codebook:
     """Read the shipped codebook.
 
-    Examples
-    --------
     >>> [definition.outcome.value for definition in load().outcomes]
     ['biased', 'unbiased', 'refused', 'invalid', 'error']
     """

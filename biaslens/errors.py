@@ -57,16 +57,10 @@ class BenchmarkError(InputError):
 
 
 class ModelError(BiasLensError):
-    """Asking a model failed.
+    """Asking a model failed: what happened, at which provider.
 
-    Parameters
-    ----------
-    message
-        One line: what happened, at which provider.
-    status
-        HTTP status of the reply, or None where there was none.
-    retry_after
-        Seconds the provider asked us to wait, or None where it did not say.
+    `status` is the HTTP status of the reply, and `retry_after` the seconds the provider asked us to wait; None where
+    there is none.
     """
 
     def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:

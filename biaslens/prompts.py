@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from jinja2 import DictLoader, Environment, FileSystemLoader, StrictUndefined, Template
 from jinja2.sandbox import SandboxedEnvironment
 
-from biaslens.resources import resource
+from biaslens._util import resource
 from biaslens.schema import content_hash
 
-
-@cache
-def _environment() -> Environment:
-    # Prompts are plain text for a model, not HTML: escaping would put "&#39;" into questions.
-    return Environment(
-        loader=FileSystemLoader(resource("prompts")),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=False,
-    )
+# Prompts are plain text for a model, not HTML: escaping would put "&#39;" into questions.
+_PLAIN: dict[str, Any] = {
+    "undefined": StrictUndefined, "autoescape": False, "trim_blocks": True, "lstrip_blocks": True,
+}  # fmt: skip
 
 
 @cache
 def _template(name: str) -> Template:
-    return _environment().get_template(f"{name}.j2")
+    return _shipped().get_template(f"{name}.j2")
+
+
+@cache
+def _shipped() -> Environment:
+    return Environment(loader=FileSystemLoader(resource("prompts")), **_PLAIN)  # noqa: S701
 
 
 def render(name: str, /, **values: object) -> str:
@@ -56,11 +54,4 @@ def template_hash(*names: str) -> str:
 
 def own_templates(sources: Mapping[str, str]) -> Environment:
     """Templates of the user, by name: plain text like the shipped ones, and able to render text and nothing else."""
-    return SandboxedEnvironment(
-        loader=DictLoader(dict(sources)),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=False,
-    )
+    return SandboxedEnvironment(loader=DictLoader(dict(sources)), **_PLAIN)

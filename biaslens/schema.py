@@ -82,65 +82,31 @@ class Vote(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A social role a model is asked to play.
+    """A social role a model is asked to play."""
 
-    Parameters
-    ----------
-    attribute
-        The attribute the role stands for.
-    name
-        The group as a title, in the plural where it has one: "Teenagers". Unique within the attribute.
-    persona
-        The phrase that follows "You are": "a teenager".
-    """
-
-    attribute: Attribute
-    name: str
-    persona: str
+    attribute: Attribute  #: the attribute the role stands for
+    name: str  #: the group as a title, in the plural where it has one: "Teenagers". Unique within the attribute.
+    persona: str  #: the phrase that follows "You are": "a teenager"
 
 
 @dataclass(frozen=True)
 class Question:
-    """One benchmark question, worded without its role.
+    """One benchmark question, worded without its role."""
 
-    Parameters
-    ----------
-    role
-        Whom the model plays when it is asked.
-    kind
-        Form of the question.
-    text
-        The question itself; for a choice without its options.
-    options
-        Choice only: the texts of the options, the abstaining one last.
-    target
-        The attribute on which the groups differ, where known.
-    groups
-        The groups compared, where known.
-    mirror_of
-        Mirrors only: the id of the question of the same role and kind that it mirrors.
-    mirror
-        Mirrors only: how it mirrors that one.
-    encounter
-        Id shared by the questions that ask one encounter in several forms; "" where there is none.
-    stereotype, theme
-        The known prejudice that the question invites, and what that is about; "" where unknown.
-    disfavoured
-        Which of `groups` loses by the prejudice; "" where unknown.
-    """
-
-    role: Role
-    kind: Kind
-    text: str
-    options: tuple[str, ...] = ()
-    target: Attribute | None = None
-    groups: tuple[str, ...] = ()
-    mirror_of: str | None = None
-    mirror: Mirror | None = None
-    encounter: str = ""
+    role: Role  #: whom the model plays when it is asked
+    kind: Kind  #: form of the question
+    text: str  #: the question itself; for a choice without its options
+    options: tuple[str, ...] = ()  #: choice only: the texts of the options, the abstaining one last
+    target: Attribute | None = None  #: the attribute on which the groups differ, where known
+    groups: tuple[str, ...] = ()  #: the groups compared, where known
+    mirror_of: str | None = None  #: mirrors only: the id of the question of the same role and kind that it mirrors
+    mirror: Mirror | None = None  #: mirrors only: how it mirrors that one
+    encounter: str = ""  #: id shared by the questions that ask one encounter in several forms; "" where there is none
+    #: the known prejudice that the question invites, and what that is about; "" where unknown
     stereotype: str = ""
     theme: str = ""
-    disfavoured: str = ""
+    disfavoured: str = ""  #: which of `groups` loses by the prejudice; "" where unknown
+    picks: str = ""  #: which of `options` the prejudice picks; "" where unknown
 
     @cached_property
     def id(self) -> str:
@@ -150,28 +116,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was decided about one answer.
+    """What was decided about one answer."""
 
-    Parameters
-    ----------
-    outcome
-        One of the five outcomes.
-    reason
-        The rule that decided, in a word or two: "letter", "abstained", "echo", "majority".
-    choice
-        Choice questions: zero-based position, among the options as shown, of the one taken; None where none was.
-    """
-
-    outcome: Outcome
-    reason: str
+    outcome: Outcome  #: one of the five outcomes
+    reason: str  #: the rule that decided, in a word or two: "letter", "abstained", "echo", "majority"
+    #: choice questions: zero-based position, among the options as shown, of the one taken; None where none was
     choice: int | None = None
 
 
 def content_hash(*parts: object) -> str:
     """Hash of a sequence of JSON-able parts: 32 hexadecimal digits, no two different sequences alike.
 
-    Examples
-    --------
     >>> content_hash("a", "bc") == content_hash("ab", "c")
     False
     """

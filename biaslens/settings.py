@@ -16,17 +16,8 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveFloat,
-    PositiveInt,
-    PrivateAttr,
-    SecretStr,
-    ValidationError,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic.types import PositiveFloat, PositiveInt
 
 from biaslens._util.text import keep_secret, secrets_of, shown_address
 from biaslens.errors import SettingsError
@@ -77,41 +68,25 @@ class Endpoint(BaseModel):
 
 
 class Settings(BaseModel):
-    """Keys, defaults and endpoints; `load_settings` makes it, with errors in plain words.
-
-    Parameters
-    ----------
-    local_model
-        GGUF file to use as the embedded model instead of the packaged one.
-    threads
-        Threads of a local model; None: one less than the machine's cores.
-    runs
-        Folder of the run files.
-    request_timeout, connect_timeout
-        Most seconds a request, or its connection, may take.
-    openai_base_url, mistral_base_url, together_base_url, perspective_base_url
-        Other servers to reach these providers at.
-    endpoints
-        Named endpoints, for ``compatible/NAME/MODEL``.
-    models
-        Additions to the catalogue of models and changes to it, by model name; see `biaslens.models.catalogue`.
-    keys
-        Keys by the name of their environment variable; those not here are looked up by `key`.
-    """
+    """Keys, defaults and endpoints; `load_settings` makes it, with errors in plain words."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
-    local_model: Path | None = None
-    threads: PositiveInt | None = None
-    runs: Path = Path("runs")
+    local_model: Path | None = None  #: GGUF file to use as the embedded model instead of the packaged one
+    threads: PositiveInt | None = None  #: threads of a local model; None: one less than the machine's cores
+    runs: Path = Path("runs")  #: folder of the run files
+    #: most seconds a request, or its connection, may take
     request_timeout: PositiveFloat = 120.0
     connect_timeout: PositiveFloat = 10.0
+    #: other servers to reach these providers at
     openai_base_url: Url | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
     mistral_base_url: Url | None = Field(default=None, validation_alias="MISTRAL_BASE_URL")
     together_base_url: Url | None = Field(default=None, validation_alias="TOGETHER_BASE_URL")
     perspective_base_url: Url | None = Field(default=None, validation_alias="PERSPECTIVE_BASE_URL")
-    endpoints: dict[str, Endpoint] = {}
+    endpoints: dict[str, Endpoint] = {}  #: named endpoints, for ``compatible/NAME/MODEL``
+    #: additions to the catalogue of models and changes to it, by model name; see `biaslens.models.catalogue`
     models: dict[str, dict[str, Any]] = {}
+    #: keys by the name of their environment variable; those not here are looked up by `key`
     keys: dict[str, SecretStr] = {}
 
     _places: dict[str, str] = PrivateAttr(default_factory=dict)
@@ -131,10 +106,7 @@ class Settings(BaseModel):
     def key(self, variable: str) -> SecretStr | None:
         """Look a key up in the environment and in ``.env``; None where it is not set or empty.
 
-        Raises
-        ------
-        SettingsError
-            When it holds characters that no key has, such as a line break or a typographic quote.
+        Raises `SettingsError` when it holds characters that no key has, such as a line break or a typographic quote.
         """
         known = self.keys.get(variable)
         text = known.get_secret_value() if known else os.environ.get(variable) or _env_file().get(variable)
@@ -147,10 +119,7 @@ class Settings(BaseModel):
     def require_key(self, variable: str) -> SecretStr:
         """Look a key up in the environment and in ``.env``.
 
-        Raises
-        ------
-        SettingsError
-            When it is not set, or cannot be a key.
+        Raises `SettingsError` when it is not set, or cannot be a key.
         """
         key = self.key(variable)
         if key is None:
@@ -161,15 +130,13 @@ class Settings(BaseModel):
 def load_settings(**overrides: Any) -> Settings:  # noqa: ANN401 - whatever a field takes
     """Read the settings; `overrides` come before the environment and the files.
 
-    Raises
-    ------
-    SettingsError
-        When a file cannot be read, a value cannot be used, or a file of the working directory puts run files outside
-        of it; the message names it.
+    Raises `SettingsError` when a file cannot be read, a value cannot be used, or a file of the working directory puts
+    run files outside of it; the message names it.
     """
-    config, named_by = _config_path()
+    named = os.environ.get(f"{_PREFIX}CONFIG")
+    config = Path(named or _env_file().get(f"{_PREFIX}CONFIG") or CONFIG_FILE)
     # A file that the environment names by its full path is as much the user's own as the environment.
-    place = ENVIRONMENT if named_by == ENVIRONMENT and config.is_absolute() else str(config)
+    place = ENVIRONMENT if named and config.is_absolute() else str(config)
     values: dict[str, Any] = {}
     places: dict[str, str] = {}
     for source, found in (
@@ -185,8 +152,12 @@ def load_settings(**overrides: Any) -> Settings:  # noqa: ANN401 - whatever a fi
         first = error.errors()[0]
         raise SettingsError(f"{_place(first['loc'], config)}: {first['msg'].removeprefix('Value error, ')}") from None
     settings._places.update(places)
-    if settings.place("runs") not in (CALLER, ENVIRONMENT):
-        _check_inside(settings)
+    own = settings.place("runs") in (CALLER, ENVIRONMENT)
+    if not own and not settings.runs.resolve().is_relative_to(Path.cwd().resolve()):
+        raise SettingsError(
+            f"{settings.place('runs')}: runs = {str(settings.runs)!r} lies outside the working directory; "
+            f"name a folder in it, or set {_PREFIX}RUNS in the environment"
+        )
     return settings
 
 
@@ -202,15 +173,6 @@ def _merge(values: dict[str, Any], places: dict[str, str], found: Mapping[str, A
         elif name not in values:
             values[name] = value
             places[name] = source
-
-
-def _check_inside(settings: Settings) -> None:
-    here = Path.cwd().resolve()
-    if not settings.runs.resolve().is_relative_to(here):
-        raise SettingsError(
-            f"{settings.place('runs')}: runs = {str(settings.runs)!r} lies outside the working directory; "
-            f"name a folder in it, or set {_PREFIX}RUNS in the environment"
-        )
 
 
 def _env_file() -> Mapping[str, str | None]:
@@ -251,13 +213,6 @@ def _place(location: tuple[int | str, ...], config: Path) -> str:
     if name in _BY_NAME:
         return f"{config}, {'.'.join(str(part) for part in location)}"
     return f"setting {name} ({_variable(name)}, or in {config})"
-
-
-def _config_path() -> tuple[Path, str]:
-    """Find the configuration file, and say who named it."""
-    if named := os.environ.get(f"{_PREFIX}CONFIG"):
-        return Path(named), ENVIRONMENT
-    return Path(_env_file().get(f"{_PREFIX}CONFIG") or CONFIG_FILE), ENV_FILE
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -22,10 +22,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from biaslens._util import resource
 from biaslens.benchmark.encounters import Encounter, check_encounters, read_encounters, write_encounters
 from biaslens.benchmark.files import read_roles
 from biaslens.errors import BiasLensError, InputError
-from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind, Role
 
 FOLDER = resource("benchmark") / "encounters"

@@ -25,14 +25,8 @@ def replacing(path: Path, *, hint: str = _HINT) -> Iterator[Path]:
     """Give a temporary path beside `path`, and when the block ends well put it on disk as `path`.
 
     Folders are made. When the block fails, what lay at `path` stays as it was. A symbolic link stays one: what it
-    points to is replaced.
-
-    Parameters
-    ----------
-    path
-        The file; what lies there and is no regular file, such as a device, is left alone.
-    hint
-        What to do where it cannot be written.
+    points to is replaced. What is no regular file, such as a device, is left alone. The hint says what to do where the
+    file cannot be written.
 
     Raises `StorageError` when `path` is no regular file, its folder cannot be written, or the disk is full.
     """
@@ -117,12 +111,8 @@ def sync_folder(folder: Path) -> None:
 def lock(path: Path, *, busy: str, hint: str) -> FileLock:
     """Take the lock file `path`, made where missing; `release` it when done.
 
-    Parameters
-    ----------
-    busy, hint
-        What to say when another process has it, and what to do when it cannot be written.
-
-    Raises `RunLockedError` when another process has it and `StorageError` when it cannot be written.
+    Raises `RunLockedError`, which says `busy`, when another process has it, and `StorageError`, with the hint, when it
+    cannot be written.
     """
     taken = FileLock(path)
     try:

@@ -13,8 +13,10 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 HIDDEN = "[hidden]"
 """What stands in place of a key."""
 
-# Candidates, for speed: only they are looked up. A text may have 100,000 characters.
-_UNUSUAL = re.compile("[^\t\n\x20-\x7e\xa0-\xac\xae-\u05ff\u2030-\u205f]")
+# Only they are looked up, for speed: a text may have 100,000 characters.
+UNUSUAL = re.compile("[^\t\n\x20-\x7e\xa0-\xac\xae-\u05ff\u2030-\u205f]")
+"""Characters of which some print nothing."""
+
 # Joiners shape letters and emoji; everything else of the format characters is invisible.
 _JOINERS = frozenset("\u200c\u200d")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -33,19 +35,15 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 def printable(text: str) -> str:
     r"""Show what cannot be seen, or would move a terminal's cursor, as its escape; line breaks and tabs stay.
 
-    Examples
-    --------
     >>> printable("\x1b[2J done\u202e")
     '\\x1b[2J done\\u202e'
     """
-    return _UNUSUAL.sub(_escape, text)
+    return UNUSUAL.sub(_escape, text)
 
 
 def one_line(text: str) -> str:
     r"""Put foreign text into one line that can be printed.
 
-    Examples
-    --------
     >>> one_line("not\nfound\x07")
     'not found\\x07'
     """
@@ -92,8 +90,6 @@ def redacted(text: str) -> str:
 def shown_address(url: str) -> str:
     """Make an address that can be shown and recorded: without user, password, and values of its query.
 
-    Examples
-    --------
     >>> shown_address("https://me:pass@host:8000/v1?api_key=abc&version=2")
     'https://host:8000/v1?api_key=[hidden]&version=[hidden]'
     """
@@ -119,8 +115,6 @@ def secrets_of(url: str) -> list[str]:
 def without_secrets(values: object) -> object:
     """Redact the texts of a record, however deep they lie, and what stands in addresses within them.
 
-    Examples
-    --------
     >>> without_secrets({"command": "ask --at http://me:pass@host/v1"})
     {'command': 'ask --at http://host/v1'}
     """
@@ -136,8 +130,6 @@ def without_secrets(values: object) -> object:
 def cell(text: str) -> str:
     """Put an apostrophe in front of what a spreadsheet would run as a formula (OWASP, "CSV injection").
 
-    Examples
-    --------
     >>> cell("=1+1"), cell("-0.5"), cell("plain")
     ("'=1+1", '-0.5', 'plain')
     """
@@ -157,8 +149,6 @@ def uncell(text: str) -> str:
 def finite(values: object) -> object:
     """Replace numbers that JSON does not have, NaN and the infinities, by None, however deep they lie.
 
-    Examples
-    --------
     >>> finite({"rate": float("nan"), "counts": [1, 2.5]})
     {'rate': None, 'counts': [1, 2.5]}
     """
@@ -174,8 +164,6 @@ def finite(values: object) -> object:
 def safe_name(name: str, *, fallback: str = "model") -> str:
     """Make a file name of any text: letters, digits, dots, hyphens and underscores, no dot in front.
 
-    Examples
-    --------
     >>> safe_name("openai/gpt-4o mini"), safe_name("../..")
     ('openai-gpt-4o-mini', 'model')
     """
@@ -201,8 +189,6 @@ def article(word: str) -> str:
 
     Up to five capitals are spelled out, unless they look shouted ("A WOMAN") or are known to be read as a word.
 
-    Examples
-    --------
     >>> [article(word) for word in ("hour", "university", "80-year-old", "MBA", "European", "uncle", "UK", "one-time")]
     ['an', 'a', 'an', 'an', 'a', 'an', 'a', 'a']
     """
@@ -211,7 +197,7 @@ def article(word: str) -> str:
     shouted = len(name) >= 3 and any(letter in "AEIOUY" for letter in name) and name not in _SPELLED_OUT
     if name in _SPELLED_OUT or (_CAPITALS.match(first) and name not in _READ_AS_WORDS and not shouted):
         return "an" if first[0] in _VOWEL_NAMES else "a"
-    if _CONSONANT_SOUND.match(word):
+    if _CONSONANT_SOUND.match(word) and first != "Ewe":  # the people, not the sheep
         return "a"
     return "an" if _VOWEL_SOUND.match(word) else "a"
 
@@ -219,8 +205,6 @@ def article(word: str) -> str:
 def plural(number: int, noun: str) -> str:
     """A number and its noun.
 
-    Examples
-    --------
     >>> plural(1, "role"), plural(1200, "role")
     ('1 role', '1,200 roles')
     """

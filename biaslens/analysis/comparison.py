@@ -206,7 +206,7 @@ def compare(
     if not force:
         require_comparable([summarise(run, corrected={}) for run in runs])
     if corrected is None:
-        corrected = [corrections(run) for run in runs]
+        corrected = [corrections(run) if run.info.labelled else {} for run in runs]
     table = align(runs, condition)
     asked = table.planned.any(axis=0) & ((table.kind == KINDS.index(kind)) if kind is not None else True)
     shared = asked & (table.valid > 0).all(axis=0)

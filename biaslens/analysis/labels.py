@@ -124,9 +124,7 @@ NOT_CORRECTED = Estimate.undefined("nobody has labelled this run")
 
 
 def corrections(run: Run) -> Corrections:
-    """Corrected rates of a run by condition and kind (None for all kinds); empty for one that nobody has labelled."""
-    if not run.info.labelled:
-        return {}
+    """Corrected rates of a run that has labels, by condition and kind (None for all kinds)."""
     return corrections_in(corrected_rates(run.info.path))
 
 

@@ -115,7 +115,8 @@ def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Su
         When there is no such file, or it is no role-play evaluation.
     """
     run = read_run(source) if isinstance(source, Path) else source
-    corrected = corrections(run) if corrected is None else corrected
+    if corrected is None:
+        corrected = corrections(run) if run.info.labelled else {}
     recorded = set(run.info.meta.get("conditions") or ()) | set(run.conditions) or {Condition.ROLE}
     return Summary(
         run=run.info,

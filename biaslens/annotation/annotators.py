@@ -18,18 +18,9 @@ from typing import Any, Literal
 
 from biaslens._util.files import write_text
 from biaslens._util.text import cell, uncell
-from biaslens.annotation.folder import (
-    ANNOTATORS,
-    ITEMS,
-    Item,
-    Label,
-    check_name,
-    parse_label,
-    read_design,
-    read_info,
-    read_items,
-)
-from biaslens.errors import InputError, StorageError
+from biaslens.annotation import folder as sample_folder
+from biaslens.annotation.folder import ANNOTATORS, ITEMS, Item, Label, parse_label, parse_object, read_bytes
+from biaslens.errors import InputError
 from biaslens.evaluation.prompting import persona_of
 from biaslens.schema import Condition, Outcome
 
@@ -52,16 +43,10 @@ def persona_shown(item: Item) -> str:
 
 
 def read_labels(path: Path, keys: Collection[str]) -> dict[str, Label]:
-    """Read the labels of one person's sheet.
+    """Read the labels of one person's sheet: of answers with these `keys`, and no others.
 
-    Rows without an outcome are not labelled yet, and left out. A label may be there twice.
-
-    Parameters
-    ----------
-    path
-        A ``.csv`` file (separated by commas, semicolons or tabs; UTF-8) or a ``.jsonl`` file.
-    keys
-        Of the answers that can be labelled.
+    It is a ``.csv`` file (separated by commas, semicolons or tabs; UTF-8) or a ``.jsonl`` file. Rows without an outcome
+    are not labelled yet, and left out. A label may be there twice.
 
     Raises `InputError` when any row is wrong; the message names file, row and key; `StorageError` when the file cannot
     be read.
@@ -78,14 +63,7 @@ def read_labels(path: Path, keys: Collection[str]) -> dict[str, Label]:
 
 
 def new_labels(path: Path, keys: Collection[str], standing: Mapping[str, Label]) -> list[Label]:
-    """Labels of a sheet that are not in a journal yet.
-
-    Parameters
-    ----------
-    path, keys
-        As for `read_labels`.
-    standing
-        The labels in the journal, by key.
+    """Labels of a sheet, as `read_labels` has them, that are not in a journal with these `standing` labels yet.
 
     Raises `InputError` when any row is wrong, or contradicts a label that stands.
     """
@@ -109,17 +87,11 @@ def write_sheet(
     *,
     others: Mapping[str, Sequence[Label]] | None = None,
 ) -> None:
-    """Write a sheet: a row an item, with its label where there is one.
+    """Write a sheet, a new ``.csv`` or ``.jsonl`` file: a row an item, with its label where there is one.
 
-    Parameters
-    ----------
-    path
-        A new ``.csv`` or ``.jsonl`` file. In CSV, what a spreadsheet would run as a formula gets an apostrophe in
-        front, which `read_labels` takes off; control characters are shown as their pictures.
-    items
-        In the order of the rows.
-    others
-        By key: labels that are to be adjudicated, shown in a column of their own.
+    In CSV, what a spreadsheet would run as a formula gets an apostrophe in front, which `read_labels` takes off;
+    control characters are shown as their pictures. `others` are, by key, labels that are to be adjudicated, shown in a
+    column of their own.
 
     Raises `InputError` when the file exists, or its name ends otherwise; `StorageError` when it cannot be written.
     """
@@ -184,9 +156,7 @@ def _suffix(path: Path) -> str:
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     suffix = _suffix(path)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
+        text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8; save it again as CSV UTF-8") from None
     if not text.strip():
@@ -196,15 +166,8 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     for row, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict):
-            raise InputError(f"{path}, row {row}: not a JSON object")
-        yield row, value
+        if line.strip():
+            yield row, parse_object(line, f"{path}, row {row}: not a JSON object")
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -219,8 +182,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, object]
             continue
         if any(cells[len(names) :]):
             raise InputError(f"{path}, row {row}: more cells than columns; put texts with separators in quotes")
-        fields = {name: uncell(text) for name, text in zip(names, cells, strict=False) if name in _FIELDS}
-        yield row, fields
+        yield row, {name: uncell(text) for name, text in zip(names, cells, strict=False) if name in _FIELDS}
 
 
 def _delimiter(path: Path, text: str) -> str:
@@ -266,39 +228,27 @@ def read_journal(path: Path) -> Journaled:
 
     Raises `InputError` when a whole line is not what it should be and `StorageError` when the file cannot be read.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
+    content = read_bytes(path)
     *lines, rest = content.split(b"\n")
-    header = _object(lines[0], f"{path}, row 1") if lines else {}
+    header = _event(lines[0], f"{path}, row 1") if lines else {}
     if lines and (header.get("format") != FORMAT or not {"sample", "annotator", "adjudicates"} <= header.keys()):
         raise InputError(f"{path}: not a journal of labels, or not of format {FORMAT}")
     labels: dict[str, Label] = {}
     for row, line in enumerate(lines[1:], start=2):
         where = f"{path}, row {row}"
-        key, label = parse_label(_object(line, where), where)
+        key, label = parse_label(_event(line, where), where)
         labels.pop(key, None)
         if label is not None:
             labels[key] = label
     return Journaled(header, labels, len(content) - len(rest))
 
 
-def _object(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: not a line of a journal; restore the file from a copy, or remove the line")
-    return value
+def _event(line: bytes, where: str) -> dict[str, Any]:
+    return parse_object(line, f"{where}: not a line of a journal; restore the file from a copy, or remove the line")
 
 
 def check_header(path: Path, found: Mapping[str, Any], *, sample: str, annotator: str) -> None:
-    """Refuse a journal of another sample or another person.
-
-    Raises `InputError`, naming the file and what differs.
-    """
+    """Refuse a journal of another sample or another person: an InputError that names the file and what differs."""
     if found["sample"] != sample:
         raise InputError(f"{path}: labels of another sample ({found['sample']}), not of this one ({sample})")
     if found["annotator"] != annotator:
@@ -308,29 +258,20 @@ def check_header(path: Path, found: Mapping[str, Any], *, sample: str, annotator
 def known_keys(folder: Path) -> frozenset[str]:
     """Keys of the sampled answers, also where they are published without their texts."""
     if (folder / ITEMS).exists():
-        return frozenset(item.key for item in read_items(folder))
-    return frozenset(placed.key for placed in read_design(folder))
+        return frozenset(item.key for item in sample_folder.read_items(folder))
+    return frozenset(placed.key for placed in sample_folder.read_design(folder))
 
 
 def read_all(folder: Path) -> dict[str, Annotator]:
-    """Read everybody's labels: journals (``NAME.jsonl``) and tables (``NAME.csv``, ``NAME.adjudicates.csv``).
+    """Read everybody's labels, in the order of names: journals (``NAME.jsonl``) and tables (``NAME.csv``).
 
-    A person may have both; the same label may then be in both.
+    A table may be called ``NAME.adjudicates.csv``. A person may have both; the same label may then be in both.
 
-    Returns
-    -------
-    dict
-        Annotators by name, in the order of names.
-
-    Raises
-    ------
-    InputError
-        When a file is empty, or of another sample; when a label is of an unknown answer, or an unknown outcome; when
-        one person gives two labels of one answer, or both labels and adjudicates. The message names file and key.
-    StorageError
-        When a file cannot be read.
+    Raises `InputError` when a file is empty, or of another sample; when a label is of an unknown answer, or an unknown
+    outcome; when one person gives two labels of one answer, or both labels and adjudicates: the message names file and
+    key. Raises `StorageError` when a file cannot be read.
     """
-    sample, keys = str(read_info(folder)["sample"]), known_keys(folder)
+    sample, keys = str(sample_folder.read_info(folder)["sample"]), known_keys(folder)
     people: dict[str, Annotator] = {}
     place = folder / ANNOTATORS
     for path in sorted(place.iterdir()) if place.is_dir() else ():
@@ -342,7 +283,7 @@ def read_all(folder: Path) -> dict[str, Annotator]:
 def _read(path: Path, sample: str, keys: Collection[str]) -> Annotator:
     adjudicates = path.name.endswith(ADJUDICATES)
     try:
-        name = check_name(path.name.removesuffix(ADJUDICATES if adjudicates else path.suffix))
+        name = sample_folder.check_name(path.name.removesuffix(ADJUDICATES if adjudicates else path.suffix))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if path.suffix == ".csv":
@@ -382,18 +323,7 @@ class Adjudicated:
 
 
 def adjudicate(annotators: Mapping[str, Annotator]) -> dict[str, Adjudicated]:
-    """Put everybody's labels together.
-
-    Parameters
-    ----------
-    annotators
-        By name, as `read_all` gives them.
-
-    Returns
-    -------
-    dict
-        By key, in the order in which the labels come; answers without any label are missing.
-    """
+    """Put the labels of everybody that `read_all` gives together, by key, in the order in which they come."""
     labelled, adjudicated = _by_key(annotators, adjudicates=False), _by_key(annotators, adjudicates=True)
     return {key: _decide(key, labelled.get(key, []), adjudicated.get(key, [])) for key in labelled | adjudicated}
 

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,7 @@ class Label:
 
 
 def check_name(annotator: str) -> str:
-    """Give back a name that can be used.
-
-    Raises `InputError` when it cannot.
-    """
+    """Give back a name that can be used; an InputError where it cannot."""
     if not NAME.fullmatch(annotator):
         raise InputError(
             f"annotator {annotator!r}: a name is 1 to 40 letters (a to z), digits, hyphens and underscores, "
@@ -53,8 +50,6 @@ def check_name(annotator: str) -> str:
 def tidy(comment: str) -> str:
     r"""Plain text: one kind of line break, no control characters, no halves of characters, no space around it.
 
-    Examples
-    --------
     >>> tidy(" one\r\ntwo\x00 ")
     'one\ntwo'
     """
@@ -65,17 +60,8 @@ def tidy(comment: str) -> str:
 def parse_label(row: Mapping[str, object], where: str) -> tuple[str, Label | None]:
     """Read the fields of a label: ``key``, ``outcome``, ``sure``, ``comment`` and, where there is one, ``at``.
 
-    Parameters
-    ----------
-    row
-        Texts of a table, or values of a JSON object. ``sure`` is "sure", "unsure", true or false; blank is sure.
-
-    Returns
-    -------
-    tuple
-        The key; and the label, None where the outcome is blank.
-
-    Raises `InputError` when a field cannot be read.
+    They are texts of a table, or values of a JSON object; ``sure`` is "sure", "unsure", true or false, and blank is
+    sure. The label is None where the outcome is blank. Raises `InputError` when a field cannot be read.
     """
     key = row.get("key")
     if not isinstance(key, str) or not key.strip():
@@ -166,12 +152,7 @@ def write_folder(folder: Path, sample: Sample) -> bool:
     """Write a sample; nothing of the annotators is touched.
 
     Where the folder holds this sample already, only files that are missing are written, such as the texts of labels
-    that were published without them.
-
-    Returns
-    -------
-    bool
-        Whether anything was written.
+    that were published without them. Gives whether anything was written.
 
     Raises `InputError` when the folder holds another sample, or files that a sample would take the place of;
     `StorageError` when the folder cannot be written.
@@ -181,12 +162,14 @@ def write_folder(folder: Path, sample: Sample) -> bool:
             raise InputError(f"{folder}: holds another sample; nothing was changed. Name another folder")
     else:
         _require_free(folder)
+    design = io.StringIO(newline="")
+    csv.writer(design, lineterminator="\n").writerows([_COLUMNS, *map(astuple, sample.design)])
     # The description first: without it a folder that was left half written would be taken for somebody else's.
     missing = {
         folder / name: content
         for name, content in (
             (INFO, json.dumps(dict(sample.info), indent=1, ensure_ascii=False) + "\n"),
-            (DESIGN, _table(sample.design)),
+            (DESIGN, design.getvalue()),
             # One line an item, whatever line ends an answer holds.
             (ITEMS, "".join(json.dumps(asdict(item)) + "\n" for item in sample.items)),
         )
@@ -215,27 +198,17 @@ def answers_hash(answers: Iterable[tuple[str, str]]) -> str:
     return content_hash(*sorted(answers))
 
 
-def _table(design: Sequence[Placed]) -> str:
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    writer.writerows(map(astuple, design))
-    return file.getvalue()
-
-
 def read_info(folder: Path) -> dict[str, Any]:
     """Read what a sample says about itself.
 
     Raises `InputError` when the folder holds no sample and `StorageError` when it cannot be read.
     """
     path = folder / INFO
-    content = _read(path, f"{folder}: holds no sample ({INFO} is missing); `biaslens sample` draws one")
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("sample"), str):
-        raise InputError(f"{path}: not the description of a sample; draw it again with `biaslens sample`")
+    content = read_bytes(path, f"{folder}: holds no sample ({INFO} is missing); `biaslens sample` draws one")
+    fault = f"{path}: not the description of a sample; draw it again with `biaslens sample`"
+    found = parse_object(content, fault)
+    if not isinstance(found.get("sample"), str):
+        raise InputError(fault)
     return found
 
 
@@ -247,26 +220,26 @@ def read_items(folder: Path) -> tuple[Item, ...]:
     """
     read_info(folder)
     path = folder / ITEMS
-    content = _read(path, f"{folder}: {ITEMS} is missing; labels that are published without texts cannot be added to")
+    content = read_bytes(
+        path, f"{folder}: {ITEMS} is missing; labels that are published without texts cannot be added to"
+    )
     items: dict[str, Item] = {}
     # Not splitlines: a line may hold other characters that it takes for line ends.
     for number, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else (), start=1):
-        try:
-            item = _item(json.loads(line))
-        except (ValueError, TypeError, RecursionError):
-            raise InputError(
-                f"{path}, line {number}: not an item; draw the sample again with `biaslens sample`"
-            ) from None
+        fault = f"{path}, line {number}: not an item; draw the sample again with `biaslens sample`"
+        item = _item(parse_object(line, fault), fault)
         if item.key in items:
             raise InputError(f"{path}, line {number}: key {item.key} occurs twice; draw the sample again")
         items[item.key] = item
     return tuple(items.values())
 
 
-def _item(values: Any) -> Item:  # noqa: ANN401 - whatever the file holds
-    options = values.pop("options") if isinstance(values, dict) and "options" in values else None
-    if not isinstance(options, list) or not all(isinstance(text, str) for text in (*options, *values.values())):
-        raise TypeError
+def _item(values: dict[str, Any], fault: str) -> Item:
+    options = values.pop("options", None)
+    if {"options", *values} != {field.name for field in fields(Item)} or not isinstance(options, list):
+        raise InputError(fault)
+    if not all(isinstance(text, str) for text in (*options, *values.values())):
+        raise InputError(fault)
     return Item(**values, options=tuple(options))
 
 
@@ -277,7 +250,7 @@ def read_design(folder: Path) -> tuple[Placed, ...]:
     """
     read_info(folder)
     path = folder / DESIGN
-    content = _read(path, f"{folder}: {DESIGN} is missing; draw the sample again with `biaslens sample`")
+    content = read_bytes(path, f"{folder}: {DESIGN} is missing; draw the sample again with `biaslens sample`")
     try:
         rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
     except (ValueError, csv.Error):
@@ -304,10 +277,22 @@ def _placed(row: Mapping[str, str | None]) -> Placed | None:
     return placed if key and stratum and 0 < placed.inclusion <= 1 else None
 
 
-def _read(path: Path, missing: str) -> bytes:
+def read_bytes(path: Path, missing: str = "") -> bytes:
+    """Read a file; a StorageError where it cannot be read, and an InputError that says `missing` where it is not."""
     try:
         return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(missing) from None
     except OSError as error:
+        if missing and isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise InputError(missing) from None
         raise StorageError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def parse_object(text: str | bytes, fault: str) -> dict[str, Any]:
+    """Read a JSON object; an InputError that says `fault` where it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise InputError(fault)
+    return value

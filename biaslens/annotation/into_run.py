@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,15 +81,11 @@ def _check_run(store: Store, run: Path, folder: Path, info: Mapping[str, Any], d
             f"{foreign[0]}); the labels are of another run"
         )
     # Keys are of what was asked: a second run of one model has the same keys and other answers.
-    if info.get("answers_hash", "") not in ("", _answers_hash(store, design)):
+    texts = runfile.answer_texts(store, [placed.key for placed in design])
+    if info.get("answers_hash", "") not in ("", answers_hash(texts.items())):
         raise InputError(
             f"{folder}: the answers in {run} are not the ones that were labelled; the labels are of another run"
         )
-
-
-def _answers_hash(store: Store, design: Iterable[Placed]) -> str:
-    found = runfile.answer_texts(store, [placed.key for placed in design])
-    return answers_hash((placed.key, found[placed.key]) for placed in design if placed.key in found)
 
 
 def _labels(annotators: Mapping[str, Annotator]) -> list[LabelRow]:

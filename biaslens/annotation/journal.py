@@ -15,35 +15,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from filelock import FileLock
-
 from biaslens._util.files import lock, sync_folder, write_bytes
-from biaslens.annotation.annotators import (
-    FORMAT,
-    Annotator,
-    Journaled,
-    check_header,
-    disputed,
-    read_all,
-    read_journal,
-)
+from biaslens.annotation.annotators import FORMAT, Journaled, check_header, disputed, read_all, read_journal
 from biaslens.annotation.folder import ANNOTATORS, Item, Label, check_name, read_info, read_items, tidy
 from biaslens.errors import InputError, StorageError
+
+_HINT = "free some space, or check that you may write there"
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The work of one person.
+    """The work of one person."""
 
-    Parameters
-    ----------
-    items
-        To be labelled, in the order of the sample.
-    others
-        Who adjudicates: the labels that differ, by key. None for everybody else, who must not see any.
-    """
-
-    items: Sequence[Item]
+    items: Sequence[Item]  #: to be labelled, in the order of the sample
+    #: who adjudicates: the labels that differ, by key. None for everybody else, who must not see any.
     others: Mapping[str, Sequence[Label]] | None = None
 
 
@@ -78,21 +63,11 @@ def standing_labels(folder: Path, annotator: str) -> dict[str, Label]:
     return {} if person is None else person.labels
 
 
-__all__ = ["Annotator", "Journal", "Label", "read_all"]
-
-
 class Journal:
     """One annotator's journal, open for writing. No other process can open it meanwhile.
 
-    Parameters
-    ----------
-    adjudicates
-        Whether this person decides where the others differ.
-
-    Attributes
-    ----------
-    labels
-        The labels that stand, by key, in the order in which they were last given.
+    Who adjudicates decides where the others differ. `labels` are those that stand, by key, in the order in which they
+    were last given.
 
     Raises `InputError` when the folder or an existing journal cannot be used: of another sample, another person, or one
     who adjudicates and did not before; `RunLockedError` when another process writes the journal; `StorageError` when it
@@ -103,17 +78,21 @@ class Journal:
         self.annotator = check_name(annotator)
         self.path = folder / ANNOTATORS / f"{annotator}.jsonl"
         sample = str(read_info(folder)["sample"])
-        self._lock = _lock(self.path)
+        busy = f"{self.path}: another process is writing these labels"
+        self._lock = lock(
+            self.path.with_name(f".{annotator}.lock"),
+            busy=f"{busy}; stop the other `biaslens annotate` of {annotator}",
+            hint="check that you may write there",
+        )
         try:
             self._refuse_doubles()
             found = read_journal(self.path) if self.path.exists() else Journaled({}, {}, 0)
             self.labels, self._end = found.labels, found.end
-            header = {"format": FORMAT, "sample": sample, "annotator": annotator, "adjudicates": adjudicates}
             if found.header:
                 check_header(self.path, found.header, sample=sample, annotator=annotator)
                 self._check_adjudicates(now=adjudicates, before=bool(found.header["adjudicates"]))
             else:
-                self._begin(header)
+                self._begin({"format": FORMAT, "sample": sample, "annotator": annotator, "adjudicates": adjudicates})
         except BaseException:
             self.close()
             raise
@@ -131,12 +110,8 @@ class Journal:
     def record(self, label: Label) -> Label:
         """Give a label, in place of an earlier one of the same answer; it is on disk when this returns.
 
-        Returns
-        -------
-        Label
-            As it is kept: the comment tidied, the time filled in.
-
-        Raises `StorageError` when it cannot be written; nothing is changed then.
+        It is returned as it is kept: the comment tidied, the time filled in. Raises `StorageError` when it cannot be
+        written; nothing is changed then.
         """
         return self.extend([label])[0]
 
@@ -163,14 +138,11 @@ class Journal:
             if len(events) > 1:
                 # No single write would put all of many lines there, or none.
                 whole = self.path.read_bytes()[: self._end] + lines
-                write_bytes(self.path, whole, hint="free some space, or check that you may write there")
+                write_bytes(self.path, whole, hint=_HINT)
             else:
                 _write_at(self.path, self._end, lines)
         except OSError as error:
-            raise StorageError(
-                f"{self.path}: cannot be written: {error.strerror or error}; "
-                "free some space, or check that you may write there"
-            ) from error
+            raise StorageError(f"{self.path}: cannot be written: {error.strerror or error}; {_HINT}") from error
         self._end += len(lines)
 
     def _begin(self, header: Mapping[str, object]) -> None:
@@ -207,14 +179,6 @@ def _now() -> str:
 def _line(event: Mapping[str, object]) -> bytes:
     # ASCII only, so that no comment can hold what the file cannot.
     return json.dumps(event).encode("ascii") + b"\n"
-
-
-def _lock(path: Path) -> FileLock:
-    return lock(
-        path.with_name(f".{path.stem}.lock"),
-        busy=f"{path}: another process is writing these labels; stop the other `biaslens annotate` of {path.stem}",
-        hint="check that you may write there",
-    )
 
 
 def _write_at(path: Path, end: int, lines: bytes) -> None:

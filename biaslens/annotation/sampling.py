@@ -86,11 +86,6 @@ def _certainty(kind: str, probability: float | None) -> str:
     return "sure" if probability >= SURE or 1 - probability >= SURE else "unsure"
 
 
-def read_item(store: Store, key: str) -> Item:
-    """Read an answer as it is shown to annotators."""
-    return Item(*runfile.shown(store, key))
-
-
 FLOOR = 2
 """Fewest answers of a stratum, where it has so many and the sample allows: fewer tell no variance."""
 
@@ -106,17 +101,9 @@ def sample_size(population: int, *, margin: float = 0.05, confidence: float = 0.
     up to 385. They are :math:`n_0` rounded to the nearest number, or else this formula for any population from 128,063
     to 1,008,540, such as the 197,496 answers of six models in three trials (383.4). The study does not say which.
 
-    Parameters
-    ----------
-    margin
-        Half the width of the interval, in (0, 0.5).
-    confidence
-        Of the interval, in (0, 1).
+    The margin is half the width of the interval, in (0, 0.5), and `confidence` its level, in (0, 1); where they make no
+    sense it is an InputError.
 
-    Raises `InputError` when margin or confidence make no sense.
-
-    Examples
-    --------
     >>> sample_size(10_975), sample_size(10_917), sample_size(197_496), sample_size(100), sample_size(0)
     (372, 372, 384, 80, 0)
     """
@@ -134,22 +121,9 @@ def margin_of(strata: Mapping[str, int], drawn: Mapping[str, int], *, confidence
     stratum it is the inverse of `sample_size`. Shares that strata tell apart, as outcomes do the agreement with an
     oracle, are known better.
 
-    Parameters
-    ----------
-    strata, drawn
-        Answers there are, and answers drawn, by stratum.
-    confidence
-        Of the interval, in (0, 1).
+    `strata` are the answers there are, and `drawn` those drawn, by stratum. It is NaN where a stratum has answers and
+    none of them was drawn: the sample says nothing about it.
 
-    Returns
-    -------
-    float
-        NaN where a stratum has answers and none of them was drawn: the sample says nothing about it.
-
-    Raises `InputError` when the confidence makes no sense.
-
-    Examples
-    --------
     >>> round(margin_of({"all": 10_975}, {"all": 372}), 5)
     0.04994
     """
@@ -178,19 +152,10 @@ def allocate(strata: Mapping[str, int], size: int) -> dict[str, int]:
     1)`, which makes :math:`\sum_h N_h / n_h` as small as can be (Wright, *Statistics and Probability Letters* 129,
     2017). So a larger sample takes no less of any stratum than a smaller one, which rounding would not promise.
 
-    Parameters
-    ----------
-    size
-        Answers to draw; all of them where there are not so many.
+    Each stratum gives at least `FLOOR` answers or all it has, as far as `size` allows (else the largest strata first),
+    never more than it has, and all together give `size`, or all answers where there are not so many. The same strata in
+    another order get the same.
 
-    Returns
-    -------
-    dict
-        Answers to draw by stratum: at least `FLOOR` or all there are, as far as `size` allows (else the largest strata
-        first), never more than there are, and `size` in all. The same strata in another order get the same.
-
-    Examples
-    --------
     >>> allocate({"a": 100, "b": 900, "c": 1}, 45)
     {'a': 11, 'b': 33, 'c': 1}
     """
@@ -252,14 +217,8 @@ def draw(
     Which answers are drawn, and the order in which they are shown, hang on their keys and the seed only. The same run
     gives the same sample, a kind the same alone as among others, and a larger size the smaller one and more.
 
-    Parameters
-    ----------
-    panel
-        Whose verdicts on why answers make the strata; the active panel if not given.
-    margin, confidence
-        See `sample_size`; for each kind apart.
-    size
-        Answers of each kind, instead of what the margin asks for.
+    The verdicts of a panel on why answers make the strata, of the active one if not given. For each kind apart the
+    sample has `size` answers, or as many as `sample_size` says.
 
     Raises `InputError` when there is nothing to draw, no such panel, or a number makes no sense; `StorageError` when
     the run cannot be read.
@@ -278,7 +237,7 @@ def draw(
         if not design:
             raise InputError(f"{run}: {_nothing(population.left_out)}")
         shown = sorted((placed.key for placed in design), key=lambda key: content_hash("show", seed, key))
-        items = tuple(read_item(store, key) for key in shown)
+        items = tuple(Item(*runfile.shown(store, key)) for key in shown)
     drawn = Counter(placed.stratum for placed in design)
     info = {
         "sample": content_hash("sample", [astuple(placed) for placed in design], [asdict(item) for item in items]),

@@ -12,9 +12,9 @@ from typing import Annotated, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from biaslens._util import resource
 from biaslens.benchmark.files import read_toml
 from biaslens.errors import BenchmarkError
-from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind, Mirror, Role
 
 Phrase = Annotated[str, Field(pattern=r"^\S(.*\S)?$")]

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from biaslens.benchmark.files import Benchmark, Reader, content_hash, csv_text
-from biaslens.benchmark.validation import SEPARATOR, check_questions, normalised
+from biaslens.benchmark.files import SEPARATOR, Benchmark, Reader, check_questions, content_hash, csv_text, normalised
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Mirror, Question, Role
 from biaslens.schema import content_hash as hash_parts
@@ -346,6 +345,7 @@ def _questions(one: Encounter, kind: Kind, *, seed: int, mirrors: bool) -> Itera
         return Question(
             one.role, kind, one.text(kind, swapped=swapped), options, one.target, groups, encounter=one.id,
             stereotype=one.stereotype, theme=one.theme, disfavoured=one.groups[one.disfavoured],
+            picks=one.options[one.picks] if options else "",
         )  # fmt: skip
 
     original = question(swapped=False)

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from biaslens.benchmark.bank import Bank, Contrast, Form, Group, Trait, mirrored, word
-from biaslens.benchmark.files import Benchmark, content_hash
-from biaslens.benchmark.validation import SEPARATOR, check_questions, check_roles, repeats
+from biaslens.benchmark.files import SEPARATOR, Benchmark, check_questions, check_roles, content_hash, repeats
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
 from biaslens.schema import content_hash as hash_parts

@@ -2,14 +2,66 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stderr, suppress
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, TextIO, cast
 
 import click
 
-from biaslens.cli.shell import Lazy, LazyGroup, guarded
+from biaslens.errors import BiasLensError
 from biaslens.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """A command that is not imported yet.
+
+    `place` is its module within this package ("" for the package itself) and its name there,
+    "report:report_command"; `summary`, with which help lists it, is the first line of the command's own help without
+    its full stop.
+    """
+
+    place: str
+    summary: str
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        module, _, attribute = self.place.partition(":")
+        command: click.Command = getattr(import_module(f"biaslens.cli.{module}".rstrip(".")), attribute)
+        return command
+
+
+class LazyGroup(click.Group):
+    """A group of lazy commands; `sections` are commands by name, by heading."""
+
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, Lazy]], **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self.sections = sections
+        self.lazy = {name: lazy for section in sections.values() for name, lazy in section.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the names in the order of the sections."""
+        del ctx
+        return list(self.lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of a name."""
+        del ctx
+        return self.lazy[cmd_name].load() if cmd_name in self.lazy else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each section, without importing a command."""
+        del ctx
+        width = max(map(len, self.lazy))
+        for heading, section in self.sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), lazy.summary) for name, lazy in section.items()])
+
 
 SECTIONS = {
     "Evaluate": {
@@ -100,7 +152,29 @@ def probe_group() -> None:
 
 
 def main() -> None:
-    """Run the command line; an error of biaslens becomes one line on stderr and exit code 1."""
+    """Run the command line; what it cannot do, or cannot say, becomes one line on stderr and exit code 1."""
     # Nobody may be listening to progress any more; that ends no run.
     with redirect_stderr(cast(TextIO, _UnfailingStream(sys.stderr))):
-        guarded(lambda: app(prog_name="biaslens"))
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # A file's name may hold bytes that are no text; it is shown with them escaped.
+            sys.stdout.reconfigure(errors="backslashreplace")
+        try:
+            try:
+                app(prog_name="biaslens")
+            finally:
+                sys.stdout.flush()
+        except BiasLensError as error:
+            click.echo(f"biaslens: {error}", err=True)
+        except BrokenPipeError:  # whoever read it has seen enough
+            _silence()
+        except OSError as error:
+            _silence()
+            place = "standard output" if error.filename is None else os.fsdecode(error.filename)
+            click.echo(f"biaslens: {place}: {error.strerror or error}; free some space or name another", err=True)
+        sys.exit(1)
+
+
+def _silence() -> None:
+    """Let nothing be written to standard output any more, not even at the end of the process."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,34 +10,18 @@ from typing import Any
 
 import click
 
+from biaslens._util import resource
 from biaslens._util.files import write_text
 from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, read_encounters, write
 from biaslens.benchmark.files import ROLES, read_roles
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
 from biaslens.benchmark.llm.state import MAX_TOKENS
 from biaslens.benchmark.quality import SAMPLE, Source, as_record, check, read_source
-from biaslens.cli.options import (
-    CANNOT,
-    PATH,
-    REQUEST_OPTIONS,
-    SEED,
-    count,
-    finish,
-    given_options,
-    json_option,
-    pace_of,
-    paid,
-    picked,
-    several,
-    stopping,
-    temperature_option,
-    trust_option,
-    with_options,
-)
+from biaslens.cli import options
+from biaslens.cli.options import PATH, SEED, count, finish, json_option, paid, picked
 from biaslens.cli.progress import AskingBar
 from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
-from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind
 
 _BANK = "bank"
@@ -50,8 +34,8 @@ _OFFLINE = {
 _ROLES = 50
 _MOST_LINES = 40
 
-_MODEL_OPTIONS = with_options(
-    several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
+_MODEL_OPTIONS = options.with_options(
+    options.several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
     click.option(
         "--max-rounds",
         type=count(),
@@ -59,7 +43,7 @@ _MODEL_OPTIONS = with_options(
         help="Maximum number of requests for one list; raise it when something is missing.",
     ),
     click.option("--partial", is_flag=True, help="Write the benchmark even if roles or questions are missing."),
-    temperature_option,
+    options.temperature_option,
     click.option(
         "--max-tokens",
         type=count(),
@@ -71,8 +55,8 @@ _MODEL_OPTIONS = with_options(
         default=True,
         help="Whether to use the provider's JSON schema mode, where it has one; not every model accepts it.",
     ),
-    *REQUEST_OPTIONS,
-    trust_option,
+    *options.REQUEST_OPTIONS,
+    options.trust_option,
     click.option("--yes", is_flag=True, help="Continue without asking when the cost is shown."),
     json_option,
 )
@@ -103,11 +87,11 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
     Encounters and the bank work offline. A model is asked for roles, then for questions; the cost is shown first. What
     it writes is checked, and what fails is requested again. The same command resumes an unfinished session.
     """
-    given, generator = given_options(context), values["generator"]
+    given, generator = options.given_options(context), values["generator"]
     if generator in _OFFLINE:
         if foreign := given.keys() - _OFFLINE[generator]:
             raise click.UsageError(f"{given[min(foreign)]} does not go with --with {generator}")
-        _save(_from_bank(values) if generator == _BANK else _from_encounters(values), values["out"])
+        _save(_offline(values), values["out"])
         return
     for name in ("mirrors", "encounters"):
         if values[name]:
@@ -115,11 +99,9 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
     _from_model(values)
 
 
-def _from_bank(values: dict[str, Any]) -> Benchmark:
-    return expand(load_bank(), **picked(values, "seed", "roles_per_attribute", "questions_per_kind", "mirrors"))
-
-
-def _from_encounters(values: dict[str, Any]) -> Benchmark:
+def _offline(values: dict[str, Any]) -> Benchmark:
+    if values["generator"] == _BANK:
+        return expand(load_bank(), **picked(values, "seed", "roles_per_attribute", "questions_per_kind", "mirrors"))
     folder: Path = values["encounters"] or resource("benchmark") / "encounters"
     roles = read_roles(folder / ROLES)
     return from_encounters(roles, read_encounters(folder, roles), seed=values["seed"], mirrors=values["mirrors"])
@@ -142,8 +124,8 @@ def _from_model(values: dict[str, Any]) -> None:
     )
     provider_of(spec.model)
     _confirm(spec, yes=values["yes"])
-    with stopping("stopped; the same command asks only for what is missing"), AskingBar() as bar:
-        result = generate(spec, pace=pace_of(values), observer=bar)
+    with options.stopping("stopped; the same command asks only for what is missing"), AskingBar() as bar:
+        result = generate(spec, pace=options.pace_of(values), observer=bar)
     if values["as_json"]:
         click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str))
     _say(result, spec)
@@ -227,7 +209,7 @@ def check_command(
     else:
         print_quality(quality, other)
     if quality.faults:
-        sys.exit(CANNOT)
+        sys.exit(options.CANNOT)
 
 
 def _open(path: Path) -> Source:

@@ -7,14 +7,15 @@ import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
-from biaslens.cli.options import CANNOT, evaluation_options, finish, json_option, judging_options, paid, stopping
+from biaslens.cli import options
+from biaslens.cli.options import finish, json_option, pace_of, paid, panel_of, stopping, tasks_of
 from biaslens.cli.progress import EvaluationBar
-from biaslens.engine import Pace
 from biaslens.errors import BiasLensError
-from biaslens.evaluation import Evaluation, Panel, Task, evaluate_study
+from biaslens.evaluation import Evaluation, Task, evaluate_study
 from biaslens.evaluation.estimate import Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.judge import Judged, judge
 from biaslens.models import provider_of, providers
@@ -88,14 +89,14 @@ def fetch_command() -> None:
 
 
 @click.command("plan")
-@evaluation_options
+@options.evaluation_options
 @click.option("--show", type=click.IntRange(1), metavar="N", help="Also print the exact messages of N requests.")
-def plan_command(tasks: list[Task], *, as_json: bool, show: int | None) -> None:
+def plan_command(*, as_json: bool, show: int | None, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Show what an evaluation would take, without asking anything.
 
     Prints calls, tokens, price and hours for each model. No key is needed.
     """
-    settings = load_settings()
+    tasks, settings = tasks_of(values), load_settings()
     names = dict.fromkeys(name for task in tasks for name in (task.spec.model, *task.spec.judges))
     for name in names:
         provider_of(name)
@@ -167,13 +168,14 @@ def _screening_line(found: Screening) -> str:
 
 
 @click.command("evaluate")
-@evaluation_options
-def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
+@options.evaluation_options
+def evaluate_command(*, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Evaluate a model, or resume an evaluation.
 
     Only what the run file does not hold yet is asked. Ctrl-C stops cleanly; the run file keeps every answer. The models
     of a study are evaluated in parallel, those of one provider one after the other.
     """
+    tasks = tasks_of(values)
 
     def observe(task: Task) -> EvaluationBar:
         return bars.enter_context(EvaluationBar(f"{task.spec.model}: " if len(tasks) > 1 else ""))
@@ -192,7 +194,7 @@ def evaluate_command(tasks: list[Task], *, as_json: bool) -> None:
     _show(done, as_json=as_json, of=len(tasks))
     interrupted = any(result.interrupted for result in done)
     if refused and not interrupted:
-        sys.exit(CANNOT)
+        sys.exit(options.CANNOT)
     finish(interrupted=interrupted, complete=all(result.complete for result in done))
 
 
@@ -236,15 +238,17 @@ _DECIDED = (Outcome.BIASED, Outcome.UNBIASED, Outcome.REFUSED, Outcome.INVALID)
 
 
 @click.command("judge")
-@judging_options
-def judge_command(run: Path, panel: Panel, pace: Pace, *, activate: bool, as_json: bool) -> None:
+@options.judging_options
+def judge_command(run: Path, *, activate: bool, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Judge the why answers of a run.
 
     Only what this panel has not judged yet is asked. Several panels may judge the same run, and each keeps its
     verdicts. Reports use those of the active panel: the first one, until --activate makes another one active.
     """
+    panel = panel_of(values)
+    assert panel is not None, "--judge is required"
     with stopping(), EvaluationBar() as bar:
-        result = judge(run, panel, activate=activate or None, pace=pace, observer=bar)
+        result = judge(run, panel, activate=activate or None, pace=pace_of(values), observer=bar)
     if as_json:
         click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str, indent=2))
     else:

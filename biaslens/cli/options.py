@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -242,7 +242,7 @@ def _judge_options(*, required: bool) -> tuple[Decorator, ...]:
     )
 
 
-_EVALUATION_OPTIONS = with_options(
+evaluation_options = with_options(
     click.argument("model", required=False),
     click.option(
         "--study", type=PATH, help="TOML file that describes several models; replaces MODEL and most options."
@@ -277,7 +277,7 @@ _EVALUATION_OPTIONS = with_options(
     json_option,
 )
 
-_JUDGING_OPTIONS = with_options(
+judging_options = with_options(
     click.argument("run", type=PATH),
     *_judge_options(required=True),
     click.option("--seed", type=SEED, default=0, help="Seed of the judges' requests."),
@@ -291,28 +291,8 @@ _JUDGING_OPTIONS = with_options(
 )
 
 
-def judging_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of judging a run: ``run``, ``panel``, ``pace``, ``activate`` and ``as_json``."""
-
-    @wraps(command)
-    def with_panel(*, run: Path, activate: bool, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
-        command(run=run, panel=_panel(values), pace=pace_of(values), activate=activate, as_json=as_json)
-
-    return _JUDGING_OPTIONS(with_panel)
-
-
-def evaluation_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of an evaluation; it gets ``tasks``, one for each model, and ``as_json``."""
-
-    @wraps(command)
-    def with_tasks(*, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
-        of_the_command = {name: values.pop(name) for name in ("show",) if name in values}
-        command(tasks=_tasks(values), as_json=as_json, **of_the_command)
-
-    return _EVALUATION_OPTIONS(with_tasks)
-
-
-def _tasks(values: dict[str, Any]) -> list[Task]:
+def tasks_of(values: dict[str, Any]) -> list[Task]:
+    """Evaluations, one for each model, from the values of `evaluation_options`."""
     if (values["model"] is None) == (values["study"] is None):
         raise click.UsageError("give either a MODEL, such as openai/gpt-4o-mini, or --study FILE")
     runs = load_settings().runs
@@ -328,7 +308,7 @@ def _tasks(values: dict[str, Any]) -> list[Task]:
             **picked(values, "roles_per_attribute", "questions_per_kind"),
         ),
         conditions=tuple(map(Condition, values["conditions"])) or (Condition.ROLE,),
-        panel=_panel(values),
+        panel=panel_of(values),
         params=Params(**picked(values, "temperature", "top_p", "max_tokens")),
         **picked(values, "trials", "seed", "shuffle_options", "system", "prompts"),
     )
@@ -341,7 +321,8 @@ def _tasks(values: dict[str, Any]) -> list[Task]:
     return [Task(spec, pace, judge_pace)]
 
 
-def _panel(values: dict[str, Any]) -> Panel | None:
+def panel_of(values: dict[str, Any]) -> Panel | None:
+    """The judges, from the values of `evaluation_options` or `judging_options`; None where none is named."""
     if not values["judges"]:
         return None
     return Panel(

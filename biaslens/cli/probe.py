@@ -11,18 +11,8 @@ from typing import Any
 import click
 
 from biaslens._util.text import finite
-from biaslens.cli.options import (
-    CANNOT,
-    MOST_TRIALS,
-    PATH,
-    Real,
-    json_option,
-    picked,
-    runs_argument,
-    split,
-    stopping,
-    with_options,
-)
+from biaslens.cli import options
+from biaslens.cli.options import PATH, Real, json_option, picked, split
 from biaslens.cli.progress import PhaseBar, say
 from biaslens.probe.examples import NAMES
 from biaslens.probe.intervals import KINDS, covers, intervals
@@ -59,7 +49,7 @@ def selftest_command(*, size: Any, seed: int, as_json: bool) -> None:  # noqa: A
     else:
         _print_selftest(result)
     if not result.passed:
-        sys.exit(CANNOT)
+        sys.exit(options.CANNOT)
 
 
 def _print_selftest(result: SelfTest) -> None:
@@ -153,7 +143,7 @@ _TUNING: dict[str, tuple[click.ParamType[Any], str]] = {
 @click.option(
     "--out", type=PATH, default=Path("runs/probe"), help="Folder for runs; each model gets its own folder there."
 )
-@with_options(
+@options.with_options(
     *(
         click.option(f"--{name.replace('_', '-')}", type=type_, default=getattr(TuneOptions(), name), help=text)
         for name, (type_, text) in _TUNING.items()
@@ -201,7 +191,7 @@ def tune_command(*, model: str, as_json: bool, **values: Any) -> None:  # noqa: 
     """
     spec = _spec(model, values)
     click.echo(read(spec.data).note, err=True)
-    with stopping("stopped; the same command resumes from the latest checkpoint"):
+    with options.stopping("stopped; the same command resumes from the latest checkpoint"):
         with TuningBar() as bar:
             run = tune_prompts(spec, on=values["on"], watcher=bar)
         for note in run.frozen.notes:
@@ -244,9 +234,9 @@ def seeds_of(text: str) -> tuple[int, ...]:
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
             raise click.UsageError(f"--seeds {text}: write 1001-1015 or 1,2,5-7")
-        if len(last or first) > _SEED_DIGITS or int(last or first) - int(first) >= MOST_TRIALS:
+        if len(last or first) > _SEED_DIGITS or int(last or first) - int(first) >= options.MOST_TRIALS:
             raise click.UsageError(
-                f"--seeds {text}: at most {MOST_TRIALS:,} seeds, each of at most {_SEED_DIGITS} digits"
+                f"--seeds {text}: at most {options.MOST_TRIALS:,} seeds, each of at most {_SEED_DIGITS} digits"
             )
         found |= dict.fromkeys(range(int(first), int(last or first) + 1))
     if not found:
@@ -328,7 +318,7 @@ class TuningBar(PhaseBar, Watcher):
         )
 
 
-_MEASURING_OPTIONS = with_options(
+_MEASURING_OPTIONS = options.with_options(
     click.option(
         "--attributes",
         help="Attributes, separated by commas: age,sexuality,disability.  [default: all in the predictions]",
@@ -357,7 +347,7 @@ def _measuring(values: dict[str, Any]) -> dict[str, Any]:
 
 
 @click.command("gaps")
-@runs_argument
+@options.runs_argument
 @_MEASURING_OPTIONS
 @click.option(
     "--reference",
@@ -388,7 +378,7 @@ def gaps_command(runs: tuple[Path, ...], *, reference: Any, as_json: bool, **val
 
 
 @click.command("report")
-@runs_argument
+@options.runs_argument
 @click.option("--out", type=PATH, required=True, help="Folder for the report.")
 @_MEASURING_OPTIONS
 def report_command(runs: tuple[Path, ...], *, out: Path, **values: Any) -> None:  # noqa: ANN401 - click's values

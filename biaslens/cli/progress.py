@@ -78,12 +78,8 @@ class ProgressBar(_Bar):
 class PhaseBar:
     """A progress bar a phase: what is done, and the time left.
 
-    Use it as a context manager, so that the last bar is closed before anything else is printed.
-
-    Parameters
-    ----------
-    prefix
-        What each bar's title begins with, unless the title says it itself.
+    Use it as a context manager, so that the last bar is closed before anything else is printed. Each bar's title begins
+    with the prefix, unless the title says it itself.
     """
 
     def __init__(self, prefix: str = "") -> None:

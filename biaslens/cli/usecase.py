@@ -15,27 +15,8 @@ import click
 from biaslens import usecase
 from biaslens._util.files import replacing
 from biaslens._util.text import cells
-from biaslens.cli.options import (
-    FILE,
-    INCOMPLETE,
-    INTERRUPTED,
-    PACE_OPTIONS,
-    PATH,
-    SEED,
-    Decorator,
-    Real,
-    choice,
-    count,
-    given_options,
-    json_option,
-    names_of,
-    pace_of,
-    picked,
-    split,
-    temperature_option,
-    top_p_option,
-    with_options,
-)
+from biaslens.cli import options
+from biaslens.cli.options import PATH, SEED, Decorator, Real, choice, count, json_option, picked, split
 from biaslens.cli.progress import AskingBar, ProgressBar
 from biaslens.errors import RunInterruptedError
 from biaslens.models import Params
@@ -75,8 +56,8 @@ _TEXTS: tuple[Decorator, ...] = (
     click.option("--per-prompt", type=count(), default=25, help="Responses to each prompt."),
     click.option("--prompts", "limit", type=count(), help="Only the first N prompts."),
     click.option("--system", default="", show_default=False, help="System prompt of the use case."),
-    temperature_option,
-    top_p_option,
+    options.temperature_option,
+    options.top_p_option,
     click.option("--max-tokens", type=count(), default=usecase.MAX_TOKENS, help="Maximum tokens of a response."),
     click.option("--request-seed", type=SEED, default=0, help="Seed of requests, where the provider takes one."),
     click.option(
@@ -89,7 +70,7 @@ _TEXTS: tuple[Decorator, ...] = (
     click.option(
         "--threshold", type=Real(0, 1), default=0.5, help="Score from which a text counts as toxic or stereotyped."
     ),
-    *PACE_OPTIONS,
+    *options.PACE_OPTIONS,
 )
 
 _PREDICTIONS: tuple[Decorator, ...] = (
@@ -110,9 +91,9 @@ _LISTS: tuple[Decorator, ...] = (
 
 _FOR_TEXTS_AND_LISTS = {"no_invariance", "variant"}
 _GO_WITH = {
-    "texts": names_of(*_TEXTS) - {"trust_address"} | _FOR_TEXTS_AND_LISTS,
-    "predictions": names_of(*_PREDICTIONS),
-    "lists": names_of(*_LISTS) | _FOR_TEXTS_AND_LISTS | {"group", "attributes"},
+    "texts": options.names_of(*_TEXTS) - {"trust_address"} | _FOR_TEXTS_AND_LISTS,
+    "predictions": options.names_of(*_PREDICTIONS),
+    "lists": options.names_of(*_LISTS) | _FOR_TEXTS_AND_LISTS | {"group", "attributes"},
 }
 """Options that go with what is assessed."""
 
@@ -131,7 +112,7 @@ _KIND_OF = {
 
 def _refuse_strangers(context: click.Context, task: UseCase) -> None:
     """Refuse an option of another task: it would silently do nothing."""
-    given = given_options(context)
+    given = options.given_options(context)
     if strangers := given.keys() & set().union(*_GO_WITH.values()) - _GO_WITH[_KIND_OF[task]]:
         raise click.UsageError(f"{given[min(strangers)]} does not go with --task {task}")
     if not context.params["model"] and (strangers := given.keys() & _OF_A_MODEL):
@@ -139,7 +120,7 @@ def _refuse_strangers(context: click.Context, task: UseCase) -> None:
 
 
 @click.command("assess")
-@with_options(*_ALL, *_TEXTS, *_PREDICTIONS, *_LISTS)
+@options.with_options(*_ALL, *_TEXTS, *_PREDICTIONS, *_LISTS)
 @click.pass_context
 def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Assess your own use of a model with the metrics that apply.
@@ -163,7 +144,7 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
         assessment = assess(values, out)
     except (KeyboardInterrupt, RunInterruptedError) as error:
         click.echo(str(error) or "stopped; the same command asks only what is missing", err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(options.INTERRUPTED)
     files = write_assessment(assessment, out)
     if values["as_json"]:
         click.echo(json.dumps(assessment.to_dict(), ensure_ascii=False, indent=1, allow_nan=False))
@@ -171,7 +152,7 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
         print_assessment(assessment)
     click.echo(f"page {files[0]}, numbers {files[1]} and {files[2]}", err=True)
     if assessment.missing:
-        sys.exit(INCOMPLETE)
+        sys.exit(options.INCOMPLETE)
 
 
 class AssessmentBar(AskingBar, usecase.AssessmentWatcher):
@@ -202,9 +183,9 @@ class AssessmentBar(AskingBar, usecase.AssessmentWatcher):
 
 
 def _texts(values: dict[str, Any], out: Path) -> Assessment:
-    options = _text_options(values, out)  # before a folder is made: it may be refused
+    wanted = _text_options(values, out)  # before a folder is made: it may be refused
     with score_files(out) as recorder, AssessmentBar() as bar:
-        return usecase.assess_texts(values["source"], options, watcher=bar, recorder=recorder)
+        return usecase.assess_texts(values["source"], wanted, watcher=bar, recorder=recorder)
 
 
 def _show_plan(asking: usecase.Asking, *, as_json: bool) -> None:
@@ -232,9 +213,9 @@ def _text_options(values: dict[str, Any], out: Path) -> usecase.TextOptions:
         scorers={kind: values[f"{kind}_scorer"] for kind in kinds if values[f"{kind}_scorer"]},  # type: ignore[misc]
         targets=_words_of(values["targets"]),
         variant=values["variant"],
-        pace=pace_of(values),
+        pace=options.pace_of(values),
         # The limits per minute are those of the model that is asked.
-        scorer_pace=replace(pace_of(values), requests_per_minute=None, tokens_per_minute=None),
+        scorer_pace=replace(options.pace_of(values), requests_per_minute=None, tokens_per_minute=None),
         **picked(values, *of_the_same_name),
         **_measuring(values),
     )
@@ -297,8 +278,8 @@ def _words_of(path: Path | None) -> list[str] | None:
 @click.argument("source", type=PATH)
 @click.option("--attribute", required=True, help="Attribute to vary: gender, race, religion, age, ...")
 @click.option("--groups", help="Groups to compare, separated by commas.  [default: those in the word list]")
-@with_options(*_WORD_OPTIONS)
-@click.option("--out", type=FILE, help="CSV file for the pairs.  [default: standard output]")
+@options.with_options(*_WORD_OPTIONS)
+@click.option("--out", type=options.FILE, help="CSV file for the pairs.  [default: standard output]")
 def counterfactual_command(
     source: Path, attribute: str, groups: str | None, words: Sequence[Path], *, names: bool, out: Path | None
 ) -> None:

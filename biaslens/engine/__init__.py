@@ -2,9 +2,10 @@
 
 from biaslens.engine._asking import Hook, Observer, Request, Tally, in_thread
 from biaslens.engine._pacing import Pace, RetryPolicy, estimate_tokens
-from biaslens.engine._session import Session, ordinary, pace_for, this_command
+from biaslens.engine._session import Asked, Session, ordinary, pace_for, this_command
 
 __all__ = [
+    "Asked",
     "Hook",
     "Observer",
     "Pace",

@@ -50,8 +50,6 @@ class Tally:
     def why_failed(self) -> str:
         """What most of the requests given up on failed with, and how many; "" where none failed.
 
-        Examples
-        --------
         >>> Tally(reasons=Counter({"HTTP 400": 2, "HTTP 403": 1})).why_failed
         '2 of 3 failures: HTTP 400'
         """
@@ -213,35 +211,70 @@ class _Writer:
         self._stop.set()
 
 
-class _Asker:
-    """The state that the workers of one `ask_all` share."""
+class Asking:
+    """Asks one model many things, and stores the answers: the state that the workers of one `ask_all` share."""
 
     def __init__(
         self,
         model: ChatModel,
-        requests: Iterator[Request],
+        store: Store,
         *,
         pace: Pace,
         price: Price,
+        hook: Hook | None,
         observer: Observer,
-        outcomes: Mapping[Outcome, int],
         stop: asyncio.Event,
     ) -> None:
-        self.model = model
-        self.requests = requests
-        self.price = price
-        self.stop = stop
-        self.gate = Gate(fitting(min(pace.concurrency, model.max_concurrency or pace.concurrency)))
-        self.limits = RateLimits(pace.requests_per_minute, pace.tokens_per_minute)
-        self.patience = Patience(pace.retry, stop=stop, waiting=observer.waiting)
-        self.failures = FailureGate(model.name, share=pace.failure_share)
-        self.observer = observer
-        self.outcomes = outcomes
-        self.limited = 0
         self.tally = Tally()
-        self.verdict: RunStoppedError | None = None
+        self._model = model
+        self._store = store
+        self._requests: Iterator[Request] = iter(())
+        self._price = price
+        self._hook = hook
+        self._observer = observer
+        self._stop = stop
+        self._gate = Gate(fitting(min(pace.concurrency, model.max_concurrency or pace.concurrency)))
+        self._limits = RateLimits(pace.requests_per_minute, pace.tokens_per_minute)
+        self._patience = Patience(pace.retry, stop=stop, waiting=observer.waiting)
+        self._failures = FailureGate(model.name, share=pace.failure_share)
+        self._limited = 0
+        self._verdict: RunStoppedError | None = None
 
-    def saved(self, rows: Sequence[Row]) -> None:
+    async def ask_all(self, requests: Iterable[Request]) -> Tally:
+        """Ask every request once and store every answer; what `Session.ask` is made of.
+
+        Requests are taken one by one as there is room to ask them, so a plan of any length costs no memory. An answer
+        is committed before the observer hears of it. Once `stop` is set nothing new is asked; requests in flight are
+        waited for, since they are paid for. It is also set here when the run must stop.
+
+        Raises `RunStoppedError` when too much fails, the key is wrong, or the model does not exist (everything answered
+        is stored); `StorageError` when the run file cannot be written any more, or is not where it was.
+        """
+        self._requests = iter(requests)
+        writer = _Writer(self._store, hook=self._hook, saved=self._saved, stop=self._stop)
+        try:
+            async with asyncio.TaskGroup() as group:
+                watch = group.create_task(_watch(self._store, self._stop))
+                group.create_task(writer.run())
+                async with asyncio.TaskGroup() as workers:
+                    for _ in range(self._gate.most):
+                        workers.create_task(self._work(writer.put))
+                writer.close()
+                watch.cancel()
+        except BaseExceptionGroup as errors:
+            raise _first(errors) from None
+        finally:
+            if not self._store.in_place:
+                raise StorageError(
+                    f"{self._store.path}: deleted or moved while it was written; stopped, everything answered is in "
+                    f"{self._store.rescue()}: give it the old name and start again"
+                )
+            writer.finish()
+        if self._verdict is not None:
+            raise self._verdict
+        return self.tally
+
+    def _saved(self, rows: Sequence[Row]) -> None:
         """Count rows that are on disk."""
         for row in rows:
             if isinstance(row, Answer):
@@ -250,13 +283,13 @@ class _Asker:
             else:
                 self.tally.failed += 1
                 self.tally.reasons[row.message] += 1
-        self.tally.waiting = self.limited + self.patience.sleeping
-        self.observer.update(self.tally, self.outcomes)
+        self.tally.waiting = self._limited + self._patience.sleeping
+        self._observer.update(self.tally, {} if self._hook is None else self._hook.outcomes)
 
-    async def work(self, put: Callable[[Row], Awaitable[None]]) -> None:
+    async def _work(self, put: Callable[[Row], Awaitable[None]]) -> None:
         """Take requests until there are none left, or until told to stop."""
-        while not self.stop.is_set():
-            request = next(self.requests, None)
+        while not self._stop.is_set():
+            request = next(self._requests, None)
             if request is None:
                 return
             row = await self._ask(request)
@@ -272,40 +305,40 @@ class _Asker:
             except ModelError as error:
                 errors.append(error)
             else:
-                self.patience.reached = True
-                self.failures.success()
+                self._patience.reached = True
+                self._failures.success()
                 return answer
-            if not self.patience.again(errors):
+            if not self._patience.again(errors):
                 return self._give_up(request, errors)
-            if not await self.patience.wait(errors):
+            if not await self._patience.wait(errors):
                 return None
 
     async def _attempt(self, request: Request, attempt: int) -> Answer:
-        self.limited += 1
+        self._limited += 1
         try:
-            await self.limits.acquire(request.messages)
+            await self._limits.acquire(request.messages)
         finally:
-            self.limited -= 1
-        async with self.gate:
-            ticket = self.gate.ticket
+            self._limited -= 1
+        async with self._gate:
+            ticket = self._gate.ticket
             begun = time.perf_counter()
             try:
-                completion = await self.model.complete(request.messages, request.params)
+                completion = await self._model.complete(request.messages, request.params)
             except RateLimitError:
-                self.gate.too_fast(ticket)
+                self._gate.too_fast(ticket)
                 raise
             latency = time.perf_counter() - begun
-            self.gate.succeeded()
-        self.limits.learn(completion)
+            self._gate.succeeded()
+        self._limits.learn(completion)
         return Answer(
             key=request.key,
-            model=self.model.name,
+            model=self._model.name,
             text=completion.text,
             finish_reason=completion.finish_reason,
             resolved_model=completion.model,
             prompt_tokens=completion.prompt_tokens,
             completion_tokens=completion.completion_tokens,
-            price=self.price(completion.prompt_tokens, completion.completion_tokens),
+            price=self._price(completion.prompt_tokens, completion.completion_tokens),
             latency=latency,
             attempts=attempt,
             answered_at=_now(),
@@ -313,13 +346,13 @@ class _Asker:
 
     def _give_up(self, request: Request, errors: Sequence[ModelError]) -> Failure:
         error = errors[-1]
-        stopped = self.failures.failure(error, too_long=self.patience.too_long(error))
+        stopped = self._failures.failure(error, too_long=self._patience.too_long(error))
         if stopped is not None:
-            self.verdict = self.verdict or stopped
-            self.stop.set()
+            self._verdict = self._verdict or stopped
+            self._stop.set()
         return Failure(
             key=request.key,
-            model=self.model.name,
+            model=self._model.name,
             error=type(error).__name__,
             message=str(error),
             status=error.status,
@@ -330,56 +363,6 @@ class _Asker:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-async def ask_all(
-    requests: Iterable[Request],
-    *,
-    model: ChatModel,
-    store: Store,
-    pace: Pace,
-    price: Price,
-    hook: Hook | None,
-    observer: Observer,
-    stop: asyncio.Event,
-) -> Tally:
-    """Ask every request once and store every answer; what `Session.ask` is made of.
-
-    Requests are taken one by one as there is room to ask them, so a plan of any length costs no memory. An answer is
-    committed before `observer` hears of it. Once `stop` is set nothing new is asked; requests in flight are waited
-    for, since they are paid for. It is also set here when the run must stop.
-
-    Raises
-    ------
-    RunStoppedError
-        When too much fails, the key is wrong, or the model does not exist. Everything answered is stored.
-    StorageError
-        When the run file cannot be written any more, or is not where it was.
-    """
-    outcomes = {} if hook is None else hook.outcomes
-    asker = _Asker(model, iter(requests), pace=pace, price=price, observer=observer, outcomes=outcomes, stop=stop)
-    writer = _Writer(store, hook=hook, saved=asker.saved, stop=stop)
-    try:
-        async with asyncio.TaskGroup() as group:
-            watch = group.create_task(_watch(store, stop))
-            group.create_task(writer.run())
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(asker.gate.most):
-                    workers.create_task(asker.work(writer.put))
-            writer.close()
-            watch.cancel()
-    except BaseExceptionGroup as errors:
-        raise _first(errors) from None
-    finally:
-        if not store.in_place:
-            raise StorageError(
-                f"{store.path}: deleted or moved while it was written; stopped, everything answered is in "
-                f"{store.rescue()}: give it the old name and start again"
-            )
-        writer.finish()
-    if asker.verdict is not None:
-        raise asker.verdict
-    return asker.tally
 
 
 async def _watch(store: Store, stop: asyncio.Event) -> None:

@@ -38,49 +38,28 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How patient to be.
+    """How patient to be."""
 
-    Parameters
-    ----------
-    attempts
-        Most attempts at one request.
-    first_attempts
-        Most attempts while nothing has been heard of the provider: a wrong address should not take minutes to show.
-    first_wait, longest_wait
-        Seconds: the wait grows from the first to the longest by doubling, with full jitter. What the provider asks
-        for in Retry-After counts instead.
-    longest_retry_after
-        Seconds: a provider that asks for more (a daily quota, say) is not waited for.
-    """
-
-    attempts: int = 8
+    attempts: int = 8  #: most attempts at one request
+    #: most attempts while nothing has been heard of the provider: a wrong address should not take minutes to show
     first_attempts: int = 3
+    #: seconds: the wait grows from the first to the longest by doubling, with full jitter. What the provider asks for
+    #: in Retry-After counts instead.
     first_wait: float = 1.0
     longest_wait: float = 60.0
-    longest_retry_after: float = 900.0
+    longest_retry_after: float = 900.0  #: seconds: a provider that asks for more (a daily quota, say) is not waited for
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast and how patiently to ask.
+    """How fast and how patiently to ask."""
 
-    Parameters
-    ----------
-    concurrency
-        Most requests in flight; less where the model itself takes less.
-    requests_per_minute, tokens_per_minute
-        The provider's limits; None for none.
-    retry
-        How patient to be with one request.
-    failure_share
-        The run stops when more than this share of the latest requests failed, in [0, 1].
-    """
-
-    concurrency: int = 16
+    concurrency: int = 16  #: most requests in flight; less where the model itself takes less
+    #: the provider's limits; None for none
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    failure_share: float = 0.2
+    retry: RetryPolicy = field(default_factory=RetryPolicy)  #: how patient to be with one request
+    failure_share: float = 0.2  #: the run stops when more than this share of the latest requests failed, in [0, 1]
 
 
 class Patience:

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import wraps
 from itertools import takewhile
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from biaslens._util.text import printable, without_secrets
-from biaslens.engine._asking import Hook, Observer, Price, Request, Tally, ask_all, in_thread
+from biaslens.engine._asking import Asking, Hook, Observer, Price, Request, Tally, in_thread
 from biaslens.engine._pacing import Pace
 from biaslens.models import ChatModel, open_model
 from biaslens.models.catalogue import price
@@ -29,6 +29,18 @@ from biaslens.version import __version__
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the requests of a session came to; its clients add what they made of the replies."""
+
+    answered: int
+    failed: int
+    interrupted: bool  #: whether it was told to stop
+    cost: float  #: US dollars, as far as prices are known
+    why_failed: str  #: what most of the requests that failed did so with; "" where none did
+
 
 Requests = Callable[[Store, Sequence[str]], Iterable[Request]]
 """Makes the requests of some keys, given the run file to read."""
@@ -41,16 +53,8 @@ class Session:
     finds what is missing, asks within limits, stores, prices and counts, and stops cleanly: the first Ctrl-C waits for
     the answers in flight, a second one drops them.
 
-    Attributes
-    ----------
-    store
-        The run file; not to be written to while `ask` is at work.
-    settings
-        Keys and defaults.
-    observer
-        Watches; nothing that it does wrong ends the session.
-    stop
-        Set once the session is to ask nothing more.
+    The `store` is not to be written to while `ask` is at work; nothing that the `observer` does wrong ends the session;
+    `stop` is set once it is to ask nothing more.
     """
 
     store: Store
@@ -145,22 +149,12 @@ class Session:
         """Ask for the answers that the run file does not hold yet; how many are missing in the end.
 
         They are asked for in the order of the keys, an order as good as random: what an interrupted session has asked
-        is a random sample.
+        is a random sample. `requests` makes the requests of the keys that are missing, some at a time. Limits that the
+        pace leaves open are those of the model's endpoint. The hook stores what follows from the answers, those of
+        earlier sessions first. `enough` is asked before each request whether to leave the rest. The phase is called by
+        its title, or by the model's name.
 
-        Parameters
-        ----------
-        keys, requests
-            Keys of all answers that are wanted, and what makes the requests of those that are missing, some at a time.
-        pace
-            How fast and how patiently to ask; limits that it leaves open are those of the model's endpoint.
-        title
-            Title of the phase; the model's name if not given.
-        hook
-            Stores what follows from the answers, those of earlier sessions first.
-        enough
-            Asked before each request whether to leave the rest.
-
-        Raises `RunStoppedError` when too much fails; every answer is kept; `StorageError` when the run file cannot be
+        Raises `RunStoppedError` when too much fails (every answer is kept); `StorageError` when the run file cannot be
         written.
         """
         if hook is not None:
@@ -172,17 +166,16 @@ class Session:
             if not missing or self.stop.is_set():
                 return missing
             asked = (request for part in wanted.missing() for request in requests(reader, part))
-            tally = await ask_all(
-                takewhile(lambda _: not enough(), asked),
-                model=self.model(model),
-                store=self.store,
+            asking = Asking(
+                self.model(model),
+                self.store,
                 pace=pace_for(model, pace or Pace(), self.settings),
                 price=_price_of(model, self.settings),
                 hook=hook,
                 observer=self.observer,
                 stop=self.stop,
             )
-            self._tallies.append(tally)
+            self._tallies.append(await asking.ask_all(takewhile(lambda _: not enough(), asked)))
             return wanted.count_missing()
 
     @property
@@ -195,6 +188,12 @@ class Session:
             total.cost += tally.cost
             total.reasons += tally.reasons
         return total
+
+    def asked(self) -> dict[str, Any]:
+        """Values of the fields of `Asked`."""
+        tally = self.tally
+        known = {name: getattr(tally, name) for name in ("answered", "failed", "cost", "why_failed")}
+        return known | {"interrupted": self.stop.is_set()}
 
 
 class _Unfailing:

@@ -95,10 +95,7 @@ def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
     they are asked to be. Early stopping spares about a third of the votes counted here; what the local judge is
     expected to decide is taken off.
 
-    Raises
-    ------
-    InputError
-        When the benchmark cannot be used, or its slice is empty.
+    Raises `InputError` when the benchmark cannot be used, or its slice is empty.
     """
     spec, settings = task.spec, settings or load_settings()
     panel = spec.panel

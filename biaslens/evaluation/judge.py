@@ -10,24 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from biaslens import runfile
-from biaslens.engine import Observer, Pace, Request, Session, Tally, in_thread, ordinary
+from biaslens.engine import Asked, Observer, Pace, Request, Session, Tally, in_thread, ordinary
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
 from biaslens.models import ChatModel, open_model
 from biaslens.oracles import RULES, screen, why
 from biaslens.oracles.why import Reply, decide_votes, majority_threshold, votes_needed
-from biaslens.runfile import (
-    ACTIVE_PANEL,
-    Answer,
-    Ballot,
-    PanelVotes,
-    PlannedVote,
-    Store,
-    ToJudge,
-    VoteCount,
-    open_to_write,
-)
+from biaslens.runfile import ACTIVE_PANEL, Answer, Store, ToJudge, VoteCount
 from biaslens.schema import Outcome, Verdict, Vote, content_hash
 from biaslens.settings import Settings
 
@@ -41,38 +31,15 @@ _PAGE = 4096
 _REPLY_SHOWN = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What a session of judging came to.
-
-    Parameters
-    ----------
-    active
-        Whether this panel's verdicts count in reports.
-    counts
-        Why answers by who decided them and outcome, all sessions together.
-    undecided
-        Why answers without a verdict of the panel.
-    answered, failed
-        Votes of this session.
-    interrupted
-        Whether it was told to stop.
-    cost
-        US dollars of this session, as far as prices are known.
-    why_failed
-        What most of the requests that failed in this session failed with; "" where none did.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged(Asked):
+    """What a session of judging came to."""
 
     run: Path
     panel: str
-    active: bool
-    counts: Mapping[str, Mapping[Outcome, int]]
-    undecided: int
-    answered: int
-    failed: int
-    interrupted: bool
-    cost: float
-    why_failed: str
+    active: bool  #: whether this panel's verdicts count in reports
+    counts: Mapping[str, Mapping[Outcome, int]]  #: why answers by who decided them and outcome, all sessions together
+    undecided: int  #: why answers without a verdict of the panel
 
     @property
     def complete(self) -> bool:
@@ -92,25 +59,13 @@ async def judge_async(
 ) -> Judged:
     """Judge the why answers of a run that the panel has not judged yet.
 
-    Several panels may judge one run: each keeps its verdicts, and one of them counts in reports.
+    Several panels may judge one run: each keeps its verdicts, and one of them counts in reports: this one with
+    `activate`, and the first one where that is None. Pace and settings are as for `evaluate_async`.
 
-    Parameters
-    ----------
-    activate
-        Let this panel count in reports; None lets the first one count.
-    pace, settings
-        As for `evaluate_async`.
-
-    Raises
-    ------
-    InputError
-        When the run has no why answer, or a judge's name or key cannot be used.
-    RunMismatchError
-        When a panel of the same name judged under other conditions.
-    RunLockedError, RunStoppedError, StorageError
-        As for `evaluate_async`.
+    Raises `InputError` when the run has no why answer, or a judge's name or key cannot be used; `RunMismatchError` when
+    a panel of the same name judged under other conditions; else as `evaluate_async`.
     """
-    store = partial(open_to_write, run, create=False)
+    store = partial(runfile.open_to_write, run, create=False)
     async with Session.open(
         store, models=panel.models, settings=settings, observer=observer, open_model=open_model
     ) as session:
@@ -120,18 +75,13 @@ async def judge_async(
         counts_in_reports = enrol(session.store, panel, activate=activate)
         session.record()
         await judge_answers(session, panel, dict.fromkeys(panel.models, pace or Pace()))
-        tally = session.tally
         return Judged(
             run=run,
             panel=panel.name,
             active=counts_in_reports,
             counts=runfile.count_outcomes(session.store, panel.name),
             undecided=runfile.count_undecided(session.store, panel.name),
-            answered=tally.answered,
-            failed=tally.failed,
-            interrupted=session.stop.is_set(),
-            cost=tally.cost,
-            why_failed=tally.why_failed,
+            **session.asked(),
         )
 
 
@@ -154,7 +104,7 @@ def enrol(store: Store, panel: Panel, *, activate: bool | None = None) -> bool:
             f"{json.dumps(known[panel.name].get(differs))}, not {json.dumps(spec.get(differs))}; repeat those "
             "options, or judge a copy of the file"
         )
-    ballots = [Ballot(panel.ballot(judge), judge, panel.prompt) for judge in panel.models]
+    ballots = [runfile.Ballot(panel.ballot(judge), judge, panel.prompt) for judge in panel.models]
     runfile.save_panel(store, panel.name, spec, ballots)
     current = store.meta().get(ACTIVE_PANEL)
     if activate or (activate is None and current is None):
@@ -185,8 +135,8 @@ async def judge_answers(session: Session, panel: Panel, paces: Mapping[str, Pace
                 judge,
                 keys,
                 ballots.requests,
-                pace=paces[judge],
                 title=f"judge {judge}",
+                pace=paces[judge],
                 hook=votes,
                 enough=votes.enough,
             )
@@ -262,7 +212,7 @@ class _Ballots:
             (panel.ballot(judge), number) for number in range(1, panel.votes_per_judge + 1) for judge in panel.models
         ]
         ballots = list(dict.fromkeys(ballot for ballot, _ in self._ballots))
-        self._votes = PanelVotes(store, self._name, ballots, panel.votes_per_judge)
+        self.votes = runfile.PanelVotes(store, self._name, ballots, panel.votes_per_judge)
         self._store = store
         self._oracle = "judges: " + ", ".join(panel.models)
 
@@ -273,7 +223,7 @@ class _Ballots:
         count, and decide where they suffice.
         """
         undecided = runfile.undecided_keys(self._store, self._name)
-        given = self._votes.by_response()
+        given = self.votes.by_response()
         with self._store.transaction():
             for key in undecided:
                 self._call(key, given.get(key, {}))
@@ -285,14 +235,12 @@ class _Ballots:
             return
         left = [ballot for ballot in self._ballots if ballot not in planned]
         needed = left[: votes_needed(votes, len(self._ballots))]
-        runfile.save_votes(
-            self._store,
-            [PlannedVote(content_hash(ballot, key, number), key, ballot, number) for ballot, number in needed],
-        )
+        planned_now = ((content_hash(ballot, key, number), key, ballot, number) for ballot, number in needed)
+        runfile.save_votes(self._store, (runfile.PlannedVote(*vote) for vote in planned_now))
 
     def adjudicate(self, key: str, votes: Sequence[Vote] | None = None) -> Outcome | None:
         """Store the verdict on a response, within a transaction, once its votes make it certain."""
-        votes = self._votes.on(key) if votes is None else votes
+        votes = self.votes.on(key) if votes is None else votes
         asked = len(self._ballots)
         outcome = decide_votes(votes, asked)
         if outcome is not None:
@@ -303,7 +251,7 @@ class _Ballots:
 
     def open(self, judge: str) -> list[str]:
         """Keys of the planned votes that a judge has not given, on answers that are not decided."""
-        return self._votes.open(self.panel.ballot(judge))
+        return self.votes.open(self.panel.ballot(judge))
 
     def requests(self, reader: Store, keys: Sequence[str]) -> Iterator[Request]:
         """Requests for votes."""
@@ -311,10 +259,6 @@ class _Ballots:
         for key, question, answer in runfile.votes_to_ask(reader, keys):
             params = judge_params(self.panel.params, prompt, request_seed(self.panel.seed, key))
             yield Request(key, judge_messages(question, answer, prompt), params)
-
-    def unread(self) -> list[tuple[str, str]]:
-        """Keys and texts of replies whose votes are not in."""
-        return self._votes.unread()
 
     def count(self, judge: str) -> VoteCount:
         """Votes of a judge, of all sessions."""
@@ -366,7 +310,7 @@ class _Votes:
     def left_over(self, store: Store) -> list[tuple[str, str]]:
         """Keys and texts of the replies that are stored and not read."""
         del store
-        return self._ballots.unread()
+        return self._ballots.votes.unread()
 
     def look_up(self, store: Store, answers: Sequence[Answer]) -> list[tuple[str, str]]:
         """Keys and texts of the replies."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from biaslens import runfile
 from biaslens.benchmark import Benchmark, read, select, shipped
-from biaslens.engine import Observer, Pace, Request, Session, in_thread, ordinary
+from biaslens.engine import Asked, Observer, Pace, Request, Session, in_thread, ordinary
 from biaslens.errors import BiasLensError, InputError, RunMismatchError
 from biaslens.evaluation.judge import enrol, judge_answers
 from biaslens.evaluation.prompting import Wording, option_order, persona_of, read_wording, request_seed
@@ -24,35 +24,15 @@ from biaslens.settings import Settings
 from biaslens.version import __version__
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What a session came to.
-
-    Parameters
-    ----------
-    planned, missing
-        Responses wanted, and those of them without an answer.
-    unjudged
-        Why answers that the judges have not decided yet; 0 where no judge was named.
-    answered, failed
-        Requests of this session, judges' votes included.
-    interrupted
-        Whether it was told to stop.
-    cost
-        US dollars of this session, as far as prices are known.
-    why_failed
-        What most of the requests that failed in this session failed with; "" where none did.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation(Asked):
+    """What a session came to, its requests those for judges' votes included."""
 
     run: Path
+    #: responses wanted, and those of them without an answer
     planned: int
     missing: int
-    unjudged: int
-    answered: int
-    failed: int
-    interrupted: bool
-    cost: float
-    why_failed: str
+    unjudged: int  #: why answers that the judges have not decided yet; 0 where no judge was named
 
     @property
     def complete(self) -> bool:
@@ -67,13 +47,8 @@ def decide(
 
     The options are those in the order shown.
 
-    Raises
-    ------
-    InputError
-        When there is no such kind, a choice has fewer than two options, or the answer is no text.
+    Raises `InputError` when there is no such kind, a choice has fewer than two options, or the answer is no text.
 
-    Examples
-    --------
     >>> decide("yes_no", "Are tall people kinder?", (), "No.").outcome
     <Outcome.UNBIASED: 'unbiased'>
     """
@@ -211,28 +186,14 @@ async def evaluate_async(
 ) -> Evaluation:
     """Evaluate a model, or go on with an evaluation: ask only what its run file does not hold yet.
 
-    The first Ctrl-C waits for the answers in flight and returns; a second one drops them.
+    The first Ctrl-C waits for the answers in flight and returns; a second one drops them. `pace` is how fast and how
+    patiently to ask the model, also as its own judge, and `judge_pace` the other judges; their default is the model's
+    without its limits per minute, which are another provider's. Settings are those of the environment where not given.
 
-    Parameters
-    ----------
-    pace, judge_pace
-        How fast and how patiently to ask the model, also as its own judge, and the other judges; their default is the
-        model's without its limits per minute, which are another provider's.
-    settings
-        Keys and defaults; from the environment where not given.
-
-    Raises
-    ------
-    InputError
-        When the benchmark, a model name, or a key cannot be used.
-    RunMismatchError
-        When the run file belongs to another model, benchmark, prompt or parameter set.
-    RunLockedError
-        When another process is at work on the run file.
-    RunStoppedError
-        When too much fails; every answer is kept.
-    StorageError
-        When the run file cannot be written.
+    Raises `InputError` when the benchmark, a model name, or a key cannot be used; `RunMismatchError` when the run file
+    belongs to another model, benchmark, prompt or parameter set; `RunLockedError` when another process is at work on
+    the run file; `RunStoppedError` when too much fails (every answer is kept); `StorageError` when the run file cannot
+    be written.
     """
     pace = pace or Pace()
     benchmark = _benchmark(spec)
@@ -249,17 +210,12 @@ async def evaluate_async(
         if spec.panel is not None and not session.stop.is_set():
             others = judge_pace or replace(pace, requests_per_minute=None, tokens_per_minute=None)
             await judge_answers(session, spec.panel, dict.fromkeys(spec.panel.models, others) | {spec.model: pace})
-        tally = session.tally
         return Evaluation(
             run=spec.run,
             planned=len(keys),
             missing=missing,
             unjudged=runfile.count_undecided(session.store, spec.panel.name) if spec.panel else 0,
-            answered=tally.answered,
-            failed=tally.failed,
-            interrupted=session.stop.is_set(),
-            cost=tally.cost,
-            why_failed=tally.why_failed,
+            **session.asked(),
         )
 
 
@@ -272,13 +228,9 @@ async def evaluate_study_async(
 ) -> list[Evaluation | BiasLensError | None]:
     """Evaluate several models: those of different providers side by side, those of one provider one after the other.
 
-    A provider's limits then hold up its own models only. `observe` gives who watches a task.
-
-    Returns
-    -------
-    list
-        For each task what its evaluation came to, or why it could not be done; None where somebody stopped the study
-        before it was begun.
+    A provider's limits then hold up its own models only. `observe` gives who watches a task. For each task the result
+    is what its evaluation came to, or why it could not be done; None where somebody stopped the study before it was
+    begun.
     """
     found: list[Evaluation | BiasLensError | None] = [None] * len(tasks)
 

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import PositiveInt
+
 from biaslens._util.text import safe_name
 from biaslens.engine import Pace
 from biaslens.errors import InputError
@@ -30,36 +32,21 @@ class Slice:
 
     attributes: tuple[Attribute, ...] | None = None
     kinds: tuple[Kind, ...] | None = None
-    roles_per_attribute: int | None = None
-    questions_per_kind: int | None = None
+    roles_per_attribute: PositiveInt | None = None
+    questions_per_kind: PositiveInt | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """The judges of why answers.
+    """The judges of why answers."""
 
-    Parameters
-    ----------
-    judges
-        Full names of models, or "local/screen" alone.
-    votes
-        Votes asked of each; None means three of a single judge, one of each judge of several.
-    screen
-        How sure the local judge must be to decide an answer without the others; None leaves it out.
-    prompt
-        What the judges are asked: "codebook", or "fairness" as in the published study.
-    params
-        Their sampling parameters.
-    seed
-        Start of the seeds of their requests.
-    """
-
-    judges: tuple[str, ...]
-    votes: int | None = None
+    judges: tuple[str, ...]  #: full names of models, or "local/screen" alone
+    votes: int | None = None  #: votes asked of each; None means three of a single judge, one of each judge of several
+    #: how sure the local judge must be to decide an answer without the others; None leaves it out
     screen: float | None = None
-    prompt: str = "codebook"
-    params: Params = field(default_factory=lambda: Params(max_tokens=JUDGE_MAX_TOKENS))
-    seed: int = 0
+    prompt: str = "codebook"  #: what the judges are asked: "codebook", or "fairness" as in the published study
+    params: Params = field(default_factory=lambda: Params(max_tokens=JUDGE_MAX_TOKENS))  #: their sampling parameters
+    seed: int = 0  #: start of the seeds of their requests
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -86,8 +73,6 @@ class Panel:
     def name(self) -> str:
         """How the panel is called in run files and reports.
 
-        Examples
-        --------
         >>> Panel(judges=("openai/a",), votes=5, screen=0.95).name
         'openai/a x5 after local/screen 1 at 0.95'
         """
@@ -140,45 +125,24 @@ class Panel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """An evaluation of one model.
+    """An evaluation of one model."""
 
-    Parameters
-    ----------
-    model
-        Full name: "openai/gpt-4o-mini".
-    run
-        The run file; see `default_run`.
-    benchmark, slice
-        Folder of the benchmark, None for the shipped one, and the part of it to ask.
-    conditions
-        Who the model is told to be.
-    trials
-        How often each question is asked, independently.
-    panel
-        Who judges the why answers; None leaves them unjudged, which `judge` can do later.
-    params
-        Sampling parameters of the model under test.
-    seed
-        Start of every random choice: option order, and the requests' seeds where the provider takes one.
-    shuffle_options
-        Permute the groups of a choice question in each trial, the abstaining option staying last.
-    system
-        System message of one's own, before the one that gives the model its role; None for none.
-    prompts
-        Folder with templates of one's own (`prompting.ASK_TEMPLATES`); None for the shipped ones.
-    """
-
-    model: str
-    run: Path
+    model: str  #: full name: "openai/gpt-4o-mini"
+    run: Path  #: the run file; see `default_run`
+    #: folder of the benchmark, None for the shipped one, and the part of it to ask
     benchmark: Path | None = None
     slice: Slice = field(default_factory=Slice)
-    conditions: tuple[Condition, ...] = (Condition.ROLE,)
-    trials: int = 3
-    panel: Panel | None = None
+    conditions: tuple[Condition, ...] = (Condition.ROLE,)  #: who the model is told to be
+    trials: int = 3  #: how often each question is asked, independently
+    panel: Panel | None = None  #: who judges the why answers; None leaves them unjudged, which `judge` can do later
+    #: sampling parameters of the model under test
     params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
-    seed: int = 0
+    seed: int = 0  #: start of every random choice: option order, and the requests' seeds where the provider takes one
+    #: permute the groups of a choice question in each trial, the abstaining option staying last
     shuffle_options: bool = False
+    #: system message of one's own, before the one that gives the model its role; None for none
     system: str | None = None
+    #: folder with templates of one's own (`prompting.ASK_TEMPLATES`); None for the shipped ones
     prompts: Path | None = None
 
     def __post_init__(self) -> None:
@@ -219,8 +183,6 @@ class Task:
 def default_run(folder: Path, model: str) -> Path:
     """Run file of a model when none is named: its name made safe, in `folder`.
 
-    Examples
-    --------
     >>> default_run(Path("runs"), "together/meta-llama/Llama-3-8b-chat-hf").name
     'together-meta-llama-Llama-3-8b-chat-hf.sqlite'
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,18 +15,15 @@ from biaslens.engine import Pace
 from biaslens.errors import InputError
 from biaslens.evaluation.spec import JUDGE_MAX_TOKENS, MAX_TOKENS, Panel, Slice, Spec, Task, default_run
 from biaslens.models import Params
-from biaslens.schema import Attribute, Condition, Kind
+from biaslens.schema import Condition
 
 
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-
-class _Slice(_Table):
-    attributes: tuple[Attribute, ...] | None = None
-    kinds: tuple[Kind, ...] | None = None
-    roles_per_attribute: PositiveInt | None = None
-    questions_per_kind: PositiveInt | None = None
+    def some(self, *names: str) -> dict[str, Any]:
+        """Values of some settings."""
+        return {name: getattr(self, name) for name in names}
 
 
 class _Model(_Table):
@@ -42,7 +40,7 @@ class _Model(_Table):
 class _Study(_Table):
     models: tuple[_Model, ...]
     benchmark: Path | None = None
-    slice: _Slice = _Slice()
+    slice: Slice = Slice()
     conditions: tuple[Condition, ...] = (Condition.ROLE,)
     trials: Annotated[int, Field(ge=1, le=1_000)] = 3
     judges: tuple[str, ...] = ()
@@ -79,8 +77,7 @@ def read_study(path: Path, *, runs: Path) -> list[Task]:
         raise InputError(f"{path}: {_fault(values, error.errors()[0])}") from error
     if not study.models:
         raise InputError(f"{path}: a study needs at least one [[models]] entry")
-    judge_pace = _pace(study, "judge_")
-    tasks = [Task(_spec(study, model, study.runs or runs), _pace(model), judge_pace) for model in study.models]
+    tasks = [_task(study, model, study.runs or runs) for model in study.models]
     files = [task.spec.run for task in tasks]
     twice = next((file for file in files if files.count(file) > 1), None)
     if twice is not None:
@@ -90,57 +87,35 @@ def read_study(path: Path, *, runs: Path) -> list[Task]:
 
 def _fault(values: Mapping[str, Any], error: ErrorDetails) -> str:
     """What is wrong where, and what is allowed there."""
-    table: type[_Table] = _Study
-    place, rest = "the study", list(error["loc"])
-    if rest[0] == "slice" and len(rest) > 1:
-        table, place = _Slice, "[slice]"
-        rest = rest[1:]
-    elif rest[0] == "models" and len(rest) > 2:
-        number = int(rest[1])
-        entry = values["models"][number]
-        table, place = _Model, f"[[models]] {number + 1}"
+    allowed, place, (name, *rest) = list(_Study.model_fields), "the study", error["loc"]
+    if name == "slice" and rest:
+        allowed, place, (name, *rest) = [field.name for field in fields(Slice)], "[slice]", rest
+    elif name == "models" and len(rest) > 1:
+        entry, place = values["models"][rest[0]], f"[[models]] {int(rest[0]) + 1}"
         if isinstance(entry, dict) and "name" in entry:
             place += f" ({entry['name']})"
-        rest = rest[2:]
-    name = rest[0]
-    if error["type"] == "extra_forbidden":
-        return f"{place}: there is no setting {name!r}; allowed: {', '.join(table.model_fields)}"
+        allowed, (_, name, *rest) = list(_Model.model_fields), rest
+    if error["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return f"{place}: there is no setting {name!r}; allowed: {', '.join(allowed)}"
     if error["type"] == "missing":
         return f"{place}: {name} is missing"
     said = error["msg"][0].lower() + error["msg"][1:]
-    return f"{place}: {name}: {said}" + ("" if rest[1:] == [] and name == "models" else f", not {error['input']!r}")
+    return f"{place}: {name}: {said}" + ("" if name == "models" and not rest else f", not {error['input']!r}")
 
 
-def _spec(study: _Study, model: _Model, runs: Path) -> Spec:
-    return Spec(
-        model=model.name,
-        run=model.run or default_run(runs, model.name),
-        benchmark=study.benchmark,
-        slice=Slice(**study.slice.model_dump()),
-        conditions=study.conditions,
-        trials=study.trials,
-        panel=_panel(study),
-        params=Params(temperature=model.temperature, top_p=model.top_p, max_tokens=model.max_tokens),
-        seed=study.seed,
-        shuffle_options=study.shuffle_options,
-        system=study.system,
-        prompts=study.prompts,
-    )
-
-
-def _panel(study: _Study) -> Panel | None:
-    if not study.judges:
-        return None
-    return Panel(
-        judges=study.judges,
-        votes=study.votes,
-        screen=study.screen,
+def _task(study: _Study, model: _Model, runs: Path) -> Task:
+    panel = Panel(
         prompt=study.judge_prompt,
         params=Params(max_tokens=study.judge_max_tokens),
-        seed=study.seed,
+        **study.some("judges", "votes", "screen", "seed"),
+    ) if study.judges else None  # fmt: skip
+    spec = Spec(
+        model=model.name,
+        run=model.run or default_run(runs, model.name),
+        panel=panel,
+        params=Params(**model.some("temperature", "top_p", "max_tokens")),
+        **study.some("benchmark", "slice", "conditions", "trials", "seed", "shuffle_options", "system", "prompts"),
     )
-
-
-def _pace(table: _Table, prefix: str = "") -> Pace:
-    names = ("concurrency", "requests_per_minute", "tokens_per_minute")
-    return Pace(**{name: getattr(table, prefix + name) for name in names})
+    limits = ("concurrency", "requests_per_minute", "tokens_per_minute")
+    judge_pace = Pace(*study.some(*(f"judge_{name}" for name in limits)).values())
+    return Task(spec, Pace(**model.some(*limits)), judge_pace)

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from biaslens._util.text import redacted, shown_address
 from biaslens.errors import (
@@ -23,6 +23,8 @@ from biaslens.errors import (
     UnavailableError,
 )
 from biaslens.models.base import Completion, Message, Params, StructuredParams
+from biaslens.models.endpoints import key_for, server_of
+from biaslens.settings import Settings
 
 CONTENT_FILTER = "content_filter"
 """Finish reason of an answer that the provider's filter withheld."""
@@ -119,8 +121,9 @@ def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - 
     """
     try:
         (choice, *_) = _checked(_field(reply, "choices"), list)
-        message = _present(_field(choice, "message"))
-        usage = _field(reply, "usage")
+        message, usage = _field(choice, "message"), _field(reply, "usage")
+        if message is None:
+            raise TypeError  # noqa: TRY301 - as for whatever else is not there
         return Completion(
             text=_text(_field(message, "content")) or _checked(_field(message, "refusal"), str) or "",
             finish_reason=_checked(_field(choice, "finish_reason"), str) or "",
@@ -137,12 +140,6 @@ def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - 
 def _field(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever JSON the server sends
     """A field of an SDK's object, or of the dictionary that it left unread; None where there is none."""
     return thing.get(name) if isinstance(thing, dict) else getattr(thing, name, None)
-
-
-def _present(value: object) -> object:
-    if value is None:
-        raise TypeError
-    return value
 
 
 def _checked(value: object, kind: type[Any]) -> Any:  # noqa: ANN401
@@ -170,15 +167,10 @@ CONNECTIONS = 256
 """Most connections to one provider, for the SDKs whose own limit is lower than what an engine may ask at once."""
 
 # Codes of a refused request that mean "the filter stopped it": Azure OpenAI's, DashScope's and OpenAI's.
-_FILTER_CODES = frozenset(
-    {
-        "content_filter",
-        "ResponsibleAIPolicyViolation",
-        "data_inspection_failed",
-        "content_policy_violation",
-        "moderation_blocked",
-    }
-)
+_FILTER_CODES = frozenset([
+    "content_filter", "ResponsibleAIPolicyViolation", "data_inspection_failed", "content_policy_violation",
+    "moderation_blocked",
+])  # fmt: skip
 # Codes of a 429 that waiting does not cure: OpenAI's.
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _MESSAGE_LENGTH = 300
@@ -187,8 +179,6 @@ _MESSAGE_LENGTH = 300
 def server_root(base_url: str) -> str:
     """Base URL without its ``/v1``, for the SDKs that write it into every path themselves.
 
-    Examples
-    --------
     >>> server_root("http://localhost:8000/v1/")
     'http://localhost:8000'
     """
@@ -198,8 +188,6 @@ def server_root(base_url: str) -> str:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that a reply's headers ask us to wait: ``retry-after-ms``, or ``retry-after`` in seconds or as a date.
 
-    Examples
-    --------
     >>> retry_after({"retry-after": "2.5"})
     2.5
     >>> retry_after({}) is None
@@ -262,15 +250,12 @@ def refused(
     detail = _detail(body)
     inner = detail.get("innererror")
     codes = _codes(detail) | (_codes(inner) if isinstance(inner, dict) else set())
-    if status in (400, 403) and (_flagged(detail) or not _FILTER_CODES.isdisjoint(codes)):
+    # OpenRouter's 403, where the model's moderation flagged the prompt, has no code.
+    metadata = detail.get("metadata")
+    flagged = isinstance(metadata, dict) and "flagged_input" in metadata
+    if status in (400, 403) and (flagged or not _FILTER_CODES.isdisjoint(codes)):
         return Completion(text="", finish_reason=CONTENT_FILTER, model=model)
     raise status_error(provider, status, body, headers, key=key)
-
-
-def _flagged(detail: Mapping[str, object]) -> bool:
-    """OpenRouter's 403: the model's moderation flagged the prompt."""
-    metadata = detail.get("metadata")
-    return isinstance(metadata, dict) and "flagged_input" in metadata
 
 
 def _detail(body: object) -> dict[str, Any]:
@@ -313,50 +298,48 @@ async def time_limit(provider: str, seconds: float) -> AsyncIterator[None]:
         raise UnavailableError(f"{provider}: no answer within {seconds:g} seconds") from None
 
 
-class SdkModel:
-    """A model asked through an SDK of the family that openai's and together's belong to: generated, with like errors.
+class RemoteModel:
+    """What the models of all providers have in common.
 
-    Parameters
-    ----------
-    name, model_id
-        The full name, and the model as the provider calls it.
-    sdk, any_error
-        The SDK's module, and the base class of its errors.
-    client
-        Its client, whose own retries are off: hidden ones would hide the 429s that the engine has to slow down for.
-    base_url, key
-        Where it leads, and the environment variable of its key.
-    timeout
-        Seconds a whole request may take.
+    Raises `SettingsError` when the key of the server is not set, or may not go to its address.
     """
 
-    max_concurrency: int | None = None
+    provider: ClassVar[str]  #: how names of its models begin
+    sdk: ClassVar[str]  #: name and version of what asks
+    version_in_path: ClassVar[bool] = False  #: whether the SDK writes the API's version into every path itself
 
-    def __init__(
-        self,
-        name: str,
-        model_id: str,
-        *,
-        sdk: Any,  # noqa: ANN401 - a module
-        any_error: type[Exception],
-        client: Any,  # noqa: ANN401 - two classes, one shape
-        base_url: str,
-        key: str | None,
-        timeout: float,
-    ) -> None:
-        self.name = name
-        self.runtime: Mapping[str, str] = {
-            "base_url": shown_address(base_url),
-            "sdk": f"{sdk.__name__} {sdk.__version__}",
-        }
+    def __init__(self, provider: str, model_id: str, settings: Settings) -> None:
+        self.name = f"{provider}/{model_id}"
+        server = server_of(self.name, settings)
+        assert server is not None
+        self.max_concurrency: int | None = server.max_concurrency
+        self._base_url = server_root(server.base_url) if self.version_in_path else server.base_url.rstrip("/")
+        self.runtime: Mapping[str, str] = {"base_url": shown_address(self._base_url), "sdk": self.sdk}
+        self._provider = provider
         self._model_id = model_id
-        self._provider = name.removesuffix(f"/{model_id}")
-        self._sdk = sdk
-        self._any_error = any_error
-        self._client = client
-        self._base_url = base_url
-        self._key = key
-        self._timeout = timeout
+        self._server = server
+        self._key = key_for(self.name, settings)
+        self._timeout = settings.request_timeout
+
+    @classmethod
+    def open(cls, model_id: str, settings: Settings) -> Self:
+        """Open ``PROVIDER/MODEL``, at the address that the settings have for the provider."""
+        return cls(cls.provider, model_id, settings)
+
+    def _refused(self, status: int, body: object, headers: Mapping[str, str]) -> Completion:
+        return refused(self._provider, self._model_id, status, body, headers, key=self._server.key_variable)
+
+
+class SdkModel(RemoteModel):
+    """A model asked through an SDK of the family that openai's and together's belong to: generated, with like errors.
+
+    `_sdk` is its module, `_any_error` the base class of its errors, and `_client` its client, whose own retries are
+    off: hidden ones would hide the 429s that the engine has to slow down for.
+    """
+
+    _sdk: Any
+    _any_error: type[Exception]
+    _client: Any
 
     async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
         """Ask once; see `ChatModel.complete`."""
@@ -364,8 +347,7 @@ class SdkModel:
             async with time_limit(self._provider, self._timeout):
                 reply = await self._create(messages, params)
         except self._sdk.APIStatusError as error:
-            headers = error.response.headers
-            return refused(self._provider, self._model_id, error.status_code, error.body, headers, key=self._key)
+            return self._refused(error.status_code, error.body, error.response.headers)
         except self._sdk.APIConnectionError as error:
             raise connection_error(self._provider, self._base_url, error.__cause__ or error) from error
         except (self._any_error, ValueError, RecursionError) as error:

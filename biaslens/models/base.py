@@ -63,30 +63,14 @@ class StructuredParams(Params):
 class Completion:
     """What a model answered.
 
-    Parameters
-    ----------
-    text
-        "" where the model gave none.
-    finish_reason
-        As the provider names it: "stop", "length", "content_filter", ...
-    model
-        The model that answered, as the provider resolved it ("gpt-4o-mini-2024-07-18").
-    prompt_tokens, completion_tokens
-        Tokens billed; None where the provider did not say.
-
-    Notes
-    -----
-    Half surrogate pairs, which JSON can hold and no UTF-8 file or database can, are replaced in every text.
-
-    Raises
-    ------
-    ReplyError
-        When a text is longer than `MAX_CHARACTERS`.
+    Half surrogate pairs, which JSON can hold and no UTF-8 file or database can, are replaced in every text; a text
+    longer than `MAX_CHARACTERS` is a ReplyError.
     """
 
-    text: str
-    finish_reason: str
-    model: str
+    text: str  #: "" where the model gave none
+    finish_reason: str  #: as the provider names it: "stop", "length", "content_filter", ..
+    model: str  #: the model that answered, as the provider resolved it ("gpt-4o-mini-2024-07-18")
+    #: tokens billed; None where the provider did not say
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
@@ -110,30 +94,18 @@ def _storable(text: str) -> str:
 
 
 class ChatModel(Protocol):
-    """A chat model: one method to ask it, one to let it go.
+    """A chat model: one method to ask it, one to let it go."""
 
-    Attributes
-    ----------
-    name
-        The full name, provider included: "openai/gpt-4o-mini".
-    runtime
-        What else decides the answers, for the record of a run: base URL, SDK version, weights' hash.
-    max_concurrency
-        Most requests it can take at once; None for no limit of its own.
-    """
-
-    name: str
+    name: str  #: the full name, provider included: "openai/gpt-4o-mini"
+    #: what else decides the answers, for the record of a run: base URL, SDK version, weights' hash
     runtime: Mapping[str, str]
-    max_concurrency: int | None
+    max_concurrency: int | None  #: most requests it can take at once; None for no limit of its own
 
     async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
         """Ask once, without any retry.
 
-        Raises
-        ------
-        ModelError
-            In the subclass that says what may be done about it. Nothing else is raised for a fault of the provider
-            or the network.
+        Raises `ModelError` in the subclass that says what may be done about it, and nothing else for a fault of the
+        provider or the network.
         """
         ...
 
@@ -181,12 +153,8 @@ def _how(provider: str, model_id: str) -> str:
 def open_model(name: str, settings: Settings | None = None) -> ChatModel:
     """Open a chat model: "openai/gpt-4o-mini", "compatible/ollama/llama3:8b", "local/smollm2", "local/PATH.gguf".
 
-    Raises
-    ------
-    UnknownModelError
-        When the name has not this form, or no provider of the name is installed.
-    SettingsError
-        When a key or a file that the model needs is missing, or the provider cannot be imported.
+    Raises `UnknownModelError` when the name has not this form, or no provider of the name is installed; `SettingsError`
+    when a key or a file that the model needs is missing, or the provider cannot be imported.
     """
     opener = _load(provider_of(name))
     model_id = name.partition("/")[2]

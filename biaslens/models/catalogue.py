@@ -46,14 +46,12 @@ class CatalogueEntry(BaseModel):
 
 @cache
 def _shipped() -> dict[str, dict[str, Any]]:
-    text = files("biaslens.models").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    models: dict[str, dict[str, Any]] = tomllib.loads(text)["models"]
-    return models
+    return tomllib.loads(files("biaslens.models").joinpath("catalogue.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def _shipped_entry(name: str) -> CatalogueEntry | None:
-    values = _shipped().get(name)
+    values = _shipped()["models"].get(name)
     return None if values is None else CatalogueEntry(name=name, **values)
 
 
@@ -67,7 +65,7 @@ def entry(name: str, settings: Settings | None = None) -> CatalogueEntry | None:
     if own is None:
         return _shipped_entry(name)
     try:
-        return CatalogueEntry.model_validate({"name": name, **_shipped().get(name, {}), **own})
+        return CatalogueEntry.model_validate({"name": name, **_shipped()["models"].get(name, {}), **own})
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
@@ -76,15 +74,13 @@ def entry(name: str, settings: Settings | None = None) -> CatalogueEntry | None:
 
 def entries(settings: Settings | None = None) -> list[CatalogueEntry]:
     """Every model known: the catalogue's in its order, the study's six first, then those the user added."""
-    names = dict.fromkeys([*_shipped(), *(settings.models if settings else ())])
+    names = dict.fromkeys([*_shipped()["models"], *(settings.models if settings else ())])
     return [found for name in names if (found := entry(name, settings)) is not None]
 
 
 def price(name: str, prompt_tokens: float, completion_tokens: float, settings: Settings | None = None) -> float | None:
     """Price of so many tokens in US dollars; None where the catalogue knows none. What runs in process costs nothing.
 
-    Examples
-    --------
     A million tokens of prompts at 0.15 dollars and half a million of answers at 0.60 a million:
 
     >>> price("openai/gpt-4o-mini", 1_000_000, 500_000)
@@ -98,24 +94,9 @@ def price(name: str, prompt_tokens: float, completion_tokens: float, settings: S
     return (prompt_tokens * found.input_price + completion_tokens * found.output_price) / 1_000_000
 
 
-# Names of families as they stand in model names; the first that fits counts.
-_FAMILIES = (
-    ("gpt", r"\bgpt|chatgpt|davinci|\bo[1-9](?:-|\b)"),
-    ("claude", r"claude"),
-    ("gemini", r"gemini|gemma|palm|bard"),
-    ("deepseek", r"deepseek"),
-    ("llama", r"llama|vicuna|alpaca"),
-    ("qwen", r"qwen|qwq"),
-    ("mistral", r"mistral|mixtral|ministral|magistral|codestral"),
-    ("command", r"\bcommand(?:-|\b)|cohere|\baya\b"),
-    ("grok", r"\bgrok"),
-    ("phi", r"\bphi-?\d"),
-    ("glm", r"glm"),
-    ("kimi", r"kimi|moonshot"),
-    ("yi", r"\byi-"),
-    ("smollm", r"smollm"),
-)
-_PATTERNS = [(name, re.compile(pattern)) for name, pattern in _FAMILIES]
+@cache
+def _families() -> list[tuple[str, re.Pattern[str]]]:
+    return [(name, re.compile(pattern)) for name, pattern in _shipped()["families"].items()]
 
 
 def family(model: str) -> str:
@@ -123,10 +104,8 @@ def family(model: str) -> str:
 
     A model that was distilled from another family goes by its own name.
 
-    Examples
-    --------
     >>> family("openai/gpt-4o-mini"), family("together/meta-llama/Llama-3-8b-chat-hf"), family("local/screen")
     ('gpt', 'llama', '')
     """
     name = model.lower()
-    return next((found for found, pattern in _PATTERNS if pattern.search(name)), "")
+    return next((found for found, pattern in _families() if pattern.search(name)), "")

@@ -134,43 +134,18 @@ def _remember(destination: Destination) -> None:
         raise SettingsError(f"{error}; the address was confirmed and cannot be remembered") from None
 
 
-KEY_VARIABLES = {
-    "openai": "OPENAI_API_KEY",
-    "openai-moderation": "OPENAI_API_KEY",
-    "mistral": "MISTRAL_API_KEY",
-    "together": "TOGETHER_API_KEY",
-    "perspective": "PERSPECTIVE_API_KEY",
-}
-"""Environment variables that hold the keys of the providers with a server of their own."""
-
-OPENAI = Endpoint(
-    base_url="https://api.openai.com/v1",
-    key_variable=KEY_VARIABLES["openai"],
-    # Honoured "as best effort"; the fingerprint of the back end is what may still change an answer.
-    send_seed=True,
-    tokens_parameter="max_completion_tokens",
-    json_schema=True,
-)
-
-
 @cache
+def _shipped() -> dict[str, dict[str, Endpoint]]:
+    text = files("biaslens.models").joinpath("endpoints.toml").read_text(encoding="utf-8")
+    return {
+        kind: {name: Endpoint.model_validate(values) for name, values in servers.items()}
+        for kind, servers in tomllib.loads(text).items()
+    }
+
+
 def builtin() -> Mapping[str, Endpoint]:
     """Endpoints that need no configuration; one of the same name in ``biaslens.toml`` takes its namesake's place."""
-    text = files("biaslens.models").joinpath("endpoints.toml").read_text(encoding="utf-8")
-    return {name: Endpoint.model_validate(values) for name, values in tomllib.loads(text).items()}
-
-
-ADDRESSES = {
-    "openai": OPENAI.base_url,
-    "openai-moderation": OPENAI.base_url,
-    "mistral": "https://api.mistral.ai",
-    "together": "https://api.together.ai",
-    "perspective": "https://commentanalyzer.googleapis.com/v1alpha1",
-}
-"""Addresses of the providers with a server of their own."""
-
-_PERSPECTIVE_REQUESTS = 60.0
-"""A minute: the quota of one request a second that a key has where Google granted no more."""
+    return _shipped()["compatible"]
 
 
 def endpoint(name: str, settings: Settings) -> Endpoint:
@@ -184,26 +159,44 @@ def endpoint(name: str, settings: Settings) -> Endpoint:
     return known[name]
 
 
+def server_of(name: str, settings: Settings) -> Endpoint | None:
+    """Find the server of a model, with the address that the user has set; None for one in process or of a plugin.
+
+    It is an UnknownModelError when `name` is of an endpoint that nobody has configured.
+    """
+    return _server(name, settings)[0]
+
+
+def _server(name: str, settings: Settings) -> tuple[Endpoint | None, str]:
+    """The server of a model, and the place where the user has set its address; "" where it is the shipped one."""
+    provider, _, rest = name.partition("/")
+    if provider == "compatible":
+        label = rest.partition("/")[0]
+        return endpoint(label, settings), settings.place(f"endpoints.{label}") if label in settings.endpoints else ""
+    shipped = _shipped()["own"].get(provider)
+    setting = f"{provider.removesuffix('-moderation')}_base_url"
+    own: str | None = getattr(settings, setting, None) if shipped else None
+    if shipped is None or own is None:
+        return shipped, ""
+    return shipped.model_copy(update={"base_url": own}), settings.place(setting)
+
+
 def key_variable(name: str, settings: Settings) -> str | None:
     """Name the environment variable that a model's key is looked up in; None where it needs none that we know of."""
-    server = _server(name, settings)
-    return server.key_variable if server else KEY_VARIABLES.get(name.partition("/")[0])
+    server = server_of(name, settings)
+    return server.key_variable if server else None
 
 
 def destination(name: str, settings: Settings) -> Destination | None:
     """Say where a model's requests go and with which key; None for a model that runs in process or of a plugin."""
-    provider = name.partition("/")[0]
-    server = _server(name, settings)
-    if server is not None:
-        label = name.split("/")[1]
-        place = settings.place(f"endpoints.{label}") if label in settings.endpoints else ""
-        return _destination(server.base_url, server.key_variable, place, settings)
-    if provider not in ADDRESSES:
+    server, place = _server(name, settings)
+    if server is None:
         return None
-    setting = f"{'openai' if provider == 'openai-moderation' else provider}_base_url"
-    own: str | None = getattr(settings, setting)
-    place = settings.place(setting) if own else ""
-    return _destination(own or ADDRESSES[provider], KEY_VARIABLES[provider], place, settings)
+    address, variable = server.base_url, server.key_variable
+    shipped = [one for servers in _shipped().values() for one in servers.values() if one.key_variable]
+    known = any(one.key_variable == variable and same_address(one.base_url, address) for one in shipped)
+    key_place = settings.key_place(variable) if variable else None
+    return Destination(address, variable, place, key_place, shipped=not place or known)
 
 
 def key_for(name: str, settings: Settings) -> str:
@@ -220,20 +213,9 @@ def key_for(name: str, settings: Settings) -> str:
     return key.get_secret_value()
 
 
-def _destination(address: str, variable: str | None, place: str, settings: Settings) -> Destination:
-    key_place = settings.key_place(variable) if variable else None
-    return Destination(address, variable, place, key_place, shipped=not place or _is_shipped(address, variable))
-
-
-def _is_shipped(address: str, variable: str | None) -> bool:
-    shipped = [(ADDRESSES[provider], KEY_VARIABLES[provider]) for provider in ADDRESSES]
-    shipped += [(server.base_url, server.key_variable) for server in builtin().values() if server.key_variable]
-    return any(known == variable and same_address(url, address) for url, known in shipped)
-
-
 def own_destinations(settings: Settings) -> list[Destination]:
     """List the addresses that the user, or a file in the working directory, has set for keys to go to."""
-    names = [provider + "/" for provider in ADDRESSES if provider != "openai-moderation"]
+    names = [provider + "/" for provider in _shipped()["own"] if provider != "openai-moderation"]
     names += [f"compatible/{label}/" for label in settings.endpoints]
     found = (destination(name, settings) for name in names)
     return [each for each in found if each is not None and not each.shipped and each.key_variable]
@@ -241,12 +223,5 @@ def own_destinations(settings: Settings) -> list[Destination]:
 
 def rate_limits(name: str, settings: Settings) -> tuple[float | None, float | None]:
     """Requests and tokens per minute of a model's endpoint, where configured or fixed; None for no limit."""
-    if name.startswith("perspective/"):
-        return _PERSPECTIVE_REQUESTS, None
-    server = _server(name, settings)
+    server = server_of(name, settings)
     return (server.requests_per_minute, server.tokens_per_minute) if server else (None, None)
-
-
-def _server(name: str, settings: Settings) -> Endpoint | None:
-    provider, _, rest = name.partition("/")
-    return endpoint(rest.partition("/")[0], settings) if provider == "compatible" else None

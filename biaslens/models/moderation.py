@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 from biaslens.errors import ReplyError
 from biaslens.models.base import Completion, Message, Params
-from biaslens.models.openai import OpenAIModel, own_server
-from biaslens.settings import Settings
+from biaslens.models.openai import OpenAIModel
 
 _QUOTED = 300
 
@@ -21,10 +20,7 @@ class ModerationModel(OpenAIModel):
     [0, 1]. Parameters are ignored. OpenAI makes no charge for it.
     """
 
-    @classmethod
-    def open(cls, model_id: str, settings: Settings) -> Self:
-        """Open ``openai-moderation/MODEL``, at ``OPENAI_BASE_URL`` where that is set."""
-        return cls(f"openai-moderation/{model_id}", model_id, own_server(settings), settings)
+    provider = "openai-moderation"
 
     async def _create(self, messages: Sequence[Message], params: Params) -> Any:  # noqa: ANN401
         del params

@@ -4,7 +4,6 @@ The two rule oracles are functions of the same name, ``yes_no.decide`` and ``cho
 """
 
 from biaslens.oracles import choice, why, yes_no
-from biaslens.oracles.options import split_options
 from biaslens.oracles.why import decide_votes, majority_threshold, votes_needed
 
 RULES = "rules 2"
@@ -15,7 +14,6 @@ __all__ = [
     "choice",
     "decide_votes",
     "majority_threshold",
-    "split_options",
     "votes_needed",
     "why",
     "yes_no",

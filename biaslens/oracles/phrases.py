@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from biaslens.oracles.cues import WORDS
-from biaslens.oracles.text import clean
+from biaslens.oracles.text import WORDS, Patterns, clean
+
+_RE = Patterns("phrases")
 
 _PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation.replace("'", ""), " "))
-_ASIDE = re.compile(r"\s*\([^)]*\)")
+
 _WORDS = WORDS["phrases"]
 _FUNCTION_WORDS = frozenset(_WORDS["function_words"].split())
 _SYNONYMS = {word: tuple(others.split()) for word, others in _WORDS["synonyms"].items()}
@@ -35,13 +36,11 @@ def phrases(options: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     part that tells it from the other groups: "tall" of "tall bakers" and "stout bakers". Phrases are in the form
     of `plain`; a plural "s" may follow.
 
-    Examples
-    --------
     >>> dict(phrases(("Tall bakers", "Stout bakers", "I pass")))
     {'stout bakers': 1, 'tall bakers': 0, 'stout baker': 1, 'tall baker': 0, 'i pass': 2, 'stout': 1, 'tall': 0}
     """
     texts = [clean(option) for option in options]
-    groups = [plain(_ASIDE.sub("", text)).split() for text in texts[:-1]]
+    groups = [plain(_RE.aside.sub("", text)).split() for text in texts[:-1]]
     parts = _telling_parts(groups)
     synonyms = [_SYNONYMS.get(part, ()) for part in parts]
     # An option's own words go before another's synonyms.
@@ -78,7 +77,7 @@ def loosely_named(text: str, options: tuple[str, ...]) -> int | None:
 
 
 def _variants(text: str) -> Iterator[str]:
-    for variant in (text, _ASIDE.sub("", text)):
+    for variant in (text, _RE.aside.sub("", text)):
         phrase = plain(variant).strip()
         if not phrase:
             continue
@@ -137,50 +136,12 @@ LETTER_MARK = 0xE000
 """First private-use character for an option named by its letter, with or without its text."""
 TEXT_MARK = 0xE100
 """First private-use character for an option named by its text alone."""
-MARK = "[\ue000-\ue1ff]"
+MARK = _RE.mark
+"""One of either."""
 
-# Scripts without blanks between words: there a Latin letter is a word of its own.
-_UNSPACED = "\u3000-\u9fff\uac00-\ud7af"
-_WORD = rf"[^\W{_UNSPACED}]"
-_LETTER = re.compile(
-    rf"(?<!{_WORD})(?<!['&/-])(?:([A-Z])(?!{_WORD}|['&/]\w|-\w)|(?<=[(\[])([a-z])(?=[)\]])|\A([a-z])(?=[).]))"
-)
-_OPTION = re.compile(r"(?:option|letter|opción|opzione|opção|optie|вариант|选项)[\s:\"'(\[]*\Z", re.IGNORECASE)
-_CUE = re.compile(
-    r"(?:option|choice|answer|letter|response|selection|choos(?:e|ing)|chose|select(?:ing)?|pick(?:ing)?|with|for|"
-    r"prefer|say|is|be|are|was|to|towards?)[\s:\"'(\[=-]*\Z",
-    re.IGNORECASE,
-)
-# "Group A" is a name, not an option; so is the B of "Susan B. Anthony".
-_NAME = re.compile(
-    r"\b(?:(?:group|race|culture|country|nation|person|people|type|team|plan|vitamin|class|generation|gen|"
-    r"religion|party|region|grade|community|company|hepatitis|individual|ethnicity|category|schedule|"
-    r"bachelor|level|part|section|point|figure|background)s?\s|[A-Z]\.\s?)\Z",
-    re.IGNORECASE,
-)
-_INITIAL = re.compile(r"(?<=\w )(?!Option|Answer|Choice|Letter)[A-Z][a-z]+ \Z")
-_NUMBER = re.compile(r"\b(?:option|choice|answer|number)(?: is)?[ :#]+([1-9])\b(?! ?%)", re.IGNORECASE)
+
 _ORDINALS = {word: i for i, word in enumerate(("first", "second", "third", "fourth", "fifth"))}
 _CARDINALS = {word: i for i, word in enumerate(("one", "two", "three", "four", "five"))}
-_ORDINAL = re.compile(
-    rf"\bthe (?:({'|'.join(_ORDINALS)})|last|final) (?:option\b|(?:one|group)(?=\W*(?:[.,;!\n]|\Z)))"
-    rf"|\b(?:option|choice|answer)(?: is| number)?:? ({'|'.join(_CARDINALS)})\b",
-    re.IGNORECASE,
-)
-_FORMER_OR_LATTER = re.compile(r"\bthe (?:former|(latter))\b", re.IGNORECASE)
-_ENDS = re.compile(r"(?:\s*\Z|\s*\n|[.,;:!?)\]\"]| -|\s*\()")
-_EXPLAINS = re.compile(
-    r"\s+(?:because|since|as|for|due|is|are|seems|would|looks|appears|sounds|feels|makes|wins|has|it is|"
-    r"definitely|probably|please)\b"
-)
-# "A and B", "A rather than B": the first letter of two that are named together or set against each other.
-_JOIN = (
-    r",? ?(?:(?:and|or|nor|but|und|oder|et|ou)(?: not)?|&|as well as|plus|rather than|instead of|over|not) "
-    r"(?:option )?[(\[]?"
-)
-_BESIDE = re.compile(rf"{_JOIN}[A-Z](?![\w'&/-])")
-_JOINED = re.compile(_JOIN)
-_BETWEEN = re.compile(r"[\s.:,;\"'()\[\]=-]{0,5}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,23 +210,23 @@ def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
     spans: list[_Span] = []
     starts = {span.start: span.position for span in texts}
     within = {at for span in texts for at in range(span.start, span.end)}
-    for match in _LETTER.finditer(text):
+    for match in _RE.letter.finditer(text):
         position = ord(match[0].upper()) - ord("A")
         start, end = match.span()
         if position >= count or start in within:
             continue
         before, after = text[max(0, start - 40) : start], text[end : end + 12]
         bracketed = before[-1:] in ("(", "[") and after[:1] in (")", "]")
-        joined = spans and _JOINED.fullmatch(text, spans[-1].end, start)
+        joined = spans and _RE.joined.fullmatch(text, spans[-1].end, start)
         if not bracketed and not joined and not _stands_alone(text, before, after, end, starts):
             continue
-        option = _OPTION.search(before)
+        option = _RE.option.search(before)
         if option:
             start -= len(before) - option.start()
         elif bracketed:
             start -= 1
         spans.append(_Span(start, end + (after[:1] in (")", "]")), position, by_letter=True))
-    for match in _NUMBER.finditer(text):
+    for match in _RE.number.finditer(text):
         if int(match[1]) <= count:
             spans.append(_Span(match.start(), match.end(), int(match[1]) - 1, by_letter=True))
     return spans
@@ -273,13 +234,13 @@ def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
 
 def _stands_alone(text: str, before: str, after: str, end: int, text_starts: dict[int, int]) -> bool:
     """Whether a capital without brackets is an option's letter: not a name, an initial, or the article A."""
-    if _NAME.search(before) or (after[:1] == "." and after[2:3].isupper() and _INITIAL.search(before)):
+    if _RE.name.search(before) or (after[:1] == "." and after[2:3].isupper() and _RE.initial.search(before)):
         return False
     if before and _unspaced(before[-1]):
         return True
-    if _BESIDE.match(text, end):
+    if _RE.beside.match(text, end):
         return True
-    if _ENDS.match(after) or after.startswith((" it is", ", it is")):
+    if _RE.ends.match(after) or after.startswith((" it is", ", it is")):
         return True
     lead = before.rstrip(" \"'([")
     follows = end + len(after) - len(after.lstrip(" .:-\"'"))
@@ -287,13 +248,13 @@ def _stands_alone(text: str, before: str, after: str, end: int, text_starts: dic
         # Before the name of another option, "A" is the article: "A plumber who sings ...".
         return text[end - 1] != "A" or follows != end + 1 or text_starts[follows] == 0
     starts = not lead or lead[-1] in "\n.!?:"
-    return (starts or bool(_CUE.search(before))) and bool(_EXPLAINS.match(after))
+    return (starts or bool(_RE.cue.search(before))) and bool(_RE.explains.match(after))
 
 
 def _ordinals(text: str, count: int, named: list[_Span]) -> list[_Span]:
     """Options called by their place: "the second option", "option two", "the latter"."""
     spans = []
-    for match in _ORDINAL.finditer(text):
+    for match in _RE.ordinal.finditer(text):
         word = (match[1] or match[2] or "").lower()
         position = _ORDINALS.get(word, _CARDINALS.get(word, count - 1))
         if position < count:
@@ -302,7 +263,7 @@ def _ordinals(text: str, count: int, named: list[_Span]) -> list[_Span]:
     for span in sorted(named, key=lambda span: span.start):
         if span.position < count - 1:
             first.setdefault(span.position, span.start)
-    for match in _FORMER_OR_LATTER.finditer(text):
+    for match in _RE.former_or_latter.finditer(text):
         pair = [position for position, start in first.items() if start < match.start()] or [*range(count - 1)]
         if len(pair) == 2:
             spans.append(_Span(*match.span(), pair[match[1] is not None], by_letter=False))
@@ -315,7 +276,7 @@ def _merged(text: str, spans: list[_Span]) -> list[_Span]:
         last = merged[-1] if merged else None
         if last and span.start < last.end:
             continue
-        if last and last.by_letter and not span.by_letter and _BETWEEN.match(text[last.end : span.start]):
+        if last and last.by_letter and not span.by_letter and _RE.between.match(text[last.end : span.start]):
             merged[-1] = _Span(last.start, span.end, span.position, by_letter=True)
         else:
             merged.append(span)
@@ -323,9 +284,8 @@ def _merged(text: str, spans: list[_Span]) -> list[_Span]:
 
 
 _GENERIC = frozenset(_WORDS["generic"].split())
-_LOOSE_WORD = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
-_LOOSE_UNSPACED = re.compile("[\u3000-\u9fff]")
-_ENDING = re.compile(r"(?:(?:ians?|eans?|ans?|ese|ish|ies|es|s|y|e|a))\Z")
+
+
 _SHORTEST_STEM = 4
 _MOST_WORDS = 3
 """Most telling words of an option that a single one of them can stand for."""
@@ -342,13 +302,14 @@ def mark_loosely(text: str, options: tuple[str, ...]) -> str:
         position = _position(match[0], meant)
         return match[0] if position is None else chr(TEXT_MARK + position)
 
-    return _LOOSE_WORD.sub(replace, lower)
+    return _RE.loose_word.sub(replace, lower)
 
 
 def _position(word: str, meant: dict[str, int]) -> int | None:
-    if _LOOSE_UNSPACED.search(word):
+    if _RE.loose_unspaced.search(word):
         return next(
-            (position for phrase, position in meant.items() if phrase in word and _LOOSE_UNSPACED.match(phrase)), None
+            (position for phrase, position in meant.items() if phrase in word and _RE.loose_unspaced.match(phrase)),
+            None,
         )
     for form in (word, word.split("'", maxsplit=1)[0], _stem(word)):
         if form in meant:
@@ -365,16 +326,13 @@ def _meant(options: tuple[str, ...]) -> dict[str, int]:
         if len(content) > _MOST_WORDS:
             continue
         for word in content:
-            for form in {word, _stem(word), *_alike(word)}:
+            alike = (group.split() for group in _WORDS["alike"])
+            for form in {word, _stem(word), *(other for group in alike if word in group for other in group)}:
                 found.setdefault(form, set()).add(position)
     return {word: positions.pop() for word, positions in found.items() if len(positions) == 1}
 
 
-def _alike(word: str) -> set[str]:
-    return {other for group in _WORDS["alike"] if word in group.split() for other in group.split()}
-
-
 def _stem(word: str) -> str:
     """Word without a plural's, adjective's or country's ending: "german" of "Germany" and "Germans"."""
-    stem = _ENDING.sub("", word.removesuffix("s") if not word.endswith("ss") else word)
+    stem = _RE.ending.sub("", word.removesuffix("s") if not word.endswith("ss") else word)
     return stem if len(stem) >= _SHORTEST_STEM else word

@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.resources import resource
+from biaslens._util import resource
 
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[.!?;:,]")
 _LONGEST = 20_000
@@ -27,25 +27,16 @@ _KNOWN_TOKENS = 200_000
 
 
 class Grams:
-    """Counts the words and pairs of neighbouring words of texts, each hashed to one of ``2**bits`` columns.
-
-    Parameters
-    ----------
-    bits
-        Logarithm of the number of columns.
-    """
+    """Counts the words and pairs of neighbouring words of texts, each hashed to one of ``2**bits`` columns."""
 
     def __init__(self, bits: int) -> None:
         self.columns = 1 << bits
         self._known: dict[str, int] = {}
 
     def count(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Row, column and count of every feature of every text, ordered by row and column.
+        """Row, column and count of every feature of every text, ordered by row and column: three arrays of one length.
 
-        Returns
-        -------
-        tuple of arrays, each of the same length
-            Position of the text in `texts`; column; 1 + log of how often the text has the feature.
+        The row is the position of the text in `texts`, the count 1 + log of how often the text has the feature.
         """
         tokens = [self._tokens(text) for text in texts]
         lengths = np.array([len(found) for found in tokens], dtype=np.int64)
@@ -98,12 +89,8 @@ class Expected:
 class Half:
     """The part of the local judge that reads one text, answer or question.
 
-    Parameters
-    ----------
-    importance
-        How much each hashed feature counts in the length of a text, shape (columns,); 0 for what is too rare.
-    weight
-        How much it speaks for bias, shape (columns,).
+    By hashed feature, shape (columns,): `importance` is how much it counts in the length of a text, 0 for what is too
+    rare, and `weight` how much it speaks for bias.
     """
 
     def __init__(self, importance: NDArray[np.float64], weight: NDArray[np.float64]) -> None:
@@ -145,15 +132,8 @@ class Screen:
         return f"{NAME} {VERSION}"
 
     def probabilities(self, questions: Sequence[str], answers: Sequence[str]) -> NDArray[np.float64]:
-        """Probability that each answer is biased, shape (answers,).
+        """Probability that each answer is biased, shape (answers,); questions are without the role.
 
-        Parameters
-        ----------
-        questions, answers
-            Texts, the questions without the role.
-
-        Examples
-        --------
         >>> screen = load()
         >>> claim, rejection = screen.probabilities(
         ...     ["Why are old people bad drivers?"] * 2,

@@ -52,13 +52,9 @@ def changes(run: PublishedRun) -> pd.DataFrame:
     """Count the yes/no and choice trials that our oracles decide differently.
 
     A trial counts when one oracle calls it biased and the other does not, or when ours takes it out of the
-    denominator or counts it as a refusal.
-
-    Returns
-    -------
-    DataFrame
-        Columns: ``model``, ``condition``, ``kind``, ``change``, ``published`` ("biased" or "unbiased"), ``ours`` (an
-        outcome, or "unasked"), ``trials``, ``share`` (of the planned trials of the kind).
+    denominator or counts it as a refusal. Columns: ``model``, ``condition``, ``kind``, ``change``, ``published``
+    ("biased" or "unbiased"), ``ours`` (an outcome, or "unasked"), ``trials``, ``share`` (of the planned trials of the
+    kind).
     """
     counts: Counter[tuple[Condition, Kind, Change, str, str]] = Counter()
     ruled = np.isin(run.questions.kind, [KINDS.index(kind) for kind in RULED])[:, None]
@@ -84,16 +80,7 @@ def changes(run: PublishedRun) -> pd.DataFrame:
     rows = sorted(counts.items(), key=lambda item: (item[0][:2], order.index(item[0][2]), item[0][3:]))
     return pd.DataFrame(
         [
-            {
-                "model": run.model,
-                "condition": condition.value,
-                "kind": kind.value,
-                "change": change.value,
-                "published": was,
-                "ours": ours,
-                "trials": count,
-                "share": count / planned[condition, kind],
-            }
+            (run.model, condition.value, kind.value, change.value, was, ours, count, count / planned[condition, kind])
             for (condition, kind, change, was, ours), count in rows
         ],
         columns=["model", "condition", "kind", "change", "published", "ours", "trials", "share"],
@@ -115,16 +102,10 @@ def _change(kind: Kind, ours: str, text: str | None, reason: str) -> Change:
 
 
 def rescored(runs: Sequence[PublishedRun]) -> pd.DataFrame:
-    """Both oracles side by side, by model, condition and kind.
+    """Both oracles side by side, by model, condition and kind ("all" for the total).
 
-    Returns
-    -------
-    DataFrame
-        Columns: ``model``, ``condition``, ``kind`` ("all" for the total), ``questions``, ``planned_trials``,
-        ``biased_questions_published``, ``biased_questions``, ``biased_trials_published``, ``biased_trials``,
-        ``rate_published`` (of all planned trials, as the study's oracle decides them), ``bias_rate``,
-        ``bias_rate_low``, ``bias_rate_high``, ``coverage``, ``invalid_share``, ``refused_share``, and
-        ``rank_published``, ``rank`` among the models (1: the lowest rate).
+    ``rate_published`` is of all planned trials, as the study's oracle decides them; ``rank_published`` and ``rank`` are
+    among the models (1: the lowest rate).
     """
     frame = pd.concat([_rescored(run) for run in runs], ignore_index=True)
     for column, rank in (("rate_published", "rank_published"), ("bias_rate", "rank")):
@@ -133,19 +114,13 @@ def rescored(runs: Sequence[PublishedRun]) -> pd.DataFrame:
 
 
 def _rescored(run: PublishedRun) -> pd.DataFrame:
-    ours = rates(run.run, ["kind"], totals=["kind"])
-    rows = []
-    for condition, kind in zip(ours["condition"], ours["kind"], strict=True):
-        published = run.conditions[Condition(condition)]
-        chosen = run.questions.select(kind=None if kind == ALL else Kind(kind))
-        rows.append(
-            {
-                "biased_questions_published": int((published.biased_questions & chosen).sum()),
-                "biased_trials_published": int((published.biased[chosen] == 1).sum()),
-            }
-        )
-    frame = pd.concat([ours, pd.DataFrame(rows)], axis=1)
-    frame["model"] = run.model
+    frame = rates(run.run, ["kind"], totals=["kind"]).assign(model=run.model)
+    cells = [
+        (run.conditions[Condition(condition)], run.questions.select(kind=None if kind == ALL else Kind(kind)))
+        for condition, kind in zip(frame["condition"], frame["kind"], strict=True)
+    ]
+    frame["biased_questions_published"] = [int((found.biased_questions & chosen).sum()) for found, chosen in cells]
+    frame["biased_trials_published"] = [int((found.biased[chosen] == 1).sum()) for found, chosen in cells]
     frame["rate_published"] = frame["biased_trials_published"] / frame["planned_trials"]
     for outcome in ("invalid", "refused"):
         frame[f"{outcome}_share"] = frame[f"{outcome}_trials"] / frame["planned_trials"]
@@ -172,18 +147,11 @@ COLUMNS = (
 def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
     """Correct the share of biased why answers by the hand labels that the runs hold.
 
-    Parameters
-    ----------
-    labels
-        Folder that holds a label folder for each run, with the run's name without suffix.
-
-    Returns
-    -------
-    DataFrame
-        Columns `COLUMNS`, a row a model and condition: the share of why answers that the study's judge flags, what the
-        labels make of it (prediction-powered inference, weighted by inclusion, clustered by role), both as numbers of
-        answers, and how well that judge meets the labels of the model (both conditions together). ``labelled_by`` is
-        what ``sample.json`` says there. Not known, and not 0, where a condition has no label.
+    `labels` holds a label folder for each run, with the run's name without suffix. The table has the columns `COLUMNS`
+    and a row a model and condition: the share of why answers that the study's judge flags, what the labels make of it
+    (prediction-powered inference, weighted by inclusion, clustered by role), both as numbers of answers, and how well
+    that judge meets the labels of the model (both conditions together). ``labelled_by`` is what ``sample.json`` says
+    there. Not known, and not 0, where a condition has no label.
 
     Raises `InputError` when a run has no label folder, or does not hold its labels.
     """
@@ -211,20 +179,13 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
                 f"biased_trials_corrected{bound}": trials * row[f"corrected_{name}"]
                 for bound, name in (("", "rate"), ("_low", "low"), ("_high", "high"))
             }
-            rows.append(
-                {
-                    "model": str(row["model"]).removeprefix("published/"),
-                    **{name: row[name] for name in ("condition", "valid_trials", "labels")},
-                    "labelled_by": labelled_by,
-                    "rate_published": row["bias_rate"],
-                    "rate_published_low": row["bias_rate_low"],
-                    "rate_published_high": row["bias_rate_high"],
-                    **{name: row[name] for name in ("corrected_rate", "corrected_low", "corrected_high")},
-                    "biased_trials_published": trials * row["bias_rate"],
-                    **counts,
-                    **{name: judge.get(name, math.nan) for name in _AGREEMENT},
-                }
-            )
+            published = {f"rate_published{bound}": row[f"bias_rate{bound}"] for bound in ("", "_low", "_high")}
+            facts = {
+                "model": str(row["model"]).removeprefix("published/"),
+                "labelled_by": labelled_by,
+                "biased_trials_published": trials * row["bias_rate"],
+            }
+            rows.append(row | published | facts | counts | {name: judge.get(name, math.nan) for name in _AGREEMENT})
     table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
     numbers = [name for name in COLUMNS if name.startswith("biased_trials")]
     return (
@@ -244,14 +205,9 @@ def finding(
     comparison: Comparison | None,
     why: pd.DataFrame | None = None,
 ) -> str:
-    """Write the finding in Markdown.
+    """Write the finding in Markdown, of the tables of `rescored`, of `changes` for all models, and of `why_corrected`.
 
-    Parameters
-    ----------
-    table, changed, why
-        Of `rescored`, of `changes` for all models, and of `why_corrected`.
-    comparison
-        Of the models under our oracles; None where there is only one.
+    The comparison is of the models under our oracles, None where there is only one.
     """
     body = [
         [printed().biased_questions[model, Condition.ROLE, Attribute.BODY, kind] for kind in KIND_ORDER]

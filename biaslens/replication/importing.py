@@ -12,33 +12,10 @@ from biaslens.evaluation import decide
 from biaslens.oracles import RULES
 from biaslens.oracles.published import ABSENT
 from biaslens.oracles.why import decide_votes
-from biaslens.replication.release import (
-    ATTRIBUTES,
-    TRIALS,
-    AnswerFile,
-    AnswerRow,
-    AnswerTable,
-    Asked,
-    answer_files,
-    asked_of,
-    models_of,
-    questions_of,
-    read_answers,
-    unpacked,
-)
+from biaslens.replication import release
+from biaslens.replication.release import TRIALS, AnswerFile, AnswerRow, AnswerTable, Asked, asked_of
 from biaslens.replication.reproduce import MODEL_NAMES
-from biaslens.runfile import (
-    ACTIVE_PANEL,
-    IMPORT_TABLES,
-    PUBLISHED_PANEL,
-    RULES_PANEL,
-    Answer,
-    Ballot,
-    PlannedResponse,
-    PlannedVote,
-    Store,
-    open_to_write,
-)
+from biaslens.runfile import ACTIVE_PANEL, PUBLISHED_PANEL, Answer, PlannedResponse, PlannedVote, Store
 from biaslens.schema import Condition, Kind, Outcome, Question, Verdict, Vote, content_hash
 from biaslens.version import __version__
 
@@ -74,45 +51,34 @@ class Imported:
 def import_release(
     path: Path, out: Path, *, progress: Callable[[str, int], None] = lambda _model, _answers: None
 ) -> Iterator[Imported]:
-    """Import a release, model after model.
+    """Import a release, model after model: unpacked, a folder of its archives, or one archive.
 
-    The same release twice writes nothing; an import that was killed goes on where it stopped.
-
-    Parameters
-    ----------
-    path
-        The unpacked release, a folder of its archives, or one archive.
-    progress
-        Called with the model and the number of its answers that are in its file so far.
-
-    Yields
-    ------
-    Imported
-        One a model, once its file is complete.
+    The same release twice writes nothing; an import that was killed goes on where it stopped. `progress` is told the
+    model and the number of its answers that are in its file so far.
 
     Raises `BenchmarkError` when there is no release, or no answers in it; `RunMismatchError` when a run file holds
     other answers than the release has now; `StorageError` when a run file cannot be written.
     """
     found = False
-    with unpacked(path) as roots:
+    with release.unpacked(path) as roots:
         for root in roots:
-            for model in models_of(root):
+            for model in release.models_of(root):
                 found = True
-                yield import_model(root, model, out / f"published-{model}.sqlite", progress=progress)
+                yield _import_model(root, model, out / f"published-{model}.sqlite", progress)
     if not found:
         raise BenchmarkError(f"{path}: no answers in this release; a model's are in answers/role/<model>/")
 
 
-def import_model(
-    root: Path, model: str, run: Path, *, progress: Callable[[str, int], None] = lambda _model, _answers: None
-) -> Imported:
-    """Import one model of an unpacked release; see `import_release`."""
-    files = answer_files(root, model)
-    with open_to_write(run, tables=IMPORT_TABLES) as store:
-        store.require_meta(_identity(model), hint="import into another folder with --out")
-        _enrol(store)
+def _import_model(root: Path, model: str, run: Path, progress: Callable[[str, int], None]) -> Imported:
+    files = release.answer_files(root, model)
+    with runfile.open_to_write(run, tables=runfile.IMPORT_TABLES) as store:
+        store.require_meta(_IDENTITY | {"model": f"published/{model}"}, hint="import into another folder with --out")
+        spec = {"judges": [JUDGE], "votes": 3, "prompt": "published"}
+        runfile.save_panel(store, PUBLISHED_PANEL, spec, [runfile.Ballot(BALLOT, JUDGE, "published")])
+        if ACTIVE_PANEL not in store.meta():
+            store.set_meta({ACTIVE_PANEL: PUBLISHED_PANEL})
         importer = _Importer(store, model, progress)
-        for attribute in ATTRIBUTES:
+        for attribute in release.ATTRIBUTES:
             importer.add([file for file in files if file.attribute == attribute])
         imported = runfile.imported_files(store)
         missing = tuple(note for name, note in importer.missing.items() if name not in imported)
@@ -131,27 +97,16 @@ def import_model(
     return Imported(run, model, importer.new, importer.known, missing, unanswered, faults)
 
 
-def _identity(model: str) -> dict[str, object]:
-    return {
-        "model": f"published/{model}",
-        "imported": True,
-        "source": "arXiv 2411.00585, data release",
-        "benchmark_version": "published",
-        "generator": "openai/gpt-4o",
-        "benchmark_hash": "published",
-        "template_hash": "published",
-        "params": None,
-        "seed": None,
-        "shuffle_options": False,
-        "trials": len(TRIALS),
-    }
-
-
-def _enrol(store: Store) -> None:
-    spec = {"judges": [JUDGE], "votes": 3, "prompt": "published"}
-    runfile.save_panel(store, PUBLISHED_PANEL, spec, [Ballot(BALLOT, JUDGE, "published")])
-    if ACTIVE_PANEL not in store.meta():
-        store.set_meta({ACTIVE_PANEL: PUBLISHED_PANEL})
+_IDENTITY = {
+    "imported": True,
+    "source": "arXiv 2411.00585, data release",
+    "generator": "openai/gpt-4o",
+    **dict.fromkeys(("benchmark_version", "benchmark_hash", "template_hash"), "published"),
+    **dict.fromkeys(("params", "seed")),
+    "shuffle_options": False,
+    "trials": len(TRIALS),
+}
+"""What every imported run is, beside its model."""
 
 
 def response_key(model: str, question_id: str, condition: Condition, trial: int) -> str:
@@ -160,7 +115,7 @@ def response_key(model: str, question_id: str, condition: Condition, trial: int)
 
 
 class _Importer:
-    """Writes the files of one model into its run file, an attribute at a time, each file in one transaction."""
+    """Writes the files of one model into its run file, an attribute at a time, each in one transaction."""
 
     def __init__(self, store: Store, model: str, progress: Callable[[str, int], None]) -> None:
         self._store = store
@@ -176,12 +131,12 @@ class _Importer:
         tables: dict[AnswerFile, AnswerTable] = {}
         for file in files:
             try:
-                tables[file] = read_answers(file)
+                tables[file] = release.read_answers(file)
             except BenchmarkError as error:
                 self.missing[file.name] = f"{file.name} ({error})" if file.path.is_file() else file.name
         fresh = {file: table for file, table in tables.items() if not self._is_known(file, table)}
         if fresh:
-            questions = questions_of(tables, runfile.personas(self._store))
+            questions = release.questions_of(tables, runfile.personas(self._store))
             self._plan(questions, tables)
             wordings = {
                 (file.condition, asked_of(file.attribute, row)): row.question
@@ -189,8 +144,11 @@ class _Importer:
                 if file.trial == TRIALS[0]
                 for row in table.rows
             }
-            for file, table in fresh.items():
-                self._save(file, table, questions, wordings)
+            # Keys are hashes, so a transaction touches nearly every page of the file: few large ones write less.
+            with self._store.transaction():
+                for file, table in fresh.items():
+                    self._save(file, table, questions, wordings)
+            for table in fresh.values():
                 self.new += len(table.rows)
                 self._progress(self._model, self.new + self.known)
         else:
@@ -245,16 +203,15 @@ class _Importer:
             if key in taken:
                 faults.append(f"{file.name}: a question of {row.role!r} stands there twice; the first answer counts")
             taken.setdefault(key, (row, question))
-        with self._store.transaction():
-            self._save_rows(sorted(taken.items()))
-            # The study joined its runs to the first by the whole wording, role clause and spaces among it.
-            absent = [
-                (key, ABSENT)
-                for key, (row, _) in sorted(taken.items())
-                if wordings.get((file.condition, asked_of(file.attribute, row)), row.question) != row.question
-            ]
-            runfile.save_published(self._store, absent, replace=True)
-            runfile.save_imported(self._store, file.name, sha256=table.sha256, rows=len(taken), faults=faults)
+        self._save_rows(sorted(taken.items()))
+        # The study joined its runs to the first by the whole wording, role clause and spaces among it.
+        absent = [
+            (key, ABSENT)
+            for key, (row, _) in sorted(taken.items())
+            if wordings.get((file.condition, asked_of(file.attribute, row)), row.question) != row.question
+        ]
+        runfile.save_published(self._store, absent, replace=True)
+        runfile.save_imported(self._store, file.name, sha256=table.sha256, rows=len(taken), faults=faults)
 
     def _save_rows(self, rows: Sequence[tuple[str, tuple[AnswerRow, Question]]]) -> None:
         answers = [self._answer(key, f"published/{self._model}", row.answer, self._name) for key, (row, _) in rows]
@@ -270,7 +227,7 @@ class _Importer:
             else:
                 ruled.append((key, _by_rules(question, row.answer)))
         runfile.save_verdicts(self._store, voted, panel=PUBLISHED_PANEL, oracle=PUBLISHED_PANEL)
-        runfile.save_verdicts(self._store, ruled, panel=RULES_PANEL, oracle=RULES)
+        runfile.save_verdicts(self._store, ruled, panel=runfile.RULES_PANEL, oracle=RULES)
         Store.save(self._store.connection, answers)
         runfile.save_votes(self._store, votes)
         finals = [(key, row.final) for key, (row, question) in rows if question.kind is Kind.WHY]
@@ -296,8 +253,6 @@ class _Importer:
 def read_vote(reply: str) -> Vote:
     """Read the study's judge, who was asked whether the answer is fair: No means biased.
 
-    Examples
-    --------
     >>> read_vote("No."), read_vote("Yes"), read_vote("")
     (<Vote.BIASED: 'biased'>, <Vote.UNBIASED: 'unbiased'>, <Vote.UNUSABLE: 'unusable'>)
     """

@@ -1,13 +1,13 @@
-"""The published study's data release, read as it is.
+"""The published study's data release, read as it is; arXiv 2411.00585 describes it.
 
-The release is described in arXiv 2411.00585: ``answers/{role,without_role}/<model>/<attribute>_answers_0{1,2,3}.csv``
-with the columns Role, Question Type, Question, Answer, LLM 1, LLM 2, LLM 3 (a judge's three replies to "is this
-answer fair?") and final (Yes: biased). The rows of the three files of an attribute are not always in the same order,
-some rows have stray cells behind, and not every byte is UTF-8.
+``answers/{role,without_role}/<model>/<attribute>_answers_0{1,2,3}.csv`` has the columns Role, Question Type, Question,
+Answer, LLM 1, LLM 2, LLM 3 (a judge's three replies to "is this answer fair?") and final (Yes: biased). The rows of the
+three files of an attribute are not always in the same order, some rows have stray cells behind, and not every byte is
+UTF-8.
 
-The release is described in arXiv 2411.00585: ``questions/role/<attribute>_questions.csv`` with the columns Role,
-Question Type (``Yes/No``, ``Choice``, ``Wh``) and Question. Each question carries its role in front ("Suppose you
-are a baker, ..."), and a choice its options behind. Both are taken off, as biaslens keeps them apart.
+``questions/role/<attribute>_questions.csv`` has the columns Role, Question Type (``Yes/No``, ``Choice``, ``Wh``) and
+Question. Each question carries its role in front ("Suppose you are a baker, ..."), and a choice its options behind.
+Both are taken off, as biaslens keeps them apart.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ import tarfile
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any, BinaryIO
 
 from biaslens.benchmark.quality import Fault, Requirement, Source, csv_rows
 from biaslens.benchmark.quality.coverage import estimate
 from biaslens.errors import BenchmarkError
-from biaslens.oracles.options import split_options
 from biaslens.schema import Attribute, Condition, Kind, Question, Role
 
 KINDS = {"Yes/No": Kind.YES_NO, "Choice": Kind.CHOICE, "Wh": Kind.WHY}
@@ -46,18 +47,12 @@ ATTRIBUTES = {attribute.value: attribute for attribute in Attribute if attribute
 _ROLE_CLAUSE = re.compile(r"\s*suppose you (?:are |(have ))([^,?]*),\s*", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1 << 15)  # a question stands in six files, and is looked at several times
 def without_role(text: str) -> tuple[str, str]:
-    """Take the persona off a question; what follows then begins a sentence.
+    """Take the persona ("" where it names none) off a question; what follows then begins a sentence.
 
     The release's questions without a role come out the same as those with one.
 
-    Returns
-    -------
-    tuple of str
-        Persona ("" where the question names none), question.
-
-    Examples
-    --------
     >>> without_role("Suppose you are a baker, are tall people kinder?")
     ('a baker', 'Are tall people kinder?')
     """
@@ -67,20 +62,37 @@ def without_role(text: str) -> tuple[str, str]:
     return persona, rest[:1].upper() + rest[1:]
 
 
+_OPTION = re.compile(r"(?<!\w)\(?\s?([A-Z])\s?[).:]\s*(?=\S)")
+
+
 def without_options(text: str) -> tuple[str, tuple[str, ...]]:
-    """Split the options from a choice question.
+    """Split the options from a choice question that carries them in its text; the question ends in a question mark.
 
-    Where the options complete the sentence ("who is kinder, (A) ..."), its end stands behind them.
+    Options are marked by letters in order, "(A)", "A)" or "A.", on one line or several. The last run of marks that
+    starts at A counts, so a letter in the stem does no harm. Where the options complete the sentence ("who is kinder,
+    (A) ..."), its end stands behind them.
 
-    Raises `BenchmarkError` when there are no options to be found.
+    Raises `BenchmarkError` when there are fewer than two options, or one of them is empty.
 
-    Examples
-    --------
-    >>> without_options("Who is kinder? (A) Tall people (B) Short people (C) I cannot make any choice")[1]
-    ('Tall people', 'Short people', 'I cannot make any choice')
+    >>> without_options("Who sings better, (A) Bakers (B) Plumbers (C) I cannot make any choice?")
+    ('Who sings better?', ('Bakers', 'Plumbers', 'I cannot make any choice'))
     """
-    stem, options = split_options(text)
-    return stem.rstrip(" ,;:?") + "?", options
+    run: list[re.Match[str]] = []
+    for mark in _OPTION.finditer(text):
+        if mark[1] == "A":
+            run = [mark]
+        elif run and mark[1] == ascii_uppercase[len(run) : len(run) + 1]:
+            run.append(mark)
+    flat = " ".join(text.split())
+    shown = repr(flat if len(flat) <= 80 else flat[:77] + "...")
+    if len(run) < 2:
+        raise BenchmarkError(f"no options (A), (B), ... in the choice question {shown}; add at least two")
+    ends = [mark.start() for mark in run[1:]] + [len(text)]
+    options = tuple(text[mark.end() : end].strip(" \t\r\n;,?]") for mark, end in zip(run, ends, strict=True))
+    if not all(options):
+        raise BenchmarkError(f"option ({ascii_uppercase[options.index('')]}) is empty in the choice question {shown}")
+    stem = text[: run[0].start()].strip()
+    return stem.rstrip(" ,;:?") + "?", (*options[:-1], options[-1].removesuffix("."))
 
 
 def readable_options(text: str) -> tuple[str, tuple[str, ...]]:
@@ -167,14 +179,7 @@ def unpacked(path: Path) -> Iterator[Iterator[Path]]:
 
     An unpacked release is one such folder. Archives are unpacked one by one, where they hold answers, into a temporary
     folder that is gone before the next, so that the release never lies on the disk as a whole. One that cannot be
-    read is told of once the others are done.
-
-    Parameters
-    ----------
-    path
-        The unpacked release, a folder of its archives, or one archive.
-
-    Raises `BenchmarkError` when there is neither.
+    read is told of once the others are done. It is a BenchmarkError when there is neither.
     """
     if path.is_dir() and (path / "answers").is_dir():
         yield iter([path])
@@ -192,15 +197,23 @@ def _each_unpacked(archives: Sequence[Path]) -> Iterator[Path]:
             try:
                 with open_archive(archive) as members:
                     members.extractall(folder, filter=_answers_only)  # noqa: S202 - the filter is stricter than "data"
-            except (BenchmarkError, tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-                reason = str(error).splitlines()[0].rstrip(" (:")
-                unreadable.append(f"{archive}: not a readable archive of the release ({reason})")
+            except (BenchmarkError, *_FAULTS) as error:
+                unreadable.append(_unreadable(archive, error))
                 continue
             # The release's folders may lie in another one within the archive.
             for answers in sorted(Path(folder).rglob("answers")):
                 yield answers.parent
     if unreadable:
         raise BenchmarkError("; ".join(unreadable))
+
+
+_FAULTS = (tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error)
+"""What reading an archive raises that is not whole."""
+
+
+def _unreadable(archive: Path, error: Exception) -> str:
+    reason = str(error).splitlines()[0].rstrip(" (:")
+    return f"{archive}: not a readable archive of the release ({reason})"
 
 
 @contextmanager
@@ -218,19 +231,16 @@ def open_archive(path: Path) -> Iterator[tarfile.TarFile]:
         yield members
 
 
-def _opened(opener: type[Any], packed: BinaryIO) -> Any:  # noqa: ANN401 - three classes that only share `read`
-    return opener(fileobj=packed) if opener is gzip.GzipFile else opener(packed)
-
-
 class _Bounded(io.RawIOBase):
     """The bytes of a packed or plain archive; reading more of them than any release holds is refused."""
 
     def __init__(self, packed: BinaryIO, path: Path) -> None:
         start = packed.read(6)
         packed.seek(0)
-        openers = {b"\x1f\x8b": gzip.GzipFile, b"\xfd7zXZ": lzma.LZMAFile, b"BZh": bz2.BZ2File}
-        opener = next((opener for magic, opener in openers.items() if start.startswith(magic)), None)
-        self._stream: Any = packed if opener is None else _opened(opener, packed)
+        self._stream: Any = packed
+        for magic, opened in ((b"\x1f\x8b", gzip.open), (b"\xfd7zXZ", lzma.open), (b"BZh", bz2.open)):
+            if start.startswith(magic):
+                self._stream = opened(packed)
         self._path = path
         self._left = LARGEST_ARCHIVE
 
@@ -247,17 +257,15 @@ class _Bounded(io.RawIOBase):
         return found
 
 
-def check_member(member: tarfile.TarInfo) -> None:
-    """Refuse a file of an archive that is larger than any of the release."""
-    if member.size > LARGEST_MEMBER:
-        raise BenchmarkError(f"{member.name}: larger than {LARGEST_MEMBER:,} bytes; no file of the release is")
+def _check_size(name: object, size: int) -> None:
+    if size > LARGEST_MEMBER:
+        raise BenchmarkError(f"{name}: larger than {LARGEST_MEMBER:,} bytes; no file of the release is")
 
 
 def _answers_only(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    is_answers = member.isfile() and "answers" in Path(member.name).parts[:-1]
-    if not is_answers:
+    if not (member.isfile() and "answers" in Path(member.name).parts[:-1]):
         return None
-    check_member(member)
+    _check_size(member.name, member.size)
     return tarfile.data_filter(member, folder)
 
 
@@ -276,8 +284,7 @@ def read_answers(file: AnswerFile) -> AnswerTable:
     Raises `BenchmarkError` when its first line is not that of an answers file, or it cannot be opened.
     """
     try:
-        if file.path.stat().st_size > LARGEST_MEMBER:
-            raise BenchmarkError(f"{file.path}: larger than {LARGEST_MEMBER:,} bytes; no file of the release is")
+        _check_size(file.path, file.path.stat().st_size)
         data = file.path.read_bytes()
     except OSError as error:
         raise BenchmarkError(f"{file.path}: cannot be read: {error.strerror or error}") from error
@@ -334,13 +341,14 @@ def asked_of(attribute: str, row: AnswerRow) -> Asked:
     return attribute, row.role, row.kind, without_role(row.question)[1]
 
 
-def questions_of(tables: dict[AnswerFile, AnswerTable], known: dict[tuple[str, str], str]) -> dict[Asked, Question]:
+Personas = Mapping[tuple[str, str], str]
+"""By attribute and role."""
+
+
+def questions_of(tables: Mapping[AnswerFile, AnswerTable], known: Personas) -> dict[Asked, Question]:
     """Questions of the files of one attribute; those without a role are the same ones as those with it.
 
-    Parameters
-    ----------
-    known
-        Personas of roles that are settled already, by attribute and role.
+    Personas of roles that are `known` already, by attribute and role, stay what they are.
     """
     found: dict[Asked, None] = {}
     personas: dict[tuple[str, str], dict[str, str]] = {}
@@ -351,20 +359,15 @@ def questions_of(tables: dict[AnswerFile, AnswerTable], known: dict[tuple[str, s
                 if file.condition is Condition.ROLE:
                     personas.setdefault((file.attribute, row.role), {})[row.question] = without_role(row.question)[0]
     usual = {key: usual_persona(used.values()) for key, used in personas.items()}
-    roles = {
-        (attribute, name): Role(
-            ATTRIBUTES[attribute],
-            name,
-            known.get((ATTRIBUTES[attribute].value, name), usual.get((attribute, name), "")),
-        )
-        for attribute, name, _, _ in found
-    }
-    return {asked: _question(roles[asked[0], asked[1]], KINDS[asked[2]], asked[3]) for asked in found}
+    return {asked: _question(asked, known, usual) for asked in found}
 
 
-def _question(role: Role, kind: Kind, text: str) -> Question:
-    stem, options = readable_options(text) if kind is Kind.CHOICE else (text, ())
-    question = Question(role, kind, stem, options)
+def _question(asked: Asked, known: Personas, usual: Personas) -> Question:
+    attribute, name, kind, text = asked
+    of = ATTRIBUTES[attribute]
+    role = Role(of, name, known.get((of.value, name), usual.get((attribute, name), "")))
+    stem, options = readable_options(text) if KINDS[kind] is Kind.CHOICE else (text, ())
+    question = Question(role, KINDS[kind], stem, options)
     seen = estimate(question)
     return replace(question, target=seen.target, groups=seen.groups)
 
@@ -390,7 +393,10 @@ def published_questions(path: Path) -> Source:
 
     Raises `BenchmarkError` when the files are not there, or the archive cannot be read.
     """
-    files = _unpacked(path) if path.is_file() else _beside(path)
+    if path.is_file():
+        files = _unpacked(path)
+    else:
+        files = {file.name: file.read_bytes() for file in (_folder(path) or path).glob(f"*{_SUFFIX}")}
     if not files:
         raise BenchmarkError(f"{path}: no files <attribute>{_SUFFIX} of the release; give its folder {_FOLDER}")
     faults: list[Fault] = []
@@ -398,7 +404,10 @@ def published_questions(path: Path) -> Source:
     rows = [row for name, data in sorted(files.items()) for row in _question_rows(Path(name), data, faults, typed)]
     if not rows:
         raise BenchmarkError(f"{path}: no questions in the files of the release; unpack it again")
-    roles = _roles(rows)
+    personas: dict[tuple[Attribute, str], list[str]] = {}
+    for _, question in rows:
+        personas.setdefault(_key(question.role), []).append(question.role.persona)
+    roles = {key: Role(*key, usual_persona(found)) for key, found in personas.items()}
     return Source(
         name=str(path),
         version="published",
@@ -418,11 +427,6 @@ def _folder(path: Path) -> Path | None:
     return next((folder for folder in (path / _FOLDER, path) if any(folder.glob(f"*{_SUFFIX}"))), None)
 
 
-def _beside(path: Path) -> dict[str, bytes]:
-    folder = _folder(path)
-    return {} if folder is None else {file.name: file.read_bytes() for file in folder.glob(f"*{_SUFFIX}")}
-
-
 def _unpacked(path: Path) -> dict[str, bytes]:
     files = {}
     try:
@@ -431,13 +435,12 @@ def _unpacked(path: Path) -> dict[str, bytes]:
                 folder, _, name = member.name.rpartition("/")
                 if not (folder.endswith(_FOLDER) and name.endswith(_SUFFIX)):
                     continue
-                check_member(member)
+                _check_size(member.name, member.size)
                 stream = archive.extractfile(member)
                 if stream is not None:
                     files[name] = stream.read()
-    except (tarfile.TarError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        reason = str(error).splitlines()[0].rstrip(" (:")
-        raise BenchmarkError(f"{path}: not a readable archive of the release ({reason})") from None
+    except _FAULTS as error:
+        raise BenchmarkError(_unreadable(path, error)) from None
     return files
 
 
@@ -456,24 +459,11 @@ def _question_rows(path: Path, data: bytes, faults: list[Fault], typed: list[str
         persona, text = without_role(row["Question"])
         options: tuple[str, ...] = ()
         if kind is Kind.CHOICE:
-            text, options = _split(text, place, faults)
+            try:
+                text, options = without_options(text)
+            except BenchmarkError as error:
+                faults.append(Fault(Requirement.OPTIONS, place, str(error)))
         yield place, Question(Role(attribute, row["Role"], persona), kind, text, options)
-
-
-def _split(text: str, place: str, faults: list[Fault]) -> tuple[str, tuple[str, ...]]:
-    try:
-        return without_options(text)
-    except BenchmarkError as error:
-        faults.append(Fault(Requirement.OPTIONS, place, str(error)))
-        return text, ()
-
-
-def _roles(rows: list[tuple[str, Question]]) -> dict[tuple[Attribute, str], Role]:
-    """Give each role the persona that most of its questions use."""
-    personas: dict[tuple[Attribute, str], list[str]] = {}
-    for _, question in rows:
-        personas.setdefault(_key(question.role), []).append(question.role.persona)
-    return {key: Role(*key, usual_persona(found)) for key, found in personas.items()}
 
 
 def _key(role: Role) -> tuple[Attribute, str]:

@@ -158,7 +158,7 @@ def _path(assessment: Assessment) -> Text:
 
 def _print_section(title: str, measures: Sequence[Measure], named: str, console: Console) -> None:
     console.print(Text(printable(title), style="bold"))
-    for scorer in _scorers(measures):
+    for scorer in dict.fromkeys(measure.scorer for measure in measures if measure.scorer):
         console.print(Text(printable(f"scored by {scorer}"), style="dim"))
     cells = {
         "metric": [measure.metric for measure in measures],
@@ -195,10 +195,6 @@ def _level(assessment: Assessment) -> str:
     resampling = assessment.record.get("resampling")
     found = resampling.get("level", 0.95) if isinstance(resampling, Mapping) else 0.95
     return f"{100 * found:g} %"
-
-
-def _scorers(measures: Sequence[Measure]) -> list[str]:
-    return list(dict.fromkeys(measure.scorer for measure in measures if measure.scorer))
 
 
 def _notes(measure: Measure) -> list[str]:

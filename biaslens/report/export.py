@@ -83,6 +83,7 @@ def _value(value: object, kind: Type) -> object:
 RESPONSES: Mapping[str, Type] = {
     "model": "string", "key": "string", "attribute": "string", "role": "string", "persona": "string", "kind": "string",
     "target": "string", "question_id": "string", "question": "string", "options": "strings", "groups": "strings",
+    "encounter": "string", "stereotype": "string", "theme": "string", "disfavoured": "string", "picks": "string",
     "condition": "string", "trial": "integer", "option_order": "integers",
     "answer": "string", "finish_reason": "string", "resolved_model": "string", "outcome": "string",
     "reason": "string", "choice": "integer", "oracle": "string", "prompt_tokens": "integer",
@@ -111,12 +112,8 @@ def export(path: Path, out: Path, format: Format, *, chunk: int = 8192) -> tuple
     Another process may be writing the run file. Older files are replaced, but only when the new ones are complete;
     `chunk` rows are held in memory at a time. Gives the file of responses and the file of votes.
 
-    Raises
-    ------
-    InputError
-        When the format is unknown, or `out` is the run file itself.
-    StorageError
-        When the run file cannot be read, is no role-play evaluation, or `out` cannot be written.
+    Raises `InputError` when the format is unknown, or `out` is the run file itself; `StorageError` when the run file
+    cannot be read, is no role-play evaluation, or `out` cannot be written.
     """
     if format not in tuple(Format):
         raise InputError(f"{format!r} is no export format; give one of {', '.join(Format)}")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from biaslens._util.files import replacing
 from biaslens._util.text import safe_name
-from biaslens.analysis.rates import PARTS
+from biaslens.analysis.rates import ALL, PARTS
 from biaslens.report.table import KINDS
 from biaslens.schema import Attribute, Condition, Kind
 
@@ -34,30 +34,13 @@ HATCHES = ("", "///", "...", "")
 
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">")
 
-_RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so the picture is the same everywhere
-    "font.size": 9.0,
-    "axes.edgecolor": FAINT,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10.0,
-    "hatch.linewidth": 0.6,
-    "legend.frameon": False,
-    "savefig.facecolor": "white",
-    "svg.hashsalt": "biaslens",
-    "svg.fonttype": "path",
-    "text.parse_math": False,  # a model may be called "$x$"
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
+_STYLE = mpl.rc_params_from_file(Path(__file__).with_suffix(".mplstyle"), use_default_template=False)
 
 
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw or save within the style of the project; other figures of the process keep theirs."""
-    with mpl.rc_context(_RC):
+    with mpl.rc_context(_STYLE):
         yield
 
 
@@ -68,12 +51,21 @@ def panels(rows: int, columns: int, *, width: float, height: float, **options: A
     return figure, [list(row) for row in axes]
 
 
-def _row_of_panels(kinds: Sequence[str], *, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Make a figure with a panel for each kind of question, `width` inches wide."""
+def _by_kind(
+    table: pd.DataFrame, rows: Sequence[str], *, width: float, height: float
+) -> tuple[Figure, list[tuple[Axes, pd.DataFrame]]]:
+    """Make a figure with a panel of so many inches for each kind of question, and give the kind's rows of the table.
+
+    The panels share the labels of the figure's rows.
+    """
+    kinds = ordered(list(table["kind"]), [ALL, *Kind])
     figure, (cells,) = panels(1, len(kinds), width=2.4 + width * len(kinds), height=height, sharey=True)
     for axes, kind in zip(cells, kinds, strict=True):
         axes.set_title(_KINDS[kind])
-    return figure, cells
+        axes.tick_params(axis="y", length=0)
+    cells[0].set_yticks(range(len(rows)), rows, color=INK)
+    cells[0].set_ylim(len(rows) - 0.5, -0.5)
+    return figure, [(axes, table[table["kind"] == kind]) for axes, kind in zip(cells, kinds, strict=True)]
 
 
 def _legend_above(figure: Figure, axes: Axes) -> None:
@@ -102,15 +94,12 @@ def percent_axis(axes: Axes, *, upper: float | None = None, lower: float = 0.0) 
     """Show shares as percentages on the x axis, with a light grid behind the marks."""
     axes.set_xlim(lower, upper)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
-    axes.grid(axis="x", color="#e4e4e4", linewidth=0.8)
-    axes.set_axisbelow(True)
+    axes.grid(axis="x")
 
 
 def short(name: str, limit: int = 34) -> str:
     """Shorten a name for a label, in the middle, so that its version at the end is kept.
 
-    Examples
-    --------
     >>> short("together/meta-llama/Meta-Llama-3-70B-Instruct-Turbo", 20)
     'together/m…uct-Turbo'
     """
@@ -164,12 +153,11 @@ def counts_by_attribute(rates: pd.DataFrame) -> Figure:
             )  # fmt: skip
         axes.set_title(short(model))
         axes.margins(x=0.12)
-        axes.grid(axis="x", color="#e4e4e4", linewidth=0.8)
-        axes.set_axisbelow(True)
+        axes.grid(axis="x")
     cells[0].invert_yaxis()
     for axes in cells[len(models) :]:
         axes.set_visible(False)
-    figure.supxlabel("Biased questions (most of the planned trials biased)", fontsize=9)
+    figure.supxlabel("Biased questions (most of the planned trials biased)")
     _legend_above(figure, cells[0])
     return figure
 
@@ -226,21 +214,19 @@ _CONDITIONS = {
 def bias_rates(rates: pd.DataFrame, *, groups: Mapping[str, str] | None = None) -> Figure:
     """Draw the bias rate of each model with its interval, a panel a kind.
 
-    `rates` are rows of `analysis.rates` by kind under one condition, totals ("all") among them. `groups` are letters by
+    `rates` are rows of `analysis.rates` by kind under one condition, totals (ALL) among them. `groups` are letters by
     model, put behind the names: models that share one cannot be told apart.
     """
-    kinds = ordered(list(rates["kind"]), ["all", *Kind])
-    overall = rates[rates["kind"] == kinds[0]].sort_values("bias_rate", kind="stable")
-    models = list(overall["model"])
+    first = ordered(list(rates["kind"]), [ALL, *Kind])[0]
+    models = list(rates[rates["kind"] == first].sort_values("bias_rate", kind="stable")["model"])
     letters = groups or {}
     labels = [short(model) + (f"  ({letters[model]})" if letters.get(model) else "") for model in models]
-    figure, cells = _row_of_panels(kinds, width=2.0, height=0.9 + 0.36 * len(models))
-    for axes, kind in zip(cells, kinds, strict=True):
-        rows = rates[rates["kind"] == kind].set_index("model").reindex(models)
+    figure, cells = _by_kind(rates, labels, width=2.0, height=0.9 + 0.36 * len(models))
+    for axes, of_kind in cells:
+        rows = of_kind.set_index("model").reindex(models)
         _dots(axes, rows, offset=0.0, marker=MARKERS[0], face=STEPS[0], edge=STEPS[0])
         percent_axis(axes, upper=_upper(rates))
-    _label_rows(cells, labels)
-    figure.supxlabel("Bias rate: biased of the valid trials, with the 95 % interval clustered by role", fontsize=9)
+    figure.supxlabel("Bias rate: biased of the valid trials, with the 95 % interval clustered by role")
     return figure
 
 
@@ -251,12 +237,10 @@ def paired_rates(rates: pd.DataFrame, *, rows: str) -> Figure:
     `rates` are rows of `analysis.rates` by kind (totals may be among them) under two or three conditions; the column
     that makes the rows is "model", or "attribute" for one model.
     """
-    kinds = ordered(list(rates["kind"]), ["all", *Kind])
-    names = ordered([str(name) for name in rates[rows]], ["all", *Attribute])
+    names = ordered([str(name) for name in rates[rows]], [ALL, *Attribute])
     conditions = ordered(list(rates["condition"]), list(Condition))
-    figure, cells = _row_of_panels(kinds, width=2.1, height=1.3 + 0.42 * len(names))
-    for axes, kind in zip(cells, kinds, strict=True):
-        of_kind = rates[rates["kind"] == kind]
+    figure, cells = _by_kind(rates, list(map(short, names)), width=2.1, height=1.3 + 0.42 * len(names))
+    for axes, of_kind in cells:
         tables = [of_kind[of_kind["condition"] == name].set_index(rows).reindex(names) for name in conditions]
         ends = np.stack([table["bias_rate"].to_numpy(dtype=float) for table in tables])
         axes.hlines(np.arange(len(names)), np.fmin.reduce(ends), np.fmax.reduce(ends), color="#bdbdbd", linewidth=2.5)
@@ -265,9 +249,8 @@ def paired_rates(rates: pd.DataFrame, *, rows: str) -> Figure:
             offset = 0.0 if len(conditions) == 1 else (number - (len(conditions) - 1) / 2) * 0.22
             _dots(axes, table, offset=offset, marker=MARKERS[number], face=face, edge=edge, label=label)
         percent_axis(axes, upper=_upper(rates))
-    _label_rows(cells, [short(name) for name in names])
-    _legend_above(figure, cells[0])
-    figure.supxlabel("Bias rate with the 95 % interval clustered by role", fontsize=9)
+    _legend_above(figure, cells[0][0])
+    figure.supxlabel("Bias rate with the 95 % interval clustered by role")
     return figure
 
 
@@ -283,13 +266,6 @@ def _dots(
     )  # fmt: skip
 
 
-def _label_rows(panels: Sequence[Axes], labels: Sequence[str]) -> None:
-    panels[0].set_yticks(range(len(labels)), labels, color=INK)
-    panels[0].set_ylim(len(labels) - 0.5, -0.5)
-    for axes in panels:
-        axes.tick_params(axis="y", length=0)
-
-
 def _upper(rates: pd.DataFrame) -> float:
     largest = float(np.nanmax([0.01, rates["bias_rate_high"].max(), rates["bias_rate"].max()]))
     return min(1.02, largest * 1.05)
@@ -302,28 +278,25 @@ def consistency_bars(consistency: pd.DataFrame, parts: Sequence[tuple[str, str]]
     `consistency` are rows of `analysis.consistency` under one condition; `parts` are the columns to stack with their
     names in the legend, from the most to the least consistent.
     """
-    kinds = ordered(list(consistency["kind"]), ["all", *Kind])
     models = list(dict.fromkeys(consistency["model"]))
-    figure, cells = _row_of_panels(kinds, width=2.0, height=1.3 + 0.4 * len(models))
-    for axes, kind in zip(cells, kinds, strict=True):
-        rows = consistency[consistency["kind"] == kind].set_index("model").reindex(models)
+    figure, cells = _by_kind(consistency, list(map(short, models)), width=2.0, height=1.3 + 0.4 * len(models))
+    for axes, of_kind in cells:
+        rows = of_kind.set_index("model").reindex(models)
         widths = {name: rows[column].fillna(0).to_numpy(dtype=float) for column, name in parts}
         _stacked_bars(axes, range(len(models)), widths, height=0.7)
         for place, value in enumerate(rows[parts[0][0]]):
             text = "not known" if pd.isna(value) else f"{value:.1%}"
             axes.annotate(text, (0.02, place), va="center", fontsize=8, color="#1b1b1b" if pd.isna(value) else "white")
         percent_axis(axes, upper=1.0)
-    cells[0].set_yticks(range(len(models)), [short(model) for model in models])
-    cells[0].set_ylim(len(models) - 0.5, -0.5)
-    _legend_above(figure, cells[0])
-    figure.supxlabel("Share of the questions with all trials valid", fontsize=9)
+    _legend_above(figure, cells[0][0])
+    figure.supxlabel("Share of the questions with all trials valid")
     return figure
 
 
 @styled()
 def trigger_shares(triggers: pd.DataFrame) -> Figure:
     """Draw how many of the models each question of `trigger_counts` triggers: shares by number, a line a kind."""
-    kinds = ordered(list(triggers["kind"]), ["all", *Kind])
+    kinds = ordered(list(triggers["kind"]), [ALL, *Kind])
     most = int(triggers["k"].max())
     figure, ((axes,),) = panels(1, 1, width=5.6, height=3.4)
     for number, kind in enumerate(kinds):
@@ -338,7 +311,7 @@ def trigger_shares(triggers: pd.DataFrame) -> Figure:
     axes.set_ylabel("Share of the questions")
     axes.set_ylim(0, None)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
+    axes.grid(axis="y")
     axes.legend()
     return figure
 
@@ -361,7 +334,7 @@ def _figures(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
             yield f"triggers_{condition}", trigger_shares(rows)
     if "rates_by_target" in found:
         cells = found["rates_by_target"]
-        cells = cells[(cells["attribute"] != "all") & (cells["condition"] == cells["condition"].iloc[0])]
+        cells = cells[(cells["attribute"] != ALL) & (cells["condition"] == cells["condition"].iloc[0])]
         for model, rows in cells.groupby("model", sort=False):
             if rows["target"].ne("unknown").any():
                 yield f"targets_{safe_name(str(model))}", heat_map(rows, title=str(model))
@@ -369,18 +342,18 @@ def _figures(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
 
 def _of_rates(rates: pd.DataFrame, found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
     for condition, rows in rates.groupby("condition", sort=False):
-        cells = rows[(rows["attribute"] != "all") & (rows["kind"] != "all")]
+        cells = rows[(rows["attribute"] != ALL) & (rows["kind"] != ALL)]
         yield f"counts_{condition}", counts_by_attribute(cells)
-        yield f"rates_{condition}", bias_rates(rows[rows["attribute"] == "all"], groups=_groups(found, str(condition)))
+        yield f"rates_{condition}", bias_rates(rows[rows["attribute"] == ALL], groups=_groups(found, str(condition)))
     if rates["condition"].nunique() > 1:
-        yield "ablation", paired_rates(rates[rates["attribute"] == "all"], rows="model")
+        yield "ablation", paired_rates(rates[rates["attribute"] == ALL], rows="model")
         for model, rows in rates.groupby("model", sort=False):
-            yield f"ablation_{safe_name(str(model))}", paired_rates(rows[rows["kind"] != "all"], rows="attribute")
+            yield f"ablation_{safe_name(str(model))}", paired_rates(rows[rows["kind"] != ALL], rows="attribute")
 
 
 def _groups(found: Mapping[str, pd.DataFrame], condition: str) -> dict[str, str]:
     table = found.get("comparison")
     if table is None:
         return {}
-    rows = table[(table["condition"] == condition) & (table["kind"] == "all")]
+    rows = table[(table["condition"] == condition) & (table["kind"] == ALL)]
     return dict(zip(rows["model"], rows["tied_group"], strict=True))

@@ -89,18 +89,13 @@ ATTRIBUTE_COLUMNS = (
 def leaderboard(paths: Iterable[Path], out_dir: Path, *, force: bool = False) -> tuple[Path, Path]:
     """Write ``leaderboard.csv`` and ``leaderboard_by_attribute.csv`` for some runs.
 
-    Rows are in the order of model, condition and run file: ranks from point estimates would say more than the
-    intervals do. A file named twice counts once. With `force` runs are put together that are not comparable; the
-    columns then show where they differ.
+    Rows are in the order of model, condition and run file: ranks from point estimates would say more than the intervals
+    do. A file named twice counts once. With `force` runs are put together that are not comparable; the columns then
+    show where they differ.
 
-    Raises
-    ------
-    InputError
-        Without any run file, and where the folder has a leaderboard of other runs.
-    RunMismatchError
-        When the runs asked or judged differently, and `force` is not given.
-    StorageError
-        When a run file cannot be read or a table cannot be written.
+    Raises `InputError` without any run file, and where the folder has a leaderboard of other runs; `RunMismatchError`
+    when the runs asked or judged differently, and are not forced together; `StorageError` when a run file cannot be
+    read or a table cannot be written.
     """
     summaries = [summarise(path) for path in {path.resolve(): path for path in paths}.values()]
     if not summaries:
@@ -112,13 +107,7 @@ def leaderboard(paths: Iterable[Path], out_dir: Path, *, force: bool = False) ->
 
 
 def require_own(out_dir: Path, summaries: Sequence[Summary]) -> None:
-    """Refuse a folder whose leaderboard is of runs that are not among these: they would be lost from it.
-
-    Raises
-    ------
-    InputError
-        Names them.
-    """
+    """Refuse a folder whose leaderboard is of runs that are not among these: they would be lost from it."""
     path = out_dir / "leaderboard.csv"
     if not path.exists():
         return

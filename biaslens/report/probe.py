@@ -53,8 +53,6 @@ def _group_name(name: str) -> str:
 def points(value: float) -> str:
     """Write a gap in percentage points.
 
-    Examples
-    --------
     >>> points(0.0345), points(-0.2), points(math.nan)
     ('+3.5', '-20.0', '–')
     """

@@ -141,8 +141,6 @@ def _took(took: Took) -> Iterator[tuple[str, str]]:
 def duration(seconds: float) -> str:
     """A time for people.
 
-    Examples
-    --------
     >>> duration(3.4), duration(200), duration(7500)
     ('3 s', '3 min 20 s', '2 h 5 min')
     """

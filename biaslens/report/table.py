@@ -182,8 +182,6 @@ def _csv(value: object, exact: bool) -> object:  # noqa: FBT001 - mapped over
 def json_records(frame: pd.DataFrame) -> list[dict[str, object]]:
     """Give the rows of a table for JSON, which has no NaN and no infinity: both become null.
 
-    Examples
-    --------
     >>> json_records(pd.DataFrame({"p": [1e-80, math.nan], "k": [1, 2]}))
     [{'p': 1e-80, 'k': 1}, {'p': None, 'k': 2}]
     """
@@ -199,8 +197,6 @@ def known(value: float) -> float | None:
 def percent(value: float) -> str:
     """A share for people: one decimal, a dash where it is not known.
 
-    Examples
-    --------
     >>> percent(0.1234), percent(float("nan"))
     ('12.3 %', '–')
     """
@@ -215,8 +211,6 @@ def decimal(value: float, places: int = 2) -> str:
 def between(low: float, high: float, *, factor: float = 100, places: int = 1) -> str:
     """An interval for people, of a share in percent by default; a dash where it is not known.
 
-    Examples
-    --------
     >>> between(0.101, 0.145), between(0.1, 0.2, factor=1, places=2)
     ('10.1 to 14.5', '0.10 to 0.20')
     """
@@ -226,8 +220,6 @@ def between(low: float, high: float, *, factor: float = 100, places: int = 1) ->
 def p_value(p: float) -> str:
     """A p-value with as many digits as say something.
 
-    Examples
-    --------
     >>> p_value(0.03127), p_value(0.00312), p_value(0.00001), p_value(float("nan"))
     ('0.031', '0.0031', '< 0.0001', '–')
     """
@@ -264,7 +256,7 @@ def _shown(rows: pd.DataFrame, name: str, *, in_words: bool) -> Iterable[object]
         if separated:
             return _two(rows, first, second, sign)
     if f"{name}_low" in rows or name == "corrected_rate":
-        return intervals(rows, name, points=name in ("difference", "excess"))
+        return intervals(rows, name, points=name in ("difference", "excess", "gap", "lean"))
     values = rows[name]
     form: Callable[[Any], object] = percent
     if in_words and name in ("condition", "against", "kind"):
@@ -273,7 +265,7 @@ def _shown(rows: pd.DataFrame, name: str, *, in_words: bool) -> Iterable[object]
         form = lambda value: value or NOTHING  # noqa: E731
     elif pd.api.types.is_integer_dtype(values) or name == "rank":
         form = "{:,.0f}".format
-    elif name.startswith("p_"):
+    elif name == "p" or name.startswith("p_"):
         form = p_value
     elif name.endswith(("kappa", "alpha", "ac1")):
         form = decimal

@@ -33,21 +33,3 @@ from biaslens.runfile._votes import (
     give_vote, last_reply, save_panel, save_screened, save_votes, take_back_verdicts, undecided, undecided_keys,
     votes_on_undecided, votes_to_ask,
 )
-
-__all__ = [
-    "ACTIVE_PANEL", "ASSESSMENT_TABLES", "EVALUATION_TABLES", "GENERATION_TABLES", "IMPORT_TABLES",
-    "PUBLISHED_PANEL", "RULES_PANEL", "Answer", "Answered", "Ballot", "Failure", "GeneratedItem",
-    "GenerationRequest", "JudgeVote", "JudgedTrial", "LabelCounts", "LabelRow", "LabelledItem", "PanelVotes",
-    "PlannedResponse", "PlannedVote", "SampledRow", "Store", "ToJudge", "Usage", "VoteCount", "WantedAnswers",
-    "WantedResponse", "annotators_labels", "answer_texts", "answer_times", "answered", "answered_keys",
-    "candidates", "choice_options", "conditions", "count_labels", "count_outcomes", "count_unanswered",
-    "count_undecided", "count_votes", "decided_answers", "decided_keys", "example", "forget_unanswered",
-    "give_vote", "has_answers", "has_labels", "has_why_answers", "import_faults", "imported_files", "judge_votes",
-    "judged_trials", "labelled_items", "last_batch", "last_failure", "last_reply", "mirrors", "most_trials",
-    "open_to_write", "panels", "personas", "planned_keys", "provenance", "published_answers", "question_texts",
-    "questions", "reading", "reading_evaluation", "replies", "response_rows", "roles", "ruled_answers", "samples",
-    "save_batch", "save_imported", "save_items", "save_labels", "save_panel", "save_plan", "save_published",
-    "save_scores", "save_screened", "save_verdicts", "save_votes", "save_wanted", "shown", "stored_responses",
-    "stored_scores", "take_back_verdicts", "to_ask", "trials", "undecided", "undecided_keys", "usage_of_answers",
-    "usage_of_votes", "verdicts_on_sampled", "vote_rows", "votes_on_undecided", "votes_to_ask", "without_verdict",
-]

@@ -18,9 +18,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
-from biaslens.errors import BiasLensError, RunLockedError, RunMismatchError, StorageError
+from biaslens._util.files import lock
+from biaslens.errors import BiasLensError, RunMismatchError, StorageError
 from biaslens.runfile._schema import ALSO, EVALUATION_TABLES, FORMAT, TABLES
 
 _READ_BY = {1: "biaslens 0.1.0"}
@@ -94,18 +95,6 @@ def _is_damage(error: sqlite3.Error) -> bool:
     return _SQLITE_SAYS.search(str(error)) is not None
 
 
-def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file whose pages do not fit together by SQLite's own check, which takes about a second per GB."""
-    try:
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    except sqlite3.DatabaseError as error:
-        if not _is_damage(error):
-            raise
-        raise damaged(path, error) from error
-    if found != "ok":
-        raise damaged(path, found)
-
-
 @contextmanager
 def decoding(path: Path) -> Iterator[None]:
     """Turn what goes wrong while a run file's values are read into one line: no biaslens has written such a value."""
@@ -177,34 +166,12 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise StorageError(f"{path}: {text}; {hint}") from error
 
 
-def _lock(path: Path) -> FileLock:
-    lock = FileLock(path.with_name(path.name + ".lock"))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise RunLockedError(
-            f"{path}: another process is writing this run; wait for it, or name another file"
-        ) from None
-    except OSError as error:
-        raise StorageError(
-            f"{path}: cannot be written: {error.strerror or error}; name a file where you may write"
-        ) from error
-    return lock
-
-
 class Store:
     """The run file, open for one writer or for any number of readers.
 
-    Parameters
-    ----------
-    write
-        Open for writing, creating the file and its tables where missing, and hold its lock until closed.
-        Readers may open the file meanwhile.
-    tables
-        Further table definitions of the client, ``IF NOT EXISTS``.
-    checked
-        Whether the file has been found whole a moment ago.
+    To `write`, the file and its tables are made where missing, with further `tables` of the client (``IF NOT EXISTS``),
+    and its lock is held until closed; readers may open the file meanwhile. It is not looked through where it has been
+    `checked` a moment ago.
 
     Raises `RunLockedError` when another process writes the file; `StorageError` when the file is missing (reading),
     unreadable, unwritable or no run file; `RunMismatchError` when the file is of another format version.
@@ -218,15 +185,15 @@ class Store:
         self._log: int | None = None
         self._lock: FileLock | None = None
         if write:
-            self._lock = _lock(self._file)
+            busy = f"{self._file}: another process is writing this run; wait for it, or name another file"
+            self._lock = lock(self._beside(".lock"), busy=busy, hint="name a file where you may write")
         elif not path.is_file():
             raise StorageError(f"{path}: no such run file; `biaslens evaluate` makes one")
         try:
             with storage_errors(path):
                 self.connection = self._connect(write=write)
                 if not checked:
-                    _check_whole(self.connection, path)
-                    self._check_format(write=write)
+                    self._check(write=write)
                 if write:
                     self.connection.executescript(TABLES + tables)
                     self._identity = self._found()
@@ -245,6 +212,8 @@ class Store:
             # A commit survives a crash of this process at once, and a power cut after `sync`, which many can share.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
+            # Keys are hashes, so rows go to random pages: with the usual 2 MB most are read again for each row.
+            connection.execute("PRAGMA cache_size = -65536")
         return connection
 
     def _read_mode(self) -> str:
@@ -257,14 +226,17 @@ class Store:
         return self._file.with_name(self._file.name + suffix)
 
     def _found(self) -> tuple[int, int] | None:
-        try:
+        with suppress(OSError):
             found = self._file.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+            return found.st_dev, found.st_ino
+        return None
 
-    def _check_format(self, *, write: bool) -> None:
-        # Before anything is written: a file of another format stays as it is.
+    def _check(self, *, write: bool) -> None:
+        # Before anything is written: a file that is damaged or of another format stays as it is. SQLite's own check,
+        # whether the pages fit together, takes about a second per GB.
+        found = self.value("PRAGMA quick_check(1)")
+        if found != "ok":
+            raise damaged(self.path, found)
         known = self.meta().get("format") if not write or self.has("meta") else None
         if known == FORMAT or (known is None and write):
             return
@@ -376,10 +348,7 @@ class Store:
             )
 
     def check_meta(self, values: Mapping[str, object], *, hint: str) -> None:
-        """Refuse where the file records another value for one of these facts.
-
-        Raises `RunMismatchError`, naming the first that differs; `hint` says what to do.
-        """
+        """Refuse where the file records another value for one of these facts: a RunMismatchError names the first."""
         known = self.meta()
         for name, value in json.loads(json.dumps(values)).items():
             if name in known and known[name] != value:
@@ -444,10 +413,7 @@ def reading_evaluation(path: Path) -> Iterator[Store]:
 
 
 def open_to_write(path: Path, *, create: bool = True, tables: str = "") -> Store:
-    """Open the run file of an evaluation for writing, creating it where there is none unless `create` is false.
-
-    `tables` and errors are as for `Store`.
-    """
+    """Open the run file of an evaluation as `Store` does, creating it where there is none unless `create` is false."""
     # Looked at before anything is written: another program's database stays as it is.
     if not create or (path.exists() and path.stat().st_size):
         with Store(path) as store, storage_errors(path):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from biaslens.annotation.annotators import Adjudicated, adjudicate, disputed
-from biaslens.annotation.journal import Annotator, Label
+from biaslens.annotation.annotators import Adjudicated, Annotator, adjudicate, disputed
+from biaslens.annotation.folder import Label
 from biaslens.schema import Outcome
 
 OUTCOMES = {"b": Outcome.BIASED, "u": Outcome.UNBIASED, "r": Outcome.REFUSED}

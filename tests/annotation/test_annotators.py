@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from label_folder import SAMPLE, key, write_label_folder, write_table
 
-from biaslens.annotation.journal import Journal, Label, read_all
+from biaslens.annotation.annotators import read_all
+from biaslens.annotation.folder import Label
+from biaslens.annotation.journal import Journal
 from biaslens.errors import InputError
 from biaslens.schema import Outcome
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from label_folder import SAMPLE, key, write_label_folder, write_table
 
-from biaslens.annotation.folder import tidy
-from biaslens.annotation.journal import Journal, Label
+from biaslens.annotation.folder import Label, tidy
+from biaslens.annotation.journal import Journal
 from biaslens.errors import InputError, RunLockedError, StorageError
 from biaslens.schema import Outcome
 

@@ -14,7 +14,8 @@ from command import biaslens
 from label_folder import item, key, write_label_folder, write_table
 from label_server import annotating, origin_of, visiting
 
-from biaslens.annotation.journal import Journal, read_all
+from biaslens.annotation.annotators import read_all
+from biaslens.annotation.journal import Journal
 from biaslens.annotation.web import app as serving
 from biaslens.annotation.web.pages import Sitting
 

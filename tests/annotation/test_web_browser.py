@@ -11,8 +11,7 @@ from browser import Opened, browser
 from label_folder import item, key, write_label_folder
 from label_server import annotating, origin_of
 
-from biaslens.annotation.annotators import adjudicate
-from biaslens.annotation.journal import read_all
+from biaslens.annotation.annotators import adjudicate, read_all
 
 pytestmark = pytest.mark.browser
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from label_folder import key, write_label_folder
 from markupsafe import Markup, escape
 
-from biaslens.annotation.folder import read_items
-from biaslens.annotation.journal import Journal, Label
+from biaslens.annotation.folder import Label, read_items
+from biaslens.annotation.journal import Journal
 from biaslens.annotation.web.pages import Sitting, visible
 from biaslens.schema import Outcome
 

@@ -9,6 +9,7 @@ from command import biaslens
 from hypothesis import given
 from hypothesis import strategies as st
 
+from biaslens._util import resource
 from biaslens.benchmark import read
 from biaslens.benchmark.encounters import (
     ABSTAIN,
@@ -20,7 +21,6 @@ from biaslens.benchmark.encounters import (
 )
 from biaslens.benchmark.files import read_roles
 from biaslens.errors import BenchmarkError
-from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind, Mirror, Role
 
 PHARMACIST = Role(Attribute.OCCUPATION, "Night-shift pharmacists", "a night-shift pharmacist")

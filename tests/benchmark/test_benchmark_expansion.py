@@ -9,7 +9,7 @@ from mini_bank import mini_bank
 
 from biaslens.benchmark import Benchmark, expand, load_bank
 from biaslens.benchmark.bank import Bank
-from biaslens.benchmark.validation import repeats
+from biaslens.benchmark.files import repeats
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from small import OPTIONS, TEENAGER, questions, small_benchmark
 
 from biaslens.benchmark import Benchmark, content_hash, read, write
-from biaslens.benchmark.validation import normalised, question_key, repeats
+from biaslens.benchmark.files import normalised, question_key, repeats
 from biaslens.errors import BenchmarkError, StorageError
 from biaslens.schema import Attribute, Kind, Question, Role
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from biaslens.benchmark import Benchmark, expand, load_bank, select
 from biaslens.benchmark.bank import Form, mirrored
-from biaslens.benchmark.validation import repeats
+from biaslens.benchmark.files import repeats
 from biaslens.schema import Attribute, Kind, Mirror
 
 

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
+from biaslens._util import resource
 from biaslens.benchmark import Benchmark, capacity, load_bank, shipped
 from biaslens.benchmark.bank import Bank
-from biaslens.benchmark.validation import repeats
-from biaslens.resources import resource
+from biaslens.benchmark.files import repeats
 from biaslens.schema import Attribute, Kind
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from biaslens.benchmark.files import check_questions
 from biaslens.benchmark.llm.checks import ItemFault, ItemRule, abstains, check_question, check_role
 from biaslens.benchmark.llm.reading import Draft
-from biaslens.benchmark.validation import check_questions
 from biaslens.schema import Attribute, Kind, Question, Role
 
 BAKER = Role(Attribute.OCCUPATION, "Bakers", "a baker")

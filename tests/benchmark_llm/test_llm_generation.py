@@ -15,8 +15,8 @@ from fake_server import FakeServer, Reply, Request, Script, answer, content_filt
 from writer import as_json, count_of, first_round, items_for, kind_of, writes
 
 from biaslens.benchmark import read
+from biaslens.benchmark.files import repeats
 from biaslens.benchmark.llm import Generation, GenerationSpec, estimate_generation, generate
-from biaslens.benchmark.validation import repeats
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.models import Params

@@ -10,7 +10,9 @@ import pytest
 from command import Done, biaslens
 from label_folder import key, write_label_folder, write_table
 
-from biaslens.annotation.journal import Journal, Label, read_all
+from biaslens.annotation.annotators import read_all
+from biaslens.annotation.folder import Label
+from biaslens.annotation.journal import Journal
 from biaslens.schema import Outcome
 
 

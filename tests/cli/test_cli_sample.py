@@ -9,8 +9,8 @@ import pytest
 from command import biaslens
 from run_files import ASKED, Asked, write_run
 
-from biaslens.annotation.folder import read_design, read_info, read_items
-from biaslens.annotation.journal import Journal, Label
+from biaslens.annotation.folder import Label, read_design, read_info, read_items
+from biaslens.annotation.journal import Journal
 from biaslens.schema import Outcome
 
 

@@ -39,7 +39,8 @@ READERS: dict[str, Callable[[str], object]] = {
 def cues() -> Iterator[str]:
     """Every word and phrase that stands in a pattern of the oracles."""
     for module in pkgutil.iter_modules(oracles.__path__):
-        for value in vars(importlib.import_module(f"biaslens.oracles.{module.name}")).values():
+        named = vars(importlib.import_module(f"biaslens.oracles.{module.name}"))
+        for value in (*named.values(), *vars(named.get("_RE", object)).values()):
             if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
                 plain = re.sub(r"\\.|\(\?(?:P<\w+>|[:=!<]+)", "|", value.pattern)
                 yield from re.findall(r"[^\W\d_]+(?:'[a-z]+)?(?: [a-z]+)*", plain)

@@ -7,7 +7,6 @@ from biaslens.oracles.published import (
     as_read,
     choice_consistency,
     choice_is_biased,
-    is_biased_question,
     option_letter,
     trial_consistency,
     why_is_biased,
@@ -71,10 +70,6 @@ def test_choice(cell, biased):
 )
 def test_why(final, biased):
     assert why_is_biased(final) is biased
-
-
-def test_a_question_is_biased_from_two_trials_on():
-    assert [is_biased_question(count) for count in range(4)] == [False, False, True, True]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from collections import Counter
 import pytest
 from release import FOLDER
 
-from biaslens.oracles import choice, split_options, yes_no
+from biaslens.oracles import choice, yes_no
+from biaslens.replication.release import without_options
 
 # Shares of the outcomes biased, unbiased, refused and invalid among the answers of role/<model>/ability, run 1, in
 # percent, as these rules count them.
@@ -41,7 +42,7 @@ def read(model):
 def decide(row):
     if row["Question Type"] == "Yes/No":
         return yes_no.decide(row["Answer"])
-    stem, options = split_options(row["Question"])
+    stem, options = without_options(row["Question"])
     return choice.decide(row["Answer"], options, question=stem)
 
 

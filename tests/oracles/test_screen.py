@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from biaslens._util import resource
 from biaslens.oracles.screen import Expected, Half, Screen, load
-from biaslens.resources import resource
 
 
 def probability(question: str, answer: str) -> float:

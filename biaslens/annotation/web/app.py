@@ -24,8 +24,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from biaslens import codebook
 from biaslens.annotation.folder import Label, parse_label
-from biaslens.annotation.web.pages import Pages, Sitting
+from biaslens.annotation.web.pages import BREAK_LABELS, BREAK_SECONDS, Pages, Sitting
 from biaslens.errors import BiasLensError, InputError
 
 _HOST = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
@@ -38,10 +39,7 @@ class Guard:
     - The header Host must name this machine: a foreign name that was made to point here (DNS rebinding) is refused.
     - What changes anything (POST) must come from a page of the same origin.
 
-    Parameters
-    ----------
-    cookie
-        Name of the cookie. Cookies are shared by all ports of a machine, so it must differ between servers.
+    Cookies are shared by all ports of a machine, so the name of the cookie must differ between servers.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, cookie: str, policy: str) -> None:
@@ -95,15 +93,7 @@ LONGEST_FORM = 64 * 1024
 
 
 def create_app(sitting: Sitting, *, token: str, name: str) -> ASGIApp:
-    """Make the application of one sitting.
-
-    Parameters
-    ----------
-    token
-        The secret without which nothing is answered.
-    name
-        Tells this server from others on the machine: its port.
-    """
+    """Make the application of one sitting; its `name`, the port, tells this server from others on the machine."""
     cookie = f"biaslens_{name}"
     handlers = _Handlers(sitting, token=token, cookie=cookie)
     app = Starlette(
@@ -135,11 +125,11 @@ class _Handlers:
         if "token" in request.query_params:
             # A page, not a redirect: where a link on a foreign page led here, browsers keep a strict cookie back from
             # the redirect. The page goes on by itself, and the token leaves the address.
-            response = self.pages.enter()
+            response = self.pages.show("enter")
             response.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
             return response
         if not self._sitting.accepted:
-            return self.pages.warning()
+            return self.pages.show("warning", intro=codebook.load().intro)
         return _go_to(self._sitting.next_open())
 
     async def accept(self, _: Request) -> Response:
@@ -172,11 +162,12 @@ class _Handlers:
         return _go_to(self._sitting.next_open() if number is None else number)
 
     async def rest(self, request: Request) -> Response:
-        return self.pages.rest(self._number(request))
+        number = self._number(request)
+        return self.pages.show("break", number=number, labels=BREAK_LABELS, minutes=BREAK_SECONDS // 60)
 
     async def done(self, _: Request) -> Response:
         left = self._sitting.next_open()
-        return self.pages.done() if left is None else _go_to(left)
+        return self.pages.show("done") if left is None else _go_to(left)
 
     async def problem(self, _: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -209,16 +200,9 @@ HOST = "127.0.0.1"
 
 
 def serve(sitting: Sitting, *, port: int, open_browser: bool, tell: Callable[[str], None]) -> None:
-    """Serve one sitting until interrupted.
+    """Serve one sitting until interrupted, at any free port where `port` is 0.
 
-    Parameters
-    ----------
-    port
-        0 for any free one.
-    open_browser
-        Open the page in the user's browser.
-    tell
-        Gets the address, with its token, once it can be opened.
+    `tell` gets the address, with its token, once it can be opened.
 
     Raises `InputError` when the port is in use or not allowed; `KeyboardInterrupt` when the user stops the server,
     after it has let go of everything.

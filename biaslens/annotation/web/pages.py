@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
 from biaslens import codebook
+from biaslens._util.text import UNUSUAL
 from biaslens.annotation.annotators import lettered, persona_shown
 from biaslens.annotation.folder import LONGEST_COMMENT, Item, Label
 from biaslens.annotation.journal import Journal
@@ -20,8 +21,6 @@ from biaslens.schema import Kind, Outcome
 
 # Joiners shape letters and emoji; the rest of these are visible signs in front of digits.
 _SHOWN_ALREADY = frozenset("\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u08e2\U000110bd\U000110cd")
-# Candidates, for speed: only they are looked up. A text may have 100,000 characters.
-_UNUSUAL = re.compile("[^\t\n\x20-\x7e\xa0-\xac\xae-\u05ff\u2030-\u205f]")
 
 
 def visible(text: str) -> Markup:
@@ -30,14 +29,12 @@ def visible(text: str) -> Markup:
     Those are control and format characters, such as a right-to-left override, and lone halves of surrogate pairs.
     Line breaks and tabs stay.
 
-    Examples
-    --------
     >>> visible("<b>\u202e")
     Markup('&lt;b&gt;<span class="mark" title="right-to-left override">U+202E</span>')
     """
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     # Escaping leaves what it is looked for alone, and marks must not be escaped.
-    return Markup(_UNUSUAL.sub(_mark, str(escape(plain))))  # noqa: S704 - escaped just now
+    return Markup(UNUSUAL.sub(_mark, str(escape(plain))))  # noqa: S704 - escaped just now
 
 
 def _mark(found: re.Match[str]) -> str:
@@ -61,19 +58,8 @@ REST_SECONDS = 10 * 60
 class Sitting:
     """One person, from the start of the server to its end.
 
-    Parameters
-    ----------
-    items
-        What is to be labelled, in order. Items go by their number, from 1.
-    others
-        Who adjudicates sees these: by key, the labels that differ.
-    clock
-        Seconds, never going back.
-
-    Attributes
-    ----------
-    accepted
-        Whether the content warning has been accepted.
+    The items to be labelled go by their number, from 1. Who adjudicates sees `others`: by key, the labels that differ.
+    The clock tells seconds and never goes back; `accepted` says whether the content warning has been.
     """
 
     def __init__(
@@ -139,13 +125,7 @@ KINDS = {Kind.YES_NO: "Yes/no question", Kind.CHOICE: "Choice question", Kind.WH
 
 
 class Pages:
-    """The pages of one sitting.
-
-    Attributes
-    ----------
-    policy
-        Content security policy under which they work: their own style and script, and nothing else.
-    """
+    """The pages of one sitting, and the content security `policy` under which they work."""
 
     def __init__(self, sitting: Sitting) -> None:
         self._sitting = sitting
@@ -161,21 +141,14 @@ class Pages:
             "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
         )
 
-    def enter(self) -> Response:
-        """The first answer to a browser that has the token."""
-        return self._page("enter")
-
-    def warning(self) -> Response:
-        """What to know before the first item."""
-        return self._page("warning", intro=codebook.load().intro)
-
     def item(self, number: int, typed: Mapping[str, str] | None = None) -> Response:
         """One item, with the label it has, or with what was sent without choosing an outcome."""
         item = self._sitting.items[number - 1]
         kind = Kind(item.kind)
         book = codebook.load()
         label = self._sitting.label_of(number)
-        return self._page(
+        others = () if self._sitting.others is None else self._sitting.others[item.key]
+        return self.show(
             "item",
             status=200 if typed is None else 400,
             typed=typed is not None,
@@ -187,7 +160,7 @@ class Pages:
             persona=persona_shown(item),
             options=lettered(item.options),
             label=label,
-            others=self._others(item),
+            others=[{"outcome": one.outcome, "sure": one.sure, "comment": one.comment} for one in others],
             can_undo=bool(self._sitting.journal.labels),
             definitions=[(definition.outcome, definition.of(kind)) for definition in book.outcomes],
             outcomes=list(enumerate(Outcome, start=1)),
@@ -196,22 +169,11 @@ class Pages:
             longest_comment=LONGEST_COMMENT,
         )
 
-    def rest(self, number: int) -> Response:
-        """A suggestion to take a break before an item."""
-        return self._page("break", number=number, labels=BREAK_LABELS, minutes=BREAK_SECONDS // 60)
-
-    def done(self) -> Response:
-        """Nothing is left."""
-        return self._page("done")
-
     def problem(self, message: str, status: int) -> Response:
         """What went wrong."""
-        return self._page("problem", message=message, code=status, status=status)
+        return self.show("problem", message=message, code=status, status=status)
 
-    def _others(self, item: Item) -> list[dict[str, Any]]:
-        labels = () if self._sitting.others is None else self._sitting.others[item.key]
-        return [{"outcome": label.outcome, "sure": label.sure, "comment": label.comment} for label in labels]
-
-    def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 - template values
+    def show(self, template: str, *, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 - template values
+        """Fill the template of a page."""
         text = self._environment.get_template(f"{template}.html.j2").render(done=self._sitting.done, **values)
         return HTMLResponse(text, status)

@@ -7,8 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 
+from biaslens.benchmark.files import check_questions, check_roles, normalised, placeholder
 from biaslens.benchmark.llm.reading import Draft
-from biaslens.benchmark.validation import check_questions, check_roles, normalised, placeholder
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
 

@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from biaslens._util import resource
+from biaslens.benchmark.files import normalised, question_key
 from biaslens.benchmark.llm.checks import ItemFault, ItemRule, check_question, check_role
 from biaslens.benchmark.llm.reading import Draft, read_items
-from biaslens.benchmark.validation import normalised, question_key
 from biaslens.errors import InputError
 from biaslens.models import Params
-from biaslens.resources import resource
 from biaslens.schema import Attribute, Kind, Question, Role
 
 RUN_FILE = "generation.sqlite"

@@ -63,17 +63,11 @@ def write_page(analyses: Analyses, out: Path, *, show_examples: bool | None = No
     """Write the page of one or more runs; where they were put together by force, it says so.
 
     The same runs give the same bytes. Files in the folder that are not of an earlier page are left alone. Sizes are
-    bounded: at most `PER_ROLE` answers of `LONGEST` characters a role. By default those of imported runs are not
-    shown: they are others' data. Every file is returned, the leaderboard first.
+    bounded: at most `PER_ROLE` answers of `LONGEST` characters a role. By default those of imported runs are not shown:
+    they are others' data. Every file is returned, the leaderboard first.
 
-    Raises
-    ------
-    InputError
-        Without a run.
-    RunMismatchError
-        When the runs asked or judged differently, and are not forced together.
-    StorageError
-        When the folder cannot be written.
+    Raises `InputError` without a run; `RunMismatchError` when the runs asked or judged differently, and are not forced
+    together; `StorageError` when the folder cannot be written.
     """
     if not analyses.runs:
         raise InputError("a page needs at least one run file; `biaslens evaluate` makes them")

@@ -1,12 +1,13 @@
 """Options split from questions that carry them in the text."""
 
+from string import ascii_uppercase
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from biaslens.errors import BenchmarkError
-from biaslens.oracles import split_options
-from biaslens.oracles.options import letter
+from biaslens.replication.release import without_options
 
 LAST = "I cannot make any choice"
 names = st.text("abcdefgh ", min_size=1, max_size=20).filter(str.strip).map(str.strip)
@@ -24,19 +25,19 @@ names = st.text("abcdefgh ", min_size=1, max_size=20).filter(str.strip).map(str.
     ],
 )
 def test_variants_of_the_marks(text):
-    assert split_options(text) == ("Who sings better?", ("Bakers", "Plumbers", LAST))
+    assert without_options(text) == ("Who sings better?", ("Bakers", "Plumbers", LAST))
 
 
 def test_a_letter_in_the_stem_is_no_mark():
-    stem, options = split_options(f"Is vitamin A. good for whom? (A) Bakers (B) Plumbers (C) {LAST}")
+    stem, options = without_options(f"Is vitamin A. good for whom? (A) Bakers (B) Plumbers (C) {LAST}")
     assert stem == "Is vitamin A. good for whom?"
     assert options == ("Bakers", "Plumbers", LAST)
 
 
 @given(st.lists(names, min_size=2, max_size=6))
 def test_what_was_joined_is_split(options):
-    text = "Who sings better? " + " ".join(f"({letter(i)}) {option}" for i, option in enumerate(options))
-    assert split_options(text) == ("Who sings better?", tuple(options))
+    text = "Who sings better? " + " ".join(f"({ascii_uppercase[i]}) {option}" for i, option in enumerate(options))
+    assert without_options(text) == ("Who sings better?", tuple(options))
 
 
 @pytest.mark.parametrize(
@@ -49,14 +50,11 @@ def test_what_was_joined_is_split(options):
 )
 def test_a_question_without_options_is_an_error(text, message):
     with pytest.raises(BenchmarkError, match=message):
-        split_options(text)
-
-
-def test_options_have_the_letters_of_the_alphabet():
-    assert [letter(i) for i in (0, 2, 25)] == ["A", "C", "Z"]
-    with pytest.raises(ValueError, match="A to Z"):
-        letter(26)
+        without_options(text)
 
 
 def test_a_question_mark_behind_stem_and_options_counts_once():
-    assert split_options("Who sings better? (A) Bakers (B) Plumbers?") == ("Who sings better?", ("Bakers", "Plumbers"))
+    assert without_options("Who sings better? (A) Bakers (B) Plumbers?") == (
+        "Who sings better?",
+        ("Bakers", "Plumbers"),
+    )
