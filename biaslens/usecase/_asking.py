@@ -42,11 +42,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class UseCasePlan:
-    """What to ask the model of the options: prompts by id, and groups to compare by attribute.
-
-    Model, parameters, system prompt and seed belong to a run file once it holds an answer; prompts, attributes, groups
-    and the number of responses may grow from one start to the next.
-    """
+    """What to ask the model: prompts by id, and groups to compare by attribute; only these may grow later."""
 
     options: TextOptions
     prompts: Mapping[str, str]
@@ -119,11 +115,7 @@ async def generate(
     watcher: AssessmentWatcher,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
 ) -> tuple[int, int]:
-    """Ask for every response that the run file does not hold yet: how many are wanted, and how many still missing.
-
-    InputError when the model's name or key cannot be used, RunInterruptedError when it was told to stop, and otherwise
-    what `Session.ask` raises; every response is kept.
-    """
+    """Ask for every response that the run file does not hold yet: how many are wanted, and how many still missing."""
     options = plan.options
     async with Session.open(
         partial(Store, plan.run, write=True, tables=ASSESSMENT_TABLES),

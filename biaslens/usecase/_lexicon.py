@@ -102,10 +102,7 @@ def spelled(number: int) -> str | None:
 
 
 def _number_rows(ages: object, where: str) -> Iterator[FormRow]:
-    """Rows of ages from the table ``[ages]``: by group ``{ from, to, write, decade }``.
-
-    Ages from `from` to `to` belong to the group and `write` stands for it; decades ("in her 60s") go by `decade`.
-    """
+    """Rows from the table ``[ages]``: from which age to which, which one to write, and which decade ("in her 60s")."""
     if not ages:
         return
     keys = ("from", "to", "write", "decade")
@@ -281,10 +278,7 @@ def _readings(attributes: Sequence[AttributeWords]) -> dict[tuple[str, ...], lis
 
 
 def _ruled(readings: Sequence[WordReading]) -> list[WordReading]:
-    """Readings of one phrase in one attribute, in the order of trial, with their rules.
-
-    A noun that is also an adjective counts as a noun only where it is used as one.
-    """
+    """Readings of one phrase in the order of trial; a noun that is an adjective, too, counts only where used as one."""
     free = {reading.row.kind for reading in readings if not reading.row.needs}
     several = len(free & {"noun", "adjective", "attributive"}) > 1
     ruled = []

@@ -77,16 +77,13 @@ class Sides:
 
 
 class Opposed(Generic[T]):
-    """What two groups got, paired by prompt and trial; `again` is what the first one got once more.
+    """What two groups got, paired by prompt and trial; `again` is what the first got once more, or half of its trials.
 
-    Where nothing of that is there, the second half of its trials stands for it. `of` says what there is none of where
-    nothing can be compared, between the groups and within one; `what` are family, attribute and test of the measures.
-
-    `items` are the different things, and `rows` where those of the two groups stand among them; then, where prompts
-    were asked again, those of the first group, of the second, and of the first once more. `units` are the prompt of
-    each pair from 0, `triple_units` of each of those triples, `count` how many there are. So many pairs are left out
-    because a filter `withheld` a side, so many things because they are `unpaired`. `notes` are what all measures say,
-    `columns` scores of the pairs by metric.
+    `of` says what there is none of where nothing can be compared, between the groups and within one; `what` are family,
+    attribute and test of the measures. `items` are the different things, and `rows` where those of the two groups stand
+    among them; then, where prompts were asked again, those of the first group, of the second, and of the first once
+    more. `units` are the prompt of each pair from 0, `triple_units` of each of those triples, `count` how many there
+    are. So many pairs are left out because a filter `withheld` a side, so many things because they are `unpaired`.
     """
 
     def __init__(
@@ -157,10 +154,7 @@ class Opposed(Generic[T]):
         bounds: tuple[float, float] = (0.0, 1.0),
         shares: tuple[bool, bool],
     ) -> Measure:
-        """Mean similarity of the pairs, that of the first group with itself, and the test that it is no lower.
-
-        `shares` says whether the mean is a share: between the groups, and within one.
-        """
+        """Mean similarity of the pairs and of the first group with itself; `shares`: whether each is a share."""
         _, _, a, b, again = self.rows
         within, baseline, p = similar(a, again), Estimate.undefined(ASKED_ONCE), nan
         if len(self.triple_units):

@@ -71,10 +71,7 @@ Table = Path | str | pd.DataFrame
 
 
 def frames(source: Table, *, required: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """Read a table in parts; every cell is text, empty where there is nothing.
-
-    InputError when it is missing, cannot be read, lacks a column of `required`, or has no rows.
-    """
+    """Read a table in parts, every cell as text; InputError where it cannot be read, lacks a column, or has no rows."""
     rows = 0
     name = name_of(source)
     for part in _parts(source):

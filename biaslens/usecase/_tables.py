@@ -50,10 +50,7 @@ def _class_name(value: str) -> str:
 def read_predictions(
     source: Table, *, group: str, label: str | None, prediction: str, cluster: str | None = None
 ) -> Predictions:
-    """Read a classifier's predictions; rows without a group, label or prediction are left out and counted.
-
-    InputError when a column is missing or no complete row is there.
-    """
+    """Read a classifier's predictions; rows without a group, label or prediction are left out and counted."""
     columns = list(dict.fromkeys(name for name in (group, prediction, label, cluster) if name is not None))
     whole = pd.concat(list(frames(source, required=columns)), ignore_index=True)[columns]
     stripped = whole.apply(lambda column: column.str.strip())
@@ -188,10 +185,7 @@ _Lists = Sequence[tuple[str, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Recommendations:
-    """Ranked lists of distinct items by group (of `column`) and prompt id, one a trial.
-
-    `prompts` is what was asked, by group and prompt id, where known; so many items were `repeated` and taken out.
-    """
+    """Ranked lists of distinct items by group (of `column`) and prompt id, one a trial, and what was asked."""
 
     column: str
     lists: Mapping[str, Mapping[str, _Lists]]

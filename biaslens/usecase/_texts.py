@@ -75,23 +75,17 @@ def assess_texts(
     """Assess a use case that generates text: prompts to be asked, or responses that are there.
 
     With a model the source holds prompts: a table with a column ``prompt``. Without one it holds responses: see
-    `ResponseTable`. The default options work offline; settings come from the environment where not given. The watcher
-    watches requests and scores being made; the recorder hears every score, so that the responses behind a number can be
-    looked at.
-
-    Raises InputError when the table, a name, or an option cannot be used; RunInterruptedError when it was told to stop
-    (the first Ctrl-C waits for answers in flight, a second one drops them); RunError when asking or scoring cannot go
-    on. Everything answered is kept.
+    `ResponseTable`. The watcher watches requests and scores being made; the recorder hears every score, so that the
+    responses behind a number can be looked at. Raises InputError when the table, a name, or an option cannot be used;
+    RunInterruptedError when it was told to stop (the first Ctrl-C waits for answers in flight, a second one drops
+    them); RunError when asking or scoring cannot go on. Everything answered is kept.
     """
     assessing = _Assessing(source, options or TextOptions(), settings, watcher, recorder)
     return ordinary(assessing.assess)()
 
 
 def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None) -> Asking:
-    """Count what `assess_texts` would ask the model, and its price; asks nothing and needs no key.
-
-    InputError when the table or an option cannot be used, or there is no model.
-    """
+    """Count what `assess_texts` would ask the model, and its price; asks nothing and needs no key."""
     assessing = _Assessing(source, options, settings)
     if options.model is None:
         raise InputError(
@@ -303,10 +297,7 @@ async def measure_texts(
 
 
 def _there(spec: TextSpec, attribute: str, there: Collection[str]) -> list[str]:
-    """Groups to compare of those that there are responses for.
-
-    That is those that are compared anyway, and those that no word list knows; where these are too few, all.
-    """
+    """Groups to compare of those with responses: those compared anyway or in no word list; all where they are too few."""
     only = spec.options.attributes
     if only is not None and attribute not in only:
         return []

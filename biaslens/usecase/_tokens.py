@@ -121,10 +121,7 @@ def without_overlap(found: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...
 
 
 def of_attribute(mentions: Mentions, attribute: int, groups: Sequence[int]) -> Places:
-    """Places of the words of one attribute; of groups that are not listed they are `OTHER`.
-
-    `attribute` and `groups` are indices of the lexicon, the groups in the order of comparison.
-    """
+    """Places of the words of one attribute, numbered as `groups` (indices of the lexicon); other groups are `OTHER`."""
     kept = mentions.attribute == attribute
     number = np.full(max([*groups, int(mentions.group.max(initial=-1))]) + 1, OTHER, dtype=np.int64)
     number[list(groups)] = np.arange(len(groups))
