@@ -188,10 +188,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Texts to train on, to choose by (`dev`), and left over (`test`, may be empty).
-
-    `note` says how the labels were mapped and who made the split.
-    """
+    """Texts to train on, to choose by (`dev`), and left over (`test`), and how they were mapped and split."""
 
     train: Examples
     dev: Examples

@@ -55,11 +55,7 @@ _FORMS: Mapping[Fill, Mapping[Part, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The slot of a template, and the template before and after it.
-
-    `name` is as written, without braces and article; `person` the word for a person that is part of it ("writers"),
-    empty where none is; `article` says whether "a" or "an" goes in front.
-    """
+    """The slot of a template: its `name`, the word for a `person` in it, and whether "a" or "an" goes in front."""
 
     name: str
     fill: Fill

@@ -89,7 +89,7 @@ def _check_group(attribute: AttributeWords, group: str) -> None:
 
 @dataclass(slots=True)
 class _Edit:
-    """Characters to replace, by what, and why: a "word" of the attribute (or "dropped", "joined"), "verb" or "ending"."""
+    """Characters to replace, by what, and why: "word", "dropped" or "joined" of the attribute, "verb", "ending"."""
 
     start: int
     end: int

@@ -297,7 +297,7 @@ async def measure_texts(
 
 
 def _there(spec: TextSpec, attribute: str, there: Collection[str]) -> list[str]:
-    """Groups to compare of those with responses: those compared anyway or in no word list; all where they are too few."""
+    """Groups to compare of those with responses: those compared anyway or in no word list; all where these are few."""
     only = spec.options.attributes
     if only is not None and attribute not in only:
         return []
