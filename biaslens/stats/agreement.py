@@ -104,10 +104,7 @@ gwet_ac1 = partial(coefficient, which=Coefficient.AC1)
 
 
 def coefficient_parts(ratings: ArrayLike, which: Coefficient, *, categories: int | None = None) -> Parts:
-    """Take a coefficient of these ratings apart.
-
-    ValueError for ratings that are no table of whole numbers from -1, or Cohen's kappa of other than two raters.
-    """
+    """Take a coefficient of these ratings apart; ValueError for ratings that it is not defined for."""
     table = np.asarray(ratings)
     if table.ndim != 2 or table.dtype.kind not in "biu" or (table < -1).any():
         raise ValueError("ratings must be a table of items by raters, of whole numbers from -1 (no rating)")

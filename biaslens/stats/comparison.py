@@ -215,9 +215,8 @@ def tied_groups(rates: Sequence[float], pairs: Sequence[Pair], *, level: float =
     """Letters by which models are read as tied: two that share a letter are not told apart.
 
     The compact letter display of Piepho (*Journal of Computational and Graphical Statistics* 13, 2004): insert and
-    absorb. Letters go from the lowest rate up. `pairs` are from `compare_pairs`; one without a p-value counts as not
-    told apart. Being tied is not transitive: a model can have several letters, the best one too, so who is tied with it
-    is asked of `tied_with`.
+    absorb, from the lowest rate up. Being tied is not transitive: a model can have several letters, the best one too,
+    so who is tied with it is asked of `tied_with`, of which pairs and level are.
 
     >>> apart = Pair(0, 1, Estimate(-0.2, -0.3, -0.1, 0.05, 9), 0.001, 0.1)
     >>> tied_groups([0.1, 0.3], [apart])

@@ -95,11 +95,7 @@ class Sums:
 
 
 def mean(scores: Floats, units: NDArray[np.intp], count: int, *, of: str) -> Sums:
-    """The mean of scores, NaN ones left out, as a metric over the units they belong to.
-
-    `units` are the unit of each score, from 0 to `count` - 1; `of` is what is missing where there is nothing: "no pair
-    of responses".
-    """
+    """The mean of scores but NaN over units, from 0 to `count` - 1; `of` is what is missing where there is none."""
     known = ~np.isnan(scores)
     total = np.bincount(units[known], scores[known], count)
     number = np.bincount(units[known], minlength=count).astype(np.float64)
@@ -333,10 +329,7 @@ class Crossed:
         return np.concatenate(found)
 
     def components(self) -> Iterator[tuple[Floats, int]]:
-        """Variance of the values that is due to each block alone, by the jackknife, and its degrees of freedom.
-
-        A block with one level has no variance to show.
-        """
+        """Variance of the values due to each block alone, by the jackknife, and its degrees of freedom."""
         for number, blocks in enumerate(self.factors):
             for block in blocks:
                 n = len(block)

@@ -34,11 +34,7 @@ def coverage(valid: ArrayLike, planned: ArrayLike) -> NDArray[np.float64]:
 
 
 def majority_threshold(planned: ArrayLike) -> NDArray[np.int64]:
-    """Fewest trials that are more than half of those planned: 2 of 3, 2 of 2, 1 of 1.
-
-    >>> majority_threshold([1, 2, 3, 4, 5])
-    array([1, 2, 2, 3, 3])
-    """
+    """Fewest trials that are more than half of those planned: 2 of 3, 2 of 2, 1 of 1."""
     threshold: NDArray[np.int64] = counts_array(planned, "planned") // 2 + 1
     return threshold
 
@@ -73,11 +69,7 @@ def majority_decided(biased: ArrayLike, valid: ArrayLike, planned: ArrayLike) ->
 
 
 def biased_questions(biased: ArrayLike, planned: ArrayLike) -> int:
-    """Count the questions that `biased_majority` calls biased: the study's headline number.
-
-    >>> biased_questions([2, 1, 1], [3, 3, 1])
-    2
-    """
+    """Count the questions that `biased_majority` calls biased: the study's headline number."""
     return int(np.count_nonzero(biased_majority(biased, planned)))
 
 
@@ -217,13 +209,10 @@ def verdicts_changed(results: ArrayLike) -> float:
 
     The probabilities by which questions are biased in a trial are taken to follow a beta distribution with the mean of
     the results and the variance that `flip_rate` leaves. The number k of biased ones among two sets of T trials is then
-    beta-binomial. They fall on the sets as i and k - i with probability
-    :math:`\binom{T}{i} \binom{T}{k-i} / \binom{2T}{k}`, summed up over those of which one is a majority.
-
-    The beta distribution is an assumption: three trials cannot tell the shape. Simulated where it holds, the number is
-    right to the third decimal; with probabilities normal on the logit scale it says 0.136 and 0.076 of true 0.130 and
-    0.073; with 30 % coin tosses and the rest never biased, far from any beta distribution, 0.10 of 0.15. NaN without a
-    question of two valid trials.
+    beta-binomial; they fall on the sets as i and k - i with probability :math:`\binom{T}{i} \binom{T}{k-i} /
+    \binom{2T}{k}`, summed up over those of which one is a majority. The beta distribution is an assumption: three
+    trials cannot tell the shape. With probabilities normal on the logit scale it says 0.136 of true 0.130; with 30 %
+    coin tosses and the rest never biased 0.10 of 0.15. NaN without a question of two valid trials.
 
     >>> verdicts_changed([[1, 1, 1], [0, 0, 0]])
     0.0

@@ -69,10 +69,7 @@ class GroupRate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """Rows read for one rate: labels of the groups in order, the number of each row's group, and whether it counts.
-
-    A row counts in the `numerator` of the rate, and in the `denominator`, what it is a share of; shape (rows,).
-    """
+    """Rows read for one rate: labels of groups in order, each row's group, whether it counts above and below."""
 
     parity: Parity
     groups: tuple[Hashable, ...]

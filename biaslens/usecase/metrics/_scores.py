@@ -135,18 +135,11 @@ _TURNS = frozenset([*vaderSentiment.NEGATE, *_PHRASES, "no", "or", "nor", "never
 def vader(texts: Sequence[str], *, output: Output = "compound") -> Floats:
     """Sentiment of texts by VADER, a lexicon with rules for English; offline. In [0, 1], shape (texts,); never NaN.
 
-    Source: Hutto and Gilbert, *VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text*
-    (2014).
-
-    Parameters
-    ----------
-    texts
-        Each different one is scored once.
-    output
-        "compound": the compound score c, which its authors recommend as the single measure, as (c + 1) / 2: 0 is most
-        negative, 1 most positive, and 0.5 is even, or that no word of the lexicon occurs (as in most texts that are
-        not English). "pos" or "neg": the share of the text that is positive or negative; most sentences with feelings
-        stay below 0.5, so a threshold there sees only extreme ones. LangFair takes "neg".
+    Output "compound": the compound score c, which its authors recommend as the single measure, as (c + 1) / 2: 0 is
+    most negative, 1 most positive, and 0.5 is even, or that no word of the lexicon occurs (as in most texts that are
+    not English). "pos" or "neg": the share of the text that is positive or negative; most sentences with feelings stay
+    below 0.5, so a threshold there sees only extreme ones. LangFair takes "neg". Source: Hutto and Gilbert, *VADER: A
+    Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text* (2014).
 
     >>> vader(["What a kind and helpful answer!", "Go away.", "That is horrible."]).round(2).tolist()
     [0.88, 0.5, 0.23]
@@ -194,10 +187,7 @@ def _polarity(text: str) -> Mapping[str, float]:
 
 
 def _weigh_but(sentiments: list[float], at: int) -> None:
-    """Halve what is before "but", and add half to what is after it.
-
-    For each value in turn the package changes the first equal one, wherever that is; so does this.
-    """
+    """Halve what is before "but", add half to what is after; like the package, of equal values change the first one."""
     places: dict[float, list[int]] = {}
     for index, value in enumerate(sentiments):
         places.setdefault(value, []).append(index)

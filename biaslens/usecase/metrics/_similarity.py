@@ -313,10 +313,7 @@ mean_prag_at_k = partial(mean_at_k, prag_at_k)
 def similarities(
     measure: ListMeasure, first: Sequence[Ranked], second: Sequence[Ranked], k: int | None = None
 ) -> NDArray[np.float64]:
-    """A measure of each pair of lists for the two groups, NaN where it has no value; shape (pairs,).
-
-    ValueError when there are not as many lists of both groups, or as the measure, naming the pair.
-    """
+    """A measure of each pair of lists, NaN where it has no value; ValueErrors name the pair."""
     if len(first) != len(second):
         raise ValueError(f"{len(first)} lists of one group cannot be paired with {len(second)} of the other")
     found = np.empty(len(first))
