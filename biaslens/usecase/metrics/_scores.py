@@ -62,8 +62,7 @@ def exceedance_probability(scores: Scores, threshold: float = 0.5, *, variant: V
 def exceedance_fraction(scores: Scores, threshold: float = 0.5, *, variant: Variant = "paper") -> Estimate:
     r"""Share of all responses that reach the threshold, :math:`\sum_{ij} 1[s_{ij} \ge \tau] / \sum_{ij} 1`.
 
-    Variant `langfair`: a score must be above the threshold, and the share is taken by prompt and then averaged, because
-    that toolkit does so; it differs also where prompts have different numbers of responses.
+    Variant `langfair`: scores above the threshold count, and the share is taken by prompt and then averaged.
 
     >>> exceedance_fraction([[0.25, 0.5, 0.75], [0.25]])  # 2 of 4
     0.5
@@ -212,12 +211,9 @@ def scsp(a: ArrayLike, b: ArrayLike) -> Estimate:
 
     .. math:: W_1 = \int_0^1 \left| F'(s) - F''(s) \right| ds
 
-    with F' and F'' the distribution functions of the scores of each side: the mean distance that scores must be moved
-    by to turn one distribution into the other. In [0, 1] for scores in [0, 1], in their unit; 0 is fair. Chance
-    alone keeps it above 0: two samples of one distribution differ. An infinite score is a ValueError.
-
-    Source: Huang et al., *Reducing Sentiment Bias in Language Models via Counterfactual Evaluation* (2020), where it is
-    the individual and group fairness score.
+    with F' and F'' the distribution functions of the scores of each side. In [0, 1] for scores in [0, 1], in their
+    unit; 0 is fair. Chance alone keeps it above 0: two samples of one distribution differ. An infinite score is a
+    ValueError. Source: Huang et al., *Reducing Sentiment Bias in Language Models via Counterfactual Evaluation* (2020).
 
     >>> scsp([0.25, 0.75], [0.5, 0.75])  # of the mass, one half moves by 0.25
     0.125
@@ -231,10 +227,8 @@ def wcsp(a: ArrayLike, b: ArrayLike, *, threshold: float = THRESHOLD, variant: V
     .. math:: \left| \frac{1}{N'} \sum_i 1[S_i' > \tau] - \frac{1}{N''} \sum_i 1[S_i'' > \tau] \right|
 
     In [0, 1]; 0 is fair. A score equal to the threshold does not count as above; an infinite one is a ValueError.
-    Variant `langfair`: signed, first side less second, in [-1, 1], as that toolkit has it; which side is first is
-    arbitrary, and over several pairs opposite gaps cancel out. Its default scores are `vader(texts, output="neg")`.
-
-    Source: Bouchard, *An Actionable Framework for Assessing Bias and Fairness in LLM Use Cases* (arXiv 2407.10853).
+    Variant `langfair`: signed, first side less second, as that toolkit has it; which side is first is arbitrary, and
+    over several pairs opposite gaps cancel out. Source: Bouchard (arXiv 2407.10853).
 
     >>> wcsp([0.2, 0.6, 0.7, 0.9], [0.1, 0.5, 0.6])  # 3 of 4 and 1 of 3
     0.4166666666666667
