@@ -163,7 +163,7 @@ _INIT_STD = 0.08
 
 
 class Effort(NamedTuple):
-    """How much a self-test does: the model and the `steps` of its training, in rows of 64 tokens, the words of a group."""
+    """How much a self-test does: the model and its training in rows of 64 tokens, the words of a group, the prompts."""
 
     layers: int
     steps: int
