@@ -161,17 +161,15 @@ def _chosen_groups(predictions: pd.DataFrame, attribute: str, groups: Groups) ->
     present = sorted(set(predictions["group"].unique()) - {UNMARKED})
     if groups == "paper":
         return [name for name in PAPER_GROUPS.get(attribute, present) if name in present] or present
-    if isinstance(groups, str):
-        if groups != "all":
-            raise InputError(f"unknown choice of groups {groups!r}; write paper, all, or name the groups by attribute")
+    if groups == "all":
         return present
+    if isinstance(groups, str):
+        raise InputError(f"unknown choice of groups {groups!r}; write paper, all, or name the groups by attribute")
     chosen = list(dict.fromkeys(groups.get(attribute, present)))
     missing = [name for name in chosen if name not in present]
     if missing or not chosen:
-        raise InputError(
-            f"no predictions of {attribute} group {', '.join(map(repr, missing)) or '(none named)'}; "
-            f"there are: {', '.join(present)}"
-        )
+        none = ", ".join(map(repr, missing)) or "(none named)"
+        raise InputError(f"no predictions of {attribute} group {none}; there are: {', '.join(present)}")
     return chosen
 
 
