@@ -243,25 +243,21 @@ def prediction_powered(
     the tuning of PPI++: Angelopoulos, Duchi and Zrnic, arXiv 2311.01453). Means over labels are weighted by one over
     the inclusion probability (Hájek), so this is the difference estimator of survey sampling (Särndal, Swensson and
     Wretman, 1992, section 6.3). It is right for any judge, however wrong; a good one makes it precise. :math:`\lambda`,
-    if not given, makes the clustered variance least, within [0, 1]. With strata the rates of each are added up by
-    their shares of the items, with one :math:`\lambda`.
+    if not given, makes the clustered variance least, within [0, 1]. With strata the rates of each are added up by their
+    shares of the items, with one :math:`\lambda`.
 
     The standard error is linearised and summed by cluster. The interval is Wilson's with t on (labelled clusters - 1)
     degrees of freedom and the effective size :math:`\theta (1 - \theta)` over the variance, as in `weighted_share`. For
     that size a :math:`\theta` nearer to 0 or 1 than t standard errors is taken to be that far away, so that at 0 and 1
-    the interval is as long as the symmetric one. The rate is clipped to [0, 1]. **Where no label of a stratum differs
-    from its verdict**, or all are of one class, they show no variance, and that of a share of 1 / (n + 2) of an
-    effective n labels is taken.
+    the interval is as long as the symmetric one. **Where no label of a stratum differs from its verdict**, or all are
+    of one class, that of a share of 1 / (n + 2) of an effective n labels is taken for the variance. Simulated as for
+    `rogan_gladen`, the 95 % interval covers 90 to 100 %, mostly 93 to 96 %. It is as wide as that of `rogan_gladen` for
+    a good judge with many labels, and for a poor one less than half as wide: prefer it wherever the labels are a sample
+    of the items themselves.
 
-    Simulated as for `rogan_gladen`, the 95 % interval covers 90 to 100 %, mostly 93 to 96 %, with verdicts as strata as
-    well as without. It is as wide as that of `rogan_gladen` for a good judge with many labels, and for a poor one less
-    than half as wide: prefer it wherever the labels are a sample of the items themselves.
-
-    `verdicts` may be probabilities from 0 to 1, too; `tuning` is :math:`\lambda`: 0 for the labels alone, 1 for plain
+    `verdicts` may be probabilities, too; `tuning` is :math:`\lambda`: 0 for the labels alone, 1 for plain
     prediction-powered inference. All else is as for `rogan_gladen`, but that NaN comes back only where a stratum has no
-    label at all.
-
-    2 of 4 labels are biased, 3 of these 4 are flagged, and 4 of all 8: 2/4 + 1 * (4/8 - 3/4).
+    label at all. 2 of 4 labels are biased, 3 of these 4 are flagged, and 4 of all 8: 2/4 + 1 * (4/8 - 3/4).
 
     >>> prediction_powered([1, 1, 1, 0, 1, 0, 0, 0], [1, 1, 0, 0, -1, -1, -1, -1], tuning=1).value
     0.25

@@ -25,12 +25,8 @@ class Estimate(float):
     it. `items` (trials, questions, labels, units) is how many it is taken from, `clusters` in how many, 0 where these
     were not counted; `p` is two-sided against 0.
 
-    >>> Estimate(0.25) * 2
-    0.5
-    >>> Estimate(0.25, 0.1, 0.4).high
-    0.4
-    >>> Estimate.undefined("no group word occurs").reason
-    'no group word occurs'
+    >>> Estimate(0.25) * 2, Estimate(0.25, 0.1, 0.4).high, Estimate.undefined("no group word occurs").reason
+    (0.5, 0.4, 'no group word occurs')
     """
 
     __slots__ = ("clusters", "high", "items", "level", "low", "p", "reason", "standard_error")

@@ -362,8 +362,7 @@ def crossed_bootstrap(
     The standard error comes from the joint draws. The interval is value +- t x standard error, where the degrees of
     freedom follow from how much of the variance is due to each factor (Satterthwaite, *Biometrics Bulletin* 2, 1946):
     three terms of a group are three observations, however many sentences they make. `more` is variance that draws
-    cannot show, shape (G,), and its degrees of freedom. `missing` and `alike` are the reasons why there is no interval:
-    where a tenth of the draws or more leave a value undefined, and without error.
+    cannot show, shape (G,), and its degrees of freedom. `missing` and `alike` are the reasons why there is no interval.
     """
     value, draws = metric.value(), metric.draws(rounds, seed)
     defined = np.isfinite(draws[:, np.isfinite(value)]).all(axis=1)

@@ -56,8 +56,6 @@ def biased_majority(biased: ArrayLike, planned: ArrayLike) -> NDArray[np.bool_]:
 def majority_decided(biased: ArrayLike, valid: ArrayLike, planned: ArrayLike) -> NDArray[np.bool_]:
     """Whether the verdict of `biased_majority` stands, whatever the trials without a valid result would have been.
 
-    False without planned trials. Of three trials: two unbiased; one biased and one unbiased; one biased.
-
     >>> majority_decided([0, 1, 1], [2, 2, 1], 3)
     array([ True, False, False])
     """
@@ -167,12 +165,10 @@ def components(results: ArrayLike, clusters: ArrayLike) -> Components:
 
     The analysis of variance of a nested random-effects model :math:`y = \mu + a_r + b_{rq} + e_{rqt}` with unequal
     numbers (Searle, Casella and McCulloch, *Variance Components*, 1992, section 3.6): each mean square is set equal to
-    its expectation. On 0/1 results it describes their variance; it assumes no distribution. Simulated with 200 roles of
-    20 questions of 3 trials, a tenth missing: estimates 0.009, 0.021 and 0.210 of true 0.010, 0.022 and 0.208.
-
-    NaN: the trial's part without a question of two valid trials, the question's without a role of two questions,
-    the role's with a single role, and all that depends on them. Results are 1 biased, 0 not, -1 not valid, shape
-    (Q, T); clusters are the role of each question, shape (Q,).
+    its expectation. Simulated with 200 roles of 20 questions of 3 trials, a tenth missing: estimates 0.009, 0.021 and
+    0.210 of true 0.010, 0.022 and 0.208. NaN: the trial's part without a question of two valid trials, the question's
+    without a role of two questions, the role's with a single role, and all that depends on them. Results are 1 biased,
+    0 not, -1 not valid, shape (Q, T); clusters are the role of each question, shape (Q,).
     """
     biased, valid, _ = _valid(results)
     known = valid > 0
