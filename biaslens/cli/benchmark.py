@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import click
@@ -50,6 +51,7 @@ _OFFLINE = {
 """Options of each generator that asks no model."""
 _ROLES = 50
 _MOST_LINES = 40
+_LONGEST_REASON = 200
 
 _MODEL_OPTIONS = with_options(
     click.option("--roles", type=PATH, help="File of roles to write for, such as roles.csv.  [default: asked for]"),
@@ -219,7 +221,7 @@ def _say(result: Generation, spec: GenerationSpec, exchange: Exchange | None) ->
 
 def _shortfall(short: Shortfall) -> str:
     what = "roles" if short.role is None else f"encounters for {short.role}"
-    reason = f"; last: {short.reason}" if short.reason else ""
+    reason = f"; last: {shorten(short.reason, _LONGEST_REASON)}" if short.reason else ""
     return f"{short.attribute}: {short.made} of {short.wanted} {what} after {short.rounds} rounds{reason}"
 
 

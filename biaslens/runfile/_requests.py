@@ -69,7 +69,7 @@ def provenance(store: Store, attributes: Sequence[str]) -> Iterator[Sequence[obj
     """Where each item of these attributes comes from: the names of the columns, then a row each."""
     marks = ", ".join("?" * len(attributes))
     cursor = store.connection.execute(
-        f"SELECT * FROM provenance WHERE attribute IN ({marks}) ORDER BY attribute, role, encounter IS NOT NULL, item",
+        f"SELECT * FROM provenance WHERE attribute IN ({marks}) ORDER BY attribute, role, what DESC, item",
         attributes,
     )
     yield [column[0] for column in cursor.description]

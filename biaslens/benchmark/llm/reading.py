@@ -181,7 +181,7 @@ def _items(values: list[Any]) -> list[Item]:
             wrapped = [inner for inner in named.values() if _wraps(inner)]
             if wrapped:
                 waiting += wrapped[::-1]
-            elif named:
+            elif any(isinstance(inner, str) for inner in named.values()):
                 items.append({key: _text(inner) for key, inner in named.items()})
         elif isinstance(value, list):
             waiting += value[::-1]

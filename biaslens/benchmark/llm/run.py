@@ -69,8 +69,8 @@ class Generation:
     ----------
     written
         Whether a benchmark was written there: a complete one, or any if a partial one was asked for.
-    roles, encounters
-        Numbers accepted so far.
+    encounters, roles
+        How many were accepted so far, and for how many roles.
     first_read, first_taken
         Encounters in the first replies on each role, and how many of these were accepted.
     short
@@ -157,7 +157,7 @@ async def generate_async(
         return Generation(
             out=spec.out,
             written=written,
-            roles=len(state.made_roles()),
+            roles=len({made.item.role for made in state.made_encounters()}),
             encounters=len(state.made_encounters()),
             first_read=state.first_read,
             first_taken=state.first_taken,

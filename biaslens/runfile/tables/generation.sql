@@ -28,7 +28,8 @@ CREATE TABLE IF NOT EXISTS faults (     -- what was not accepted, and why
 );
 
 CREATE VIEW IF NOT EXISTS provenance AS -- where each item comes from
-SELECT items.item, items.attribute, items.role, answers.model AS generator, answers.resolved_model,
+SELECT items.item, iif(items.encounter IS NULL, 'role', 'encounter') AS what, items.attribute, items.role,
+       answers.model AS generator, answers.resolved_model,
        (SELECT json_extract(value, '$') FROM meta WHERE name = 'template_hash') AS template_hash,
        answers.answered_at, requests.round, answers.attempts
 FROM items JOIN answers USING (key) JOIN requests USING (key);
