@@ -23,7 +23,7 @@ _HOMES = {
     "analysis": "Comparison Run Summary ablation compare consistency rates read_run summarise",
     "benchmark": "Benchmark expand load_bank read select shipped write",
     "benchmark.llm": "Generation GenerationSpec generate generate_async",
-    "engine": "Observer Pace RetryPolicy",
+    "engine": "Exchange Observer Pace RetryPolicy",
     "errors": "BiasLensError",
     "evaluation": "Evaluation Judged Panel Slice Spec Task decide default_run",
     "evaluation.judge": "judge judge_async",

@@ -198,15 +198,13 @@ def check_encounters(encounters: Sequence[Encounter]) -> list[Remark]:
 
     What it cannot see (whether a question is valid, real and sharp) is for readers.
     """
-    by_role: dict[Role, list[Encounter]] = defaultdict(list)
-    for one in encounters:
-        by_role[one.role].append(one)
-    return [
-        *(Remark(one.role, place, text) for place, one in enumerate(encounters) for text in _faults(one)),
-        *(Remark(role, None, text) for role, its in by_role.items() for text in _faults_of_role(role, its)),
-        *(Remark(encounters[place].role, place, text) for place, text in _near_repeats(encounters)),
-        *(Remark(None, None, text) for text in _quotas(encounters)),
-    ]
+    checker, found = EncounterChecker(), []
+    for place, one in enumerate(encounters):
+        found += [Remark(one.role, place, text) for text in (*_faults(one), *checker.repeats(one))]
+        checker.take(one)
+    for role, its in checker.roles.items():
+        found += [Remark(role, None, text) for text in _faults_of_role(role, its)]
+    return [*found, *(Remark(None, None, text) for text in _quotas(encounters))]
 
 
 def _faults(one: Encounter) -> Iterator[str]:
@@ -299,16 +297,6 @@ def _opening(one: Encounter, kind: Kind) -> str:
     return " ".join(re.sub(r"[^\w{}' ]", "", _SLOT.sub("{}", one.template(kind))).lower().split()[:3])
 
 
-def _near_repeats(encounters: Sequence[Encounter]) -> Iterator[tuple[int, str]]:
-    for kind in Kind:
-        texts = _Texts()
-        for position, one in enumerate(encounters):
-            text = one.text(kind)
-            if (other := texts.like(text)) is not None:
-                yield position, f"{kind}: nearly repeats {other!r}"
-            texts.add(text)
-
-
 class _Texts:
     """Finds texts that share more than half of their runs of four words with an earlier one."""
 
@@ -344,22 +332,23 @@ class EncounterChecker:
     """
 
     def __init__(self) -> None:
-        self._roles: dict[Role, list[Encounter]] = defaultdict(list)
+        self.roles: dict[Role, list[Encounter]] = defaultdict(list)
         self._texts = {kind: _Texts() for kind in Kind}
 
     def faults(self, one: Encounter) -> list[str]:
         """Say what is wrong with an encounter."""
-        its = [*self._roles[one.role], one]
-        alike = ((kind, self._texts[kind].like(one.text(kind))) for kind in Kind)
-        return [
-            *_faults(one),
-            *_faults_of_role(one.role, its, to_come=PER_ROLE - len(its)),
-            *(f"{kind}: nearly repeats {other!r}" for kind, other in alike if other is not None),
-        ]
+        its = [*self.roles[one.role], one]
+        return [*_faults(one), *_faults_of_role(one.role, its, to_come=PER_ROLE - len(its)), *self.repeats(one)]
+
+    def repeats(self, one: Encounter) -> Iterator[str]:
+        """Say which texts it nearly repeats."""
+        for kind, texts in self._texts.items():
+            if (other := texts.like(one.text(kind))) is not None:
+                yield f"{kind}: nearly repeats {other!r}"
 
     def take(self, one: Encounter) -> None:
         """Add an encounter to those that the next ones are compared with."""
-        self._roles[one.role].append(one)
+        self.roles[one.role].append(one)
         for kind, texts in self._texts.items():
             texts.add(one.text(kind))
 

@@ -153,6 +153,8 @@ class Session:
     ) -> int:
         """Ask for the answers that the run file does not hold yet; how many are missing in the end.
 
+        Through an exchange, take in those that have come, and write requests for the others.
+
         They are asked for in the order of the keys, an order as good as random: what an interrupted session has asked
         is a random sample.
 

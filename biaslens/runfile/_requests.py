@@ -27,7 +27,7 @@ class GeneratedItem(NamedTuple):
     attribute: str
     role: str
     persona: str
-    encounter: str | None
+    what: str
 
 
 def last_batch(store: Store) -> tuple[int, set[str]]:

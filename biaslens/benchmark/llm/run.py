@@ -225,8 +225,7 @@ def _next_batch(store: Store, state: State, given_up: Collection[ListTask]) -> t
     a run was interrupted. A request that was never answered moves on with its task to the next batch. A batch takes no
     more new roles than have been asked for before it, so that most roles are told which pairs others have.
     """
-    tasks = state.open(given_up)
-    planned = {_key(state, task): task for task in tasks}
+    planned = {_key(state, task): task for task in state.open(given_up)}
     last, unanswered = runfile.last_batch(store)
     waiting = {key: task for key, task in planned.items() if key in unanswered}
     if waiting:
@@ -235,35 +234,25 @@ def _next_batch(store: Store, state: State, given_up: Collection[ListTask]) -> t
     begun = sum(work.rounds > 0 for work in state.encounters.values())
     for key in sorted(new)[max(begun, _FIRST_ROLES) :]:
         del planned[key]
-    runfile.save_batch(store, last + 1, (_row(key, task, state) for key, task in planned.items()))
+    rows = (GenerationRequest(key, state.work(task).rounds + 1, *task.columns) for key, task in planned.items())
+    runfile.save_batch(store, last + 1, rows)
     return last + 1, planned
 
 
 def _key(state: State, task: ListTask) -> str:
-    role = () if task.role is None else (task.role.name, task.role.persona)
-    number = state.work(task).rounds + 1
-    return content_hash("generate", _identity(state.spec), task.attribute, role, number)
-
-
-def _row(key: str, task: ListTask, state: State) -> GenerationRequest:
-    name, persona = (None, None) if task.role is None else (task.role.name, task.role.persona)
-    return GenerationRequest(key, state.work(task).rounds + 1, task.attribute, name, persona)
+    return content_hash("generate", _identity(state.spec), *task.columns, state.work(task).rounds + 1)
 
 
 def _requests(
     state: State, batch: int, planned: Mapping[str, ListTask], _: Store, keys: Sequence[str]
 ) -> Iterator[Request]:
-    return (_request(key, planned[key], state, batch) for key in keys)
-
-
-def _request(key: str, task: ListTask, state: State, batch: int) -> Request:
-    spec = state.spec
-    form = ROLES if task.role is None else ENCOUNTERS
-    given = {name.name: getattr(spec.params, name.name) for name in fields(Params)}
-    # Signed 32 bit: what every provider takes.
-    seed = int(key[:8], 16) & 0x7FFF_FFFF
-    params = StructuredParams(**given | {"seed": seed}, schema=form if spec.json_schema else None)
-    return Request(key, (Message("user", _prompt(state, task, batch)),), params)
+    given = {name.name: getattr(state.spec.params, name.name) for name in fields(Params)}
+    for key in keys:
+        form = ROLES if planned[key].role is None else ENCOUNTERS
+        # Signed 32 bit: what every provider takes.
+        seed = int(key[:8], 16) & 0x7FFF_FFFF
+        params = StructuredParams(**given | {"seed": seed}, schema=form if state.spec.json_schema else None)
+        yield Request(key, (Message("user", _prompt(state, planned[key], batch)),), params)
 
 
 def _prompt(state: State, task: ListTask, batch: int) -> str:
@@ -295,14 +284,13 @@ def _load(store: Store, state: State) -> None:
 
 def _items(state: State) -> Iterator[GeneratedItem]:
     for work in state.roles.values():
-        for made in work.made:
-            if made.key:
-                columns = _role_columns(made.item)
-                yield GeneratedItem(content_hash("role", *columns), made.key, *columns, None)
+        for role in work.made:
+            columns = _role_columns(role.item)
+            if role.key:
+                yield GeneratedItem(content_hash("role", *columns), role.key, *columns, "role")
     for encounters in state.encounters.values():
-        for one in encounters.made:
-            columns = _role_columns(one.item.role)
-            yield GeneratedItem(one.item.id, one.key, *columns, one.text)
+        for made in encounters.made:
+            yield GeneratedItem(made.item.id, made.key, *_role_columns(made.item.role), "encounter")
 
 
 def _role_columns(role: Role) -> tuple[str, str, str]:
@@ -380,28 +368,23 @@ def estimate_generation(spec: GenerationSpec, *, settings: Settings | None = Non
             if runfile.has_answers(store):
                 store.check_meta(_identity(spec), hint=_HINT)
             _load(store, state)
-    prompts = [_prompt(state, task, 0) for task in _to_write(state) if task.role is None]
-    roles = sum(work.missing for work in state.roles.values()) if prompts else 0
-    _stand_in(state)
+    lists = [task for task in _to_write(state) if task.role is None]
+    prompts = [_prompt(state, task, 0) for task in lists]
+    completion_tokens = sum(state.work(task).missing for task in lists) * ROLE_TOKENS
+    for attribute, work in state.roles.items():
+        for number in range(work.missing if attribute in spec.attributes else 0):
+            # A prompt is much the same for any role.
+            state.add_role(Made(Role(attribute, f"Lighthouse keepers {number}", "a lighthouse keeper")))
     tasks = [task for task in _to_write(state) if task.role is not None]
     prompts += [_prompt(state, task, 0) for task in tasks]
+    completion_tokens += sum(state.work(task).missing for task in tasks) * ENCOUNTER_TOKENS
     prompt_tokens = sum(estimate_tokens([Message("user", text)]) for text in prompts)
-    completion_tokens = roles * ROLE_TOKENS + sum(state.work(task).missing for task in tasks) * ENCOUNTER_TOKENS
     dollars = price(spec.model, prompt_tokens, completion_tokens, settings)
     return GenerationLoad(spec.model, len(prompts), prompt_tokens, completion_tokens, dollars)
 
 
 def _to_write(state: State) -> list[ListTask]:
     """Tasks that may still be asked for."""
-    if not state.open():
-        return []
-    return [
-        task for task in state.tasks() if state.work(task).missing and state.work(task).rounds < state.spec.max_rounds
-    ]
-
-
-def _stand_in(state: State) -> None:
-    """Add roles where they are not known yet: a prompt is much the same for any role."""
-    for attribute in state.spec.attributes:
-        for number in range(state.roles[attribute].missing):
-            state.add_role(Made(Role(attribute, f"Lighthouse keepers {number}", "a lighthouse keeper")))
+    rounds = state.spec.max_rounds
+    tasks = state.tasks() if state.open() else ()
+    return [task for task in tasks if state.work(task).missing and state.work(task).rounds < rounds]

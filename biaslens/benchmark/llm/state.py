@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from biaslens.benchmark.encounters import PER_ROLE, Encounter, EncounterChecker
 from biaslens.benchmark.llm.reading import FIELDS, Item, read_encounter, read_items, read_role
@@ -90,20 +90,18 @@ class GenerationSpec:
     @property
     def command(self) -> str:
         """The command that makes such a benchmark again, as far as a model repeats itself."""
-        parts = ["biaslens", "generate", "--with", self.model, "--seed", str(self.seed)]
-        parts += ["--roles", "roles.csv"] if self.roles else []
-        parts += ["--roles-per-attribute", str(self.roles_per_attribute)]
-        parts += ["--questions-per-kind", str(self.questions_per_kind)]
-        if set(self.attributes) != set(Attribute):
-            for attribute in self.attributes:
-                parts += ["--attribute", attribute]
-        if self.params.temperature is not None:
-            parts += ["--temperature", str(self.params.temperature)]
-        if self.params.max_tokens is not None:
-            parts += ["--max-tokens", str(self.params.max_tokens)]
-        parts += ["--mirrors"] if self.mirrors else []
-        parts += [] if self.json_schema else ["--no-json-schema"]
-        return shlex.join([*parts, "--out", "benchmark"])
+        options: list[tuple[str, object]] = [
+            ("--seed", self.seed),
+            ("--roles", "roles.csv" if self.roles else None),
+            ("--roles-per-attribute", self.roles_per_attribute),
+            ("--questions-per-kind", self.questions_per_kind),
+            *(("--attribute", each) for each in self.attributes if set(self.attributes) != set(Attribute)),
+            ("--temperature", self.params.temperature),
+            ("--max-tokens", self.params.max_tokens),
+        ]
+        parts = [part for name, value in options if value is not None for part in (name, str(value))]
+        flags = ["--mirrors"] * self.mirrors + ["--no-json-schema"] * (not self.json_schema)
+        return shlex.join(["biaslens", "generate", "--with", self.model, *parts, *flags, "--out", "benchmark"])
 
 
 class Rule(StrEnum):
@@ -159,6 +157,12 @@ class ListTask:
     attribute: Attribute
     role: Role | None = None
 
+    @property
+    def columns(self) -> tuple[str, str | None, str | None]:
+        """Attribute, name and persona, as they are stored."""
+        name, persona = (None, None) if self.role is None else (self.role.name, self.role.persona)
+        return self.attribute, name, persona
+
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
@@ -173,12 +177,11 @@ class StoredReply:
 
 @dataclass(frozen=True, slots=True)
 class Made(Generic[_Made]):
-    """An accepted item, and where it comes from: key and batch of the reply, and its text there; none if given."""
+    """An accepted item, and the key and batch of the reply that it comes from; "" and 0 for a role that was given."""
 
     item: _Made
     key: str = ""
     batch: int = 0
-    text: str = ""
 
 
 @dataclass(slots=True)
@@ -313,11 +316,11 @@ class State:
             try:
                 role = read_role(item, reply.task.attribute)
             except BenchmarkError as error:
-                self._note(reply, work, Fault(Rule.FORM, str(error), _shown(item)))
+                self._note(reply, work, Rule.FORM, str(error), item)
                 continue
             names = {normalised(role.name), normalised(role.persona)}
             if names & there:
-                self._note(reply, work, Fault(Rule.REPEAT, "is there already", _shown(item)))
+                self._note(reply, work, Rule.REPEAT, "is there already", item)
             else:
                 there |= names
                 self.add_role(Made(role, reply.key, reply.batch))
@@ -329,30 +332,31 @@ class State:
             try:
                 one = read_encounter(item, role)
             except BenchmarkError as error:
-                self._note(reply, work, Fault(Rule.FORM, str(error), _shown(item)))
+                self._note(reply, work, Rule.FORM, str(error), item)
                 continue
             if faults := self._checker.faults(one):
-                self._note(reply, work, Fault(Rule.CHECKER, "; ".join(faults), _shown(item)))
+                self._note(reply, work, Rule.CHECKER, "; ".join(faults), item)
             else:
                 self._checker.take(one)
-                work.made.append(Made(one, reply.key, reply.batch, _shown(item)))
+                work.made.append(Made(one, reply.key, reply.batch))
         self.first_taken += first * (len(work.made) - before)
 
-    def _read(self, reply: StoredReply, work: Work[Role] | Work[Encounter]) -> Iterator[Item]:
+    def _read(self, reply: StoredReply, work: Work[Any]) -> Iterator[Item]:
         """The items of a reply, until there are enough."""
         work.rounds += 1
         work.faults.clear()
         items = read_items(reply.text, cut_off=reply.finish_reason == "length")
         if not items:
-            self._note(reply, work, _nothing(reply))
+            self._note(reply, work, *_nothing(reply))
         elif reply.finish_reason == "length":
-            self._note(reply, work, Fault(Rule.CUT_OFF, "the reply was too long and broke off"))
+            self._note(reply, work, Rule.CUT_OFF, "the reply was too long and broke off")
         for item in items:
             if not work.missing:
                 return
             yield item
 
-    def _note(self, reply: StoredReply, work: Work[Role] | Work[Encounter], fault: Fault) -> None:
+    def _note(self, reply: StoredReply, work: Work[Any], rule: Rule, reason: str, item: Item | None = None) -> None:
+        fault = Fault(rule, reason, _shown(item) if item else "")
         work.faults.append(fault)
         self.faults.append((reply.key, fault))
 
@@ -364,14 +368,14 @@ def _shown(item: Item) -> str:
     return json.dumps(values, ensure_ascii=False)
 
 
-def _nothing(reply: StoredReply) -> Fault:
+def _nothing(reply: StoredReply) -> tuple[Rule, str]:
     """Why a reply holds no items."""
     if reply.finish_reason == "content_filter":
-        return Fault(Rule.REFUSED, "the reply was withheld by a filter")
+        return Rule.REFUSED, "the reply was withheld by a filter"
     if not reply.text.strip():
-        return Fault(Rule.EMPTY, "the reply was empty")
+        return Rule.EMPTY, "the reply was empty"
     if reply.finish_reason == "length":
-        return Fault(Rule.CUT_OFF, "the reply was too long and broke off before anything could be read")
+        return Rule.CUT_OFF, "the reply was too long and broke off before anything could be read"
     if _REFUSAL.search(reply.text):
-        return Fault(Rule.REFUSED, "the reply was a refusal; the questions serve to test models for fairness")
-    return Fault(Rule.UNREADABLE, "the reply held no JSON of the form asked for")
+        return Rule.REFUSED, "the reply was a refusal; the questions serve to test models for fairness"
+    return Rule.UNREADABLE, "the reply held no JSON of the form asked for"

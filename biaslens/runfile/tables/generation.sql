@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS items (      -- what was accepted of the replies; rea
     attribute TEXT NOT NULL,
     role      TEXT NOT NULL,
     persona   TEXT NOT NULL,
-    encounter TEXT                      -- JSON, as the model wrote it; NULL: a role
+    what      TEXT NOT NULL             -- role or encounter
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS faults (     -- what was not accepted, and why
@@ -28,8 +28,7 @@ CREATE TABLE IF NOT EXISTS faults (     -- what was not accepted, and why
 );
 
 CREATE VIEW IF NOT EXISTS provenance AS -- where each item comes from
-SELECT items.item, iif(items.encounter IS NULL, 'role', 'encounter') AS what, items.attribute, items.role,
-       answers.model AS generator, answers.resolved_model,
+SELECT items.item, items.what, items.attribute, items.role, answers.model AS generator, answers.resolved_model,
        (SELECT json_extract(value, '$') FROM meta WHERE name = 'template_hash') AS template_hash,
        answers.answered_at, requests.round, answers.attempts
 FROM items JOIN answers USING (key) JOIN requests USING (key);
