@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens.engine import Exchange, Request, Session
+from biaslens.engine import Exchange, Hook, Request, Session
 from biaslens.errors import InputError, ModelError, RejectedError, UnavailableError, UnknownModelError
 from biaslens.models import Completion, JsonSchema, Message, Params, StructuredParams
 from biaslens.models.batch import batch_answer, batch_request
 from biaslens.runfile import Store
+from biaslens.schema import Outcome
 from biaslens.settings import Endpoint, load_settings
 
 FOLDER = Path("files")
@@ -28,7 +29,7 @@ def requests(_: Store, keys: Sequence[str]) -> Iterable[Request]:
     return (Request(key, (Message("user", f"Say {key}"),), Params(max_tokens=9, seed=1)) for key in keys)
 
 
-def session(keys: Sequence[str] = KEYS) -> tuple[int, Exchange, dict[str, int]]:
+def session(keys: Sequence[str] = KEYS, *, hook: Hook | None = None) -> tuple[int, Exchange, dict[str, int]]:
     """One session that wants these answers: how many it still misses, and what it answered, failed and waits for."""
 
     async def ask() -> tuple[int, Exchange, dict[str, int]]:
@@ -37,7 +38,7 @@ def session(keys: Sequence[str] = KEYS) -> tuple[int, Exchange, dict[str, int]]:
             lambda: Store(Path("run.sqlite"), write=True), models=[MODEL], exchange=exchange
         ) as one:
             one.require({"purpose": "test"}, model=MODEL, hint="")
-            missing = await one.ask(MODEL, keys, requests)
+            missing = await one.ask(MODEL, keys, requests, hook=hook)
             tally = {"answered": one.tally.answered, "failed": one.tally.failed, "waiting": exchange.waiting}
             return missing, exchange, tally
 
@@ -106,6 +107,28 @@ def test_answers_are_taken_in_and_only_once():
     missing, exchange, tally = session()
     assert (missing, tally["answered"]) == (0, 1)
     assert stored()["k1"] == "This is k1"
+
+
+def test_what_follows_from_answers_is_decided_in_the_session_that_reads_them():
+    class Decides:
+        outcomes: Mapping[Outcome, int] = {}
+        decided: tuple[str, ...] = ()
+
+        def left_over(self, store: Store) -> list[str]:
+            return store.column("SELECT key FROM answers ORDER BY key")
+
+        def decide(self, found: Iterable[str]) -> tuple[str, ...]:
+            return tuple(found)
+
+        def store(self, _: Store, decided: tuple[str, ...]) -> None:
+            self.decided = decided
+
+    hook = Decides()
+    session(hook=hook)  # type: ignore[arg-type]
+    put(line("k1"), line("k2"))
+    assert hook.decided == ()
+    session(hook=hook)  # type: ignore[arg-type]
+    assert hook.decided == ("k1", "k2")
 
 
 def test_what_is_wanted_later_goes_out_in_the_next_file():
