@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from biaslens._util.text import article
@@ -225,9 +226,9 @@ def _faults(one: Encounter) -> Iterator[str]:
     for kind in Kind:
         yield from (f"{kind}: {fault}" for fault in _faults_of_text(one, kind))
     try:
-        from_encounters([one.role], [one], mirrors=True)
+        check_questions(_asked([one], seed=0, mirrors=True), lambda _: "")
     except BenchmarkError as error:
-        yield str(error).partition(": ")[2]
+        yield str(error).removeprefix(": ")
 
 
 def with_article(phrase: str) -> bool:
@@ -301,7 +302,7 @@ class _Texts:
     """Finds texts that share more than half of their runs of four words with an earlier one."""
 
     def __init__(self) -> None:
-        self._texts: list[tuple[str, set[str]]] = []
+        self._texts: list[tuple[str, frozenset[str]]] = []
         self._places: dict[str, list[int]] = defaultdict(list)
 
     def like(self, text: str) -> str | None:
@@ -320,9 +321,10 @@ class _Texts:
         self._texts.append((text, runs))
 
 
-def _runs(text: str) -> set[str]:
+@lru_cache(maxsize=16)
+def _runs(text: str) -> frozenset[str]:
     words = normalised(text).split()
-    return {" ".join(words[i : i + 4]) for i in range(max(len(words) - 3, 1))}
+    return frozenset(" ".join(words[i : i + 4]) for i in range(max(len(words) - 3, 1)))
 
 
 class EncounterChecker:
@@ -379,12 +381,7 @@ def from_encounters(
     one last. Mirrors swap the first two groups, or in a choice the order of the options. BenchmarkError when two
     questions of a role are the same.
     """
-    questions = [
-        question
-        for one in encounters
-        for kind in Kind
-        for question in _questions(one, kind, seed=seed, mirrors=mirrors)
-    ]
+    questions = _asked(encounters, seed=seed, mirrors=mirrors)
     check_questions(questions, lambda index: f"question {index + 1}")
     used = {one.role for one in encounters}
     kept = tuple(role for role in roles if role in used)
@@ -398,6 +395,10 @@ def from_encounters(
         seed=seed,
         command=f"biaslens generate --with encounters --seed {seed}{' --mirrors' * mirrors} --out benchmark",
     )
+
+
+def _asked(encounters: Sequence[Encounter], *, seed: int, mirrors: bool) -> list[Question]:
+    return [asked for one in encounters for kind in Kind for asked in _questions(one, kind, seed=seed, mirrors=mirrors)]
 
 
 def _questions(one: Encounter, kind: Kind, *, seed: int, mirrors: bool) -> Iterator[Question]:
