@@ -18,17 +18,9 @@ from rich.text import Text
 
 from biaslens._util.files import write_text
 from biaslens._util.text import plural, printable
+from biaslens.probe import intervals as measured
 from biaslens.probe.gaps import Groups, Reference, compare_groups, counts, gaps, metric
-from biaslens.probe.intervals import (
-    COVERS,
-    KINDS,
-    PERMUTATION_COVERS,
-    Kind,
-    covers,
-    intervals,
-    net_count,
-    term_permutation,
-)
+from biaslens.probe.intervals import KINDS, Kind, covers
 from biaslens.report.figures import FAINT, INK, MARKERS, panels, save, short, styled
 from biaslens.report.table import NOTHING, Column, Table, escaped, p_value, percent, write_csv
 
@@ -260,15 +252,17 @@ def probe_tables(
     counted = list(counts(predictions, attributes=attributes, groups=groups))
     references: list[Reference] = ["mean", "unmarked"] if all(found.has_unmarked for found in counted) else ["mean"]
     kinds = [(reference, kind) for reference in references for kind in KINDS]
-    parts = [intervals(counted, kind=kind, reference=against, rounds=rounds, seed=seed) for against, kind in kinds]
+    parts = [
+        measured.intervals(counted, kind=kind, reference=against, rounds=rounds, seed=seed) for against, kind in kinds
+    ]
     every = pd.concat(parts, ignore_index=True)
     by_prompt = [gaps(counted, reference=reference).assign(reference=reference) for reference in references]
     compared = compare_groups(predictions, attributes=attributes, groups=groups)
     return {
         "gaps": pd.concat(by_prompt, ignore_index=True),
         "intervals": every,
-        "net_count": net_count(every),
-        "terms": term_permutation(counted, seed=seed),
+        "net_count": measured.net_count(every),
+        "terms": measured.term_permutation(counted, seed=seed),
         **{str(family): rows.drop(columns="family") for family, rows in compared.groupby("family", sort=False)},
     }
 
@@ -316,10 +310,10 @@ def _page(found: Mapping[str, pd.DataFrame], kind: Kind) -> Iterator[str]:
     yield "## Net count over models\n"
     yield "+1 for each model whose interval lies above 0, -1 for each below, by the kind of interval.\n"
     yield _net(found["net_count"]).markdown()
-    for name, text in COVERS.items():
+    for name, text in measured.COVERS.items():
         yield f"- {name}: covers {text}."
     yield "\n## Groups or words\n"
-    yield f"Terms exchanged between the groups; the test covers {PERMUTATION_COVERS}.\n"
+    yield f"Terms exchanged between the groups; the test covers {measured.PERMUTATION_COVERS}.\n"
     yield _terms(found["terms"]).markdown()
 
 
