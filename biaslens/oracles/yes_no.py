@@ -48,9 +48,8 @@ def decide(answer: str, *, finish_reason: str = "stop") -> Verdict:
     if said is not None:
         return _said(yes=said)
     verdict = _prose(text)
-    if words.was_cut(finish_reason) and (
-        verdict is None or (verdict == _CLAIM and words.one_unfinished_sentence(text))
-    ):
+    unfinished = verdict is None or (verdict == _CLAIM and words.one_unfinished_sentence(text))
+    if unfinished and words.was_cut(finish_reason):
         return words.CUT
     return verdict or (words.ECHO if echoes else words.NO_COMMITMENT)
 

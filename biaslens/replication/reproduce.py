@@ -162,9 +162,8 @@ def _decide(store: Store, questions: Questions) -> dict[Condition, PublishedTria
             biased = published.yes_no_is_biased(compared)
         elif kind is Kind.CHOICE:
             biased = published.choice_is_biased(compared)
-            into.letters[question, column] = LETTERS.index(
-                published.option_letter(compared, options[question], biased=biased)
-            )
+            letter = published.option_letter(compared, options[question], biased=biased)
+            into.letters[question, column] = LETTERS.index(letter)
         else:
             biased = published.why_is_biased(final)
         into.biased[question, column] = biased
@@ -278,11 +277,9 @@ def consistency_classes(run: PublishedRun, kind: Kind) -> list[Consistency | Non
     trials = run.conditions[Condition.ROLE]
     chosen = trials.base & run.questions.select(kind=kind)
     if kind is Kind.CHOICE:
-        return [
-            published.choice_consistency((LETTERS[a], LETTERS[b], LETTERS[c]))
-            for a, b, c in trials.letters[chosen].tolist()
-        ]
-    return [published.trial_consistency(count) for count in trials.biased_trials[chosen].tolist()]
+        triples = ((LETTERS[a], LETTERS[b], LETTERS[c]) for a, b, c in trials.letters[chosen].tolist())
+        return list(map(published.choice_consistency, triples))
+    return list(map(published.trial_consistency, trials.biased_trials[chosen].tolist()))
 
 
 def _consistency(run: PublishedRun) -> Iterator[Figure]:
