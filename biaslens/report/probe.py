@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -253,8 +254,8 @@ def probe_tables(
     counted = list(counts(predictions, attributes=attributes, groups=groups))
     references: list[Reference] = ["mean", "unmarked"] if all(found.has_unmarked for found in counted) else ["mean"]
     kinds = [(reference, kind) for reference in references for kind in KINDS]
-    how = {"rounds": rounds, "seed": seed}
-    parts = [measured.intervals(counted, kind=kind, reference=against, **how) for against, kind in kinds]
+    of = partial(measured.intervals, counted, rounds=rounds, seed=seed)
+    parts = [of(kind=kind, reference=against) for against, kind in kinds]
     every = pd.concat(parts, ignore_index=True)
     by_prompt = [gaps(counted, reference=reference).assign(reference=reference) for reference in references]
     compared = compare_groups(predictions, attributes=attributes, groups=groups)
