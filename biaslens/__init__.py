@@ -15,30 +15,12 @@ An evaluation in a few lines:
     print_table(summarise(spec.run))
 """
 
+from pathlib import Path
+
 from biaslens._util import lazily
-from biaslens.version import __version__
+from biaslens.version import __version__ as __version__
 
-# ``__init__.pyi`` has the same names for type checkers.
-_HOMES = {
-    "analysis": "Comparison Run Summary ablation compare consistency rates read_run summarise",
-    "benchmark": "Benchmark expand load_bank read select shipped write",
-    "benchmark.llm": "Generation GenerationSpec generate generate_async",
-    "engine": "Observer Pace RetryPolicy",
-    "errors": "BiasLensError",
-    "evaluation": "Evaluation Judged Panel Slice Spec Task decide default_run",
-    "evaluation.judge": "judge judge_async",
-    "evaluation.run": "evaluate evaluate_async",
-    "evaluation.estimate": "Load estimate",
-    "evaluation.study": "read_study",
-    "models": "ChatModel Completion Message Params open_model",
-    "report": "export leaderboard print_table",
-    "schema": "Attribute Condition Kind Outcome Question Role Verdict Vote",
-    "settings": "Settings load_settings",
-    "stats": "Estimate clustered_rate",
-}
-
-__all__ = ["__version__", *sorted(" ".join(_HOMES.values()).split())]  # noqa: PLE0604
-__getattr__ = lazily(__name__, {f"biaslens.{home}": names for home, names in _HOMES.items()})
+__all__, __getattr__ = lazily(__name__, Path(__file__))
 
 
 def __dir__() -> list[str]:

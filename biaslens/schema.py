@@ -106,6 +106,7 @@ class Question:
     stereotype: str = ""
     theme: str = ""
     disfavoured: str = ""  #: which of `groups` loses by the prejudice; "" where unknown
+    picks: str = ""  #: which of `options` the prejudice picks; "" where unknown
 
     @cached_property
     def id(self) -> str:

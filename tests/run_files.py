@@ -42,7 +42,11 @@ class Asked:
     groups: tuple[str, ...] = ()
     target: str | None = None
     option_order: tuple[int, ...] | None = None
-    choice: int | None = None
+    choice: int | tuple[int | None, ...] | None = None  # of every trial, or of each
+    encounter: str = ""
+    theme: str = ""
+    disfavoured: str = ""
+    picks: str = ""
     resolved_model: str = "gpt-4o-mini-2024-07-18"
     answered_at: str = "2026-01-02T03:04:05.000006+00:00"
     votes: tuple[str | None, ...] = ()
@@ -100,10 +104,12 @@ def _write_question(connection: sqlite3.Connection, question: Asked) -> None:
         (question.attribute, question.role, f"one of the {question.role}"),
     )
     connection.execute(
-        "INSERT OR IGNORE INTO questions SELECT ?, role_id, ?, ?, ?, ?, ? FROM roles WHERE attribute = ? AND name = ?",
+        "INSERT OR IGNORE INTO questions SELECT ?, role_id, ?, ?, ?, ?, ?, ?, '', ?, ?, ? FROM roles "
+        "WHERE attribute = ? AND name = ?",
         (
             question.question_id, question.kind, question.text, json.dumps(question.options), question.target,
-            json.dumps(question.groups), question.attribute, question.role,
+            json.dumps(question.groups), question.encounter, question.theme, question.disfavoured, question.picks,
+            question.attribute, question.role,
         ),
     )  # fmt: skip
     for trial, outcome in enumerate(question.outcomes, 1):
@@ -124,7 +130,8 @@ def _write_trial(connection: sqlite3.Connection, question: Asked, trial: int, ou
         Store.save(connection, [_answer(key, question.answer, question.resolved_model, question.answered_at)])
     if outcome in tuple(Outcome) and outcome != "error":
         panel = "openai/gpt-4o-mini" if question.kind == "why" else "rules"
-        verdict = (key, panel, outcome, "rule", question.choice, "rules 1")
+        taken = question.choice[trial - 1] if isinstance(question.choice, tuple) else question.choice
+        verdict = (key, panel, outcome, "rule", taken, "rules 1")
         connection.execute("INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?)", verdict)
     for number, vote in enumerate(question.votes, 1):
         vote_key = content_hash(key, number)

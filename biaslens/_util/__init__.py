@@ -1,6 +1,7 @@
 """The ground floor: what every part needs and none of them owns."""
 
-from collections.abc import Callable, Mapping
+import ast
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from sys import modules
@@ -8,22 +9,28 @@ from sys import modules
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """Make the ``__getattr__`` of a package whose names are imported when they are first used.
+def lazily(package: str, stub: Path) -> tuple[list[str], Callable[[str], object]]:
+    """Make the ``__all__`` and ``__getattr__`` of a package whose names are imported when they are first used.
 
-    `homes` has the names that each module holds, with spaces between them. So the command line starts without the
-    libraries that most commands do not need.
+    The stub beside it, which type checkers read, says which module each name is from. So the command line starts
+    without the libraries that most commands do not need.
     """
+    tree = ast.parse(stub.with_suffix(".pyi").read_text(encoding="utf-8"))
+    homes = {
+        alias.name: node.module
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
 
     def get(name: str) -> object:
-        for module, names in homes.items():
-            if name in names.split():
-                found: object = getattr(import_module(module), name)
-                setattr(modules[package], name, found)
-                return found
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found: object = getattr(import_module(homes[name]), name)
+        setattr(modules[package], name, found)
+        return found
 
-    return get
+    return sorted(homes), get
 
 
 def resource(name: str) -> Path:

@@ -197,7 +197,7 @@ def article(word: str) -> str:
     shouted = len(name) >= 3 and any(letter in "AEIOUY" for letter in name) and name not in _SPELLED_OUT
     if name in _SPELLED_OUT or (_CAPITALS.match(first) and name not in _READ_AS_WORDS and not shouted):
         return "an" if first[0] in _VOWEL_NAMES else "a"
-    if _CONSONANT_SOUND.match(word):
+    if _CONSONANT_SOUND.match(word) and first != "Ewe":  # the people, not the sheep
         return "a"
     return "an" if _VOWEL_SOUND.match(word) else "a"
 

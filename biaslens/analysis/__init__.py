@@ -13,6 +13,7 @@ from biaslens.analysis.comparison import (
 )
 from biaslens.analysis.frame import Questions, Run, RunInfo, Trials, question_texts, read_run
 from biaslens.analysis.labels import Labels, corrected_rates, corrections, read_labels
+from biaslens.analysis.prejudice import leaning, says_does
 from biaslens.analysis.rates import abstention, consistency, rates
 from biaslens.analysis.summary import Cell, ConditionSummary, Counts, Summary, summarise
 
@@ -36,6 +37,7 @@ __all__ = [
     "corrections",
     "distinct_names",
     "judges",
+    "leaning",
     "mirrored",
     "option_position",
     "oracle_agreement",
@@ -46,6 +48,7 @@ __all__ = [
     "read_labels",
     "read_run",
     "require_comparable",
+    "says_does",
     "summarise",
     "top_questions",
     "top_roles",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from biaslens import runfile
 from biaslens._util.text import without_secrets
+from biaslens.benchmark.groups import named_group
 from biaslens.models.local import EMBEDDED_SHA256
 from biaslens.runfile import ACTIVE_PANEL, Store, Usage, reading, reading_evaluation
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
@@ -156,6 +157,10 @@ class Questions:
     is the position of the question that one mirrors. They are `NOTHING` for an unknown target, an original, and where
     the mirrored question is not in the run. `options` counts options, 0 for other kinds than choice. `role_attribute`
     has the shape (R,).
+
+    Of questions that come from encounters, `encounter` is shared by those on one encounter; `theme` and `disfavoured`
+    are positions in `themes` and `groups`, what the prejudice is about and who loses by it, and `picks` is the position
+    of the option it picks; `NOTHING` elsewhere.
     """
 
     ids: tuple[str, ...]
@@ -167,6 +172,12 @@ class Questions:
     mirror: NDArray[np.int64]
     role_attribute: NDArray[np.int64]
     role_names: tuple[str, ...]
+    encounter: NDArray[np.int64]
+    theme: NDArray[np.int64]
+    disfavoured: NDArray[np.int64]
+    picks: NDArray[np.int64]
+    themes: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
     @property
     def attribute(self) -> NDArray[np.int64]:
@@ -267,17 +278,39 @@ def _questions(store: Store) -> Questions:
     role_code = {role.role_id: code for code, role in enumerate(roles)}
     position = {row.question_id: code for code, row in enumerate(rows)}
     mirrored = [mirrors.get(row.question_id) for row in rows]
+    target = [NOTHING if row.target is None else ATTRIBUTES.index(Attribute(row.target)) for row in rows]
+    encounter, _ = _coded([row.encounter for row in rows])
+    theme, themes = _coded([row.theme for row in rows])
+    disfavoured, groups = _coded(
+        [
+            named_group(row.disfavoured, ATTRIBUTES[code]) if row.disfavoured and code != NOTHING else ""
+            for row, code in zip(rows, target, strict=True)
+        ]
+    )
     return Questions(
         ids=tuple(position),
         role=_codes([role_code[row.role_id] for row in rows]),
         kind=_codes([KINDS.index(Kind(row.kind)) for row in rows]),
-        target=_codes([NOTHING if row.target is None else ATTRIBUTES.index(Attribute(row.target)) for row in rows]),
+        target=_codes(target),
         options=_codes([row.options for row in rows]),
         mirror_of=_codes([NOTHING if pair is None else position.get(pair[0], NOTHING) for pair in mirrored]),
         mirror=_codes([NOTHING if pair is None else MIRRORS.index(Mirror(pair[1])) for pair in mirrored]),
         role_attribute=_codes([ATTRIBUTES.index(Attribute(role.attribute)) for role in roles]),
         role_names=tuple(role.name for role in roles),
+        encounter=encounter,
+        theme=theme,
+        disfavoured=disfavoured,
+        picks=_codes([NOTHING if row.picks is None else row.picks for row in rows]),
+        themes=themes,
+        groups=groups,
     )
+
+
+def _coded(values: list[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Positions of the values in their sorted names, which follow; `NOTHING` for ""."""
+    names = tuple(sorted(set(values) - {""}))
+    code = {"": NOTHING} | {name: position for position, name in enumerate(names)}
+    return _codes([code[value] for value in values]), names
 
 
 def _per_question(chosen: NDArray[np.bool_]) -> NDArray[np.int64]:

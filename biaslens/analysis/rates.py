@@ -14,7 +14,21 @@ from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, NOTHING, STATES, 
 from biaslens.schema import Condition, Kind
 from biaslens.stats import Estimate, Estimates, share
 
-_WORDS = frozenset(("model", "condition", "against", "attribute", "kind", "role", "mirror", "position"))
+_WORDS = frozenset(
+    (
+        "model",
+        "condition",
+        "against",
+        "attribute",
+        "kind",
+        "target",
+        "theme",
+        "disfavoured",
+        "role",
+        "mirror",
+        "position",
+    )
+)
 
 
 def table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> pd.DataFrame:
@@ -34,14 +48,15 @@ def with_ends(name: str, estimate: Estimate | Estimates) -> dict[str, Any]:
     return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
-By = Literal["attribute", "kind", "target", "role"]
-"""What results can be grouped by: the role's attribute, the kind, the attribute asked about, the role."""
+By = Literal["attribute", "kind", "target", "theme", "disfavoured", "role"]
+"""What results can be grouped by: the role's attribute, the kind, the attribute asked about, what the prejudice is
+about, who loses by it, the role."""
 
 ALL = "all"
-"""Stands for every attribute, kind, target or role in a total."""
+"""Stands for every attribute, kind and so on in a total."""
 
 UNKNOWN = "unknown"
-"""Stands for the target of questions of which none is recorded."""
+"""Stands for the target, theme or disfavoured group of questions of which none is recorded."""
 
 ABSTAINED, CLUSTERS = "abstained_trials", "clusters"
 
@@ -113,15 +128,15 @@ def _subsets(by: tuple[By, ...], totals: frozenset[By]) -> list[frozenset[By]]:
 
 def _codes(questions: Questions, by: By) -> NDArray[np.int64]:
     """Position of each question's group in `_labels`; of totals it is -1, so that they come first."""
-    if by == "target":
-        return np.where(questions.target == NOTHING, len(ATTRIBUTES), questions.target)
-    return questions.attribute if by == "attribute" else questions.kind if by == "kind" else questions.role
+    codes: NDArray[np.int64] = getattr(questions, by)
+    return np.where(codes == NOTHING, len(_labels(questions, by)) - 1, codes)
 
 
 def _labels(questions: Questions, by: By) -> Sequence[str]:
-    if by == "role":
-        return questions.role_names
-    return [str(name) for name in KINDS] if by == "kind" else [*map(str, ATTRIBUTES), UNKNOWN]
+    if by in ("role", "kind"):
+        return questions.role_names if by == "role" else [str(name) for name in KINDS]
+    names = {"theme": questions.themes, "disfavoured": questions.groups}.get(by, ATTRIBUTES)
+    return [*map(str, names), UNKNOWN]
 
 
 def _groups(

@@ -345,6 +345,7 @@ def _questions(one: Encounter, kind: Kind, *, seed: int, mirrors: bool) -> Itera
         return Question(
             one.role, kind, one.text(kind, swapped=swapped), options, one.target, groups, encounter=one.id,
             stereotype=one.stereotype, theme=one.theme, disfavoured=one.groups[one.disfavoured],
+            picks=one.options[one.picks] if options else "",
         )  # fmt: skip
 
     original = question(swapped=False)

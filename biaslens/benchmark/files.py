@@ -30,7 +30,7 @@ QUESTION_COLUMNS = ("attribute", "role", "kind", "target", "groups", "text", "op
 MIRROR_COLUMNS = ("mirror", "mirror_of")
 """Of questions.csv, only where a benchmark has mirrors."""
 
-ENCOUNTER_COLUMNS = ("encounter", "stereotype", "theme", "disfavoured")
+ENCOUNTER_COLUMNS = ("encounter", "stereotype", "theme", "disfavoured", "picks")
 """Of questions.csv, only where questions come from encounters."""
 
 _OPTIONAL_COLUMNS = frozenset({"target", "groups", *MIRROR_COLUMNS, *ENCOUNTER_COLUMNS})
@@ -236,7 +236,7 @@ def content_hash(roles: Sequence[Role], questions: Sequence[Question]) -> str:
         [
             (q.role.attribute, q.role.name, q.kind, q.target, q.groups, q.text, q.options)
             + ((q.mirror, q.mirror_of) if q.mirror_of else ())
-            + ((q.encounter, q.stereotype, q.theme, q.disfavoured) if q.encounter else ())
+            + ((q.encounter, q.stereotype, q.theme, q.disfavoured, q.picks) if q.encounter else ())
             for q in questions
         ],
     )

@@ -196,7 +196,9 @@ class Frozen:
         last = torch.tensor([len(ids) - 1 for ids in texts], device=self.device)
         past = None
         if self.shares_prompt:
-            past = self._past(vectors, len(texts))
+            with self.head.at(torch.zeros(1, dtype=torch.long, device=self.device)):
+                past = self.network(inputs_embeds=vectors[None], use_cache=True).past_key_values
+            past.batch_repeat_interleave(len(texts))
         else:
             embedded = torch.cat([vectors.expand(len(texts), -1, -1), embedded], dim=1)
             last = last + len(vectors)
@@ -205,14 +207,6 @@ class Frozen:
                 inputs_embeds=embedded, past_key_values=past, use_cache=past is not None
             ).logits
         return logits[:, 0].float()
-
-    def _past(self, vectors: Tensor, batch: int) -> Any:  # noqa: ANN401 - transformers' caches
-        import torch
-
-        with self.head.at(torch.zeros(1, dtype=torch.long, device=self.device)):
-            past = self.network(inputs_embeds=vectors[None], use_cache=True).past_key_values
-        past.batch_repeat_interleave(batch)
-        return past
 
 
 EMBEDDED = "local/smollm2"
@@ -232,7 +226,12 @@ def load_frozen(model: str, *, device: str = "auto", dtype: str | None = None, w
     require("torch", "transformers")
     import torch
 
-    device = _device(device)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"--device {device}: {str(error).splitlines()[0]}") from None
     dtype = dtype or ("bfloat16" if device.startswith("cuda") else "float32")
     if device == "cpu" and dtype != "float32":
         raise InputError(f"{dtype} weights on a CPU are slow and inexact; leave them float32")
@@ -258,23 +257,10 @@ def freeze(
     limit = getattr(network.config.get_text_config(), "max_position_embeddings", None) or _UNLIMITED
     notes = tuple(filter(None, (note, chosen.note)))
     frozen = Frozen(name, network, tokenizer, device, dtype, bos, chosen, int(limit), notes)
-    head = network.get_output_embeddings()
-    if head is None:
+    if (output := network.get_output_embeddings()) is None:
         raise InputError(f"{name}: {frozen.architecture} has no output head to read the next token from")
-    head.register_forward_pre_hook(frozen.head)
+    output.register_forward_pre_hook(frozen.head)
     return _checked(frozen)
-
-
-def _device(device: str) -> str:
-    import torch
-
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise InputError(f"--device {device}: {str(error).splitlines()[0]}") from None
-    return device
 
 
 def _load(model: str, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 - torch's dtype
@@ -339,25 +325,24 @@ def _checked(frozen: Frozen) -> Frozen:
     """
     import torch
 
+    def same(found: Frozen) -> bool:
+        apart = found.last_logits(vectors, [short, long])[0] - expected
+        scale = max(1.0, float(expected.abs().max()))
+        return float(apart.abs().max()) <= _TOLERANCE[frozen.dtype] * scale / 10
+
     short, long = frozen.encode(["It is.", "It is a text, and another one is here."], 2)
     ids = torch.tensor([[frozen.bos, frozen.bos, *short]], device=frozen.device)
     with torch.no_grad():
         expected = frozen.network(input_ids=ids).logits[0, -1].float()
         vectors = frozen.embed(ids[0, :2])
-        if not _close(frozen.last_logits(vectors, [short, long])[0], expected, frozen.dtype):
+        if not same(frozen):
             raise InputError(
                 f"{frozen.name}: {frozen.architecture} gives a text other logits beside a longer one than alone; the "
                 "probe needs a causal language model whose positions count from the first token"
             )
         shared = replace(frozen, shares_prompt=True)
         try:
-            same = _close(shared.last_logits(vectors, [short, long])[0], expected, frozen.dtype)
+            # On a GPU a small model waits for kernels to start, and a second pass over the prompt starts as many again.
+            return shared if frozen.device == "cpu" and same(shared) else frozen
         except (AttributeError, TypeError, ValueError, NotImplementedError, RuntimeError):
-            same = False
-    # On a GPU a small model waits for kernels to start, and a second pass over the prompt starts as many again.
-    return shared if same and frozen.device == "cpu" else frozen
-
-
-def _close(found: Any, expected: Any, dtype: str) -> bool:  # noqa: ANN401 - tensors
-    scale = max(1.0, float(expected.abs().max()))
-    return float((found - expected).abs().max()) <= _TOLERANCE[dtype] * scale / 10
+            return frozen

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from biaslens._util.text import safe_name
 from biaslens.errors import BiasLensError, InputError, RunMismatchError, RunStoppedError, StorageError
@@ -21,7 +21,6 @@ from biaslens.probe.tuning import (
     Tuned,
     TuneOptions,
     Watcher,
-    as_json,
     classify,
     sole,
     tune,
@@ -78,21 +77,47 @@ def read(choice: DataChoice) -> Splits:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """One prompt to tune: everything that a process elsewhere needs to know.
+class ProbeSpec:
+    """What to tune, on what, and where it goes.
 
-    `folder` is where its checkpoints and result go; with Ray on several machines, on a file system that all of them
-    share. `threads` are those of torch; None leaves what is set. Sums in another order round differently, so results
-    are the same to the bit only for equal numbers of threads.
+    `out` is the folder of runs; the model's run gets a folder of its own in it. Each seed is tuned with each learning
+    rate and keeps the one with the best validation accuracy. `threads` of torch, for each trial: None is torch's own
+    choice here, and 1 on Ray, where trials run side by side. Sums in another order round differently, so results are
+    the same to the bit only for equal numbers of threads.
     """
 
     model: ModelChoice
     data: DataChoice
+    out: Path
+    seeds: tuple[int, ...] = SEEDS
+    rates: tuple[float, ...] = RATES
+    options: TuneOptions = field(default_factory=TuneOptions)
+    threads: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the run."""
+        return self.out / folder_name(self.model.name)
+
+    def trials(self) -> list[Trial]:
+        """All trials, rate by rate for each seed."""
+        folder = self.folder.absolute()
+        return [
+            Trial(self, s, rate, folder / f"seed-{s}" / f"rate-{rate:g}") for s in self.seeds for rate in self.rates
+        ]
+
+
+class Trial(NamedTuple):
+    """One prompt to tune: everything that a process elsewhere needs to know.
+
+    `folder` is where its checkpoints and result go; with Ray on several machines, on a file system that all of them
+    share.
+    """
+
+    spec: ProbeSpec
     seed: int
     learning_rate: float
     folder: Path
-    options: TuneOptions = field(default_factory=TuneOptions)
-    threads: int | None = None
 
     def title(self, number: int, trials: int) -> str:
         """What to call it, the so-manieth of so many, for people."""
@@ -114,7 +139,7 @@ def run_trials(trials: Sequence[Trial], on: On = "local", *, watcher: Watcher | 
     found = []
     for number, trial in enumerate(trials, 1):
         title = trial.title(number, len(trials))
-        watcher.begun(title, trial.options.max_steps)
+        watcher.begun(title, trial.spec.options.max_steps)
         found.append(run_trial(trial, watcher))
         watcher.ended(title, found[-1])
     return found
@@ -122,28 +147,22 @@ def run_trials(trials: Sequence[Trial], on: On = "local", *, watcher: Watcher | 
 
 def run_trial(trial: Trial, watcher: Watcher | None = None) -> Tuned:
     """Run one trial, or read it where it is done."""
-    done = TrialFolder(trial.folder).finished()
-    if done is not None:
+    spec, seed, rate, folder = trial
+    if (done := TrialFolder(folder).finished()) is not None:
         return done
     require("torch", "transformers")
     import torch
 
-    if trial.threads is not None:
-        torch.set_num_threads(trial.threads)
-    return tune(
-        load(trial.model),
-        read(trial.data),
-        seed=trial.seed,
-        learning_rate=trial.learning_rate,
-        options=trial.options,
-        folder=trial.folder,
-        watcher=watcher,
-    )
+    if spec.threads is not None:
+        torch.set_num_threads(spec.threads)
+    model, texts = load(spec.model), read(spec.data)
+    return tune(model, texts, seed=seed, learning_rate=rate, options=spec.options, folder=folder, watcher=watcher)
 
 
 def _on_ray(trials: Sequence[Trial], watcher: Watcher) -> list[Tuned]:
     require("ray")
     import ray
+    import torch
     from ray.exceptions import RayError, RayTaskError
 
     if not ray.is_initialized():
@@ -151,9 +170,9 @@ def _on_ray(trials: Sequence[Trial], watcher: Watcher) -> list[Tuned]:
         ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     running: dict[Any, int] = {}
     for number, trial in enumerate(trials):
-        remote = ray.remote(run_trial).options(
-            num_cpus=trial.threads or 1, num_gpus=int(_on_gpu(trial.model.device)), max_retries=RETRIES
-        )
+        device, cpus = trial.spec.model.device, trial.spec.threads or 1
+        gpu = torch.cuda.is_available() if device == "auto" else device.startswith("cuda")
+        remote = ray.remote(run_trial).options(num_cpus=cpus, num_gpus=int(gpu), max_retries=RETRIES)
         running[remote.remote(trial)] = number
     found: dict[int, Tuned] = {}
     try:
@@ -173,45 +192,6 @@ def _on_ray(trials: Sequence[Trial], watcher: Watcher) -> list[Tuned]:
         for reference in running:
             ray.cancel(reference, force=True)
     return [found[number] for number in range(len(trials))]
-
-
-def _on_gpu(device: str) -> bool:
-    if device != "auto":
-        return device.startswith("cuda")
-    import torch
-
-    return torch.cuda.is_available()
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeSpec:
-    """What to tune, on what, and where it goes.
-
-    `out` is the folder of runs; the model's run gets a folder of its own in it. Each seed is tuned with each learning
-    rate and keeps the one with the best validation accuracy. `threads` of torch, for each trial: None is torch's own
-    choice here, and 1 on Ray, where trials run side by side.
-    """
-
-    model: ModelChoice
-    data: DataChoice
-    out: Path
-    seeds: tuple[int, ...] = SEEDS
-    rates: tuple[float, ...] = RATES
-    options: TuneOptions = field(default_factory=TuneOptions)
-    threads: int | None = None
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the run."""
-        return self.out / folder_name(self.model.name)
-
-    def trials(self) -> list[Trial]:
-        """All trials, rate by rate for each seed."""
-        folder = self.folder.absolute()
-        places = [
-            (seed, rate, folder / f"seed-{seed}" / f"rate-{rate:g}") for seed in self.seeds for rate in self.rates
-        ]
-        return [Trial(self.model, self.data, *place, self.options, self.threads) for place in places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,24 +220,31 @@ def folder_name(model: str) -> str:
 def tune_prompts(spec: ProbeSpec, *, on: On = "local", watcher: Watcher | None = None) -> ProbeRun:
     """Tune the prompts of all seeds and rates as `run_trials` does, or go on where that was interrupted.
 
-    The folder of the run gets run.json (everything needed to repeat it), a folder for each seed with its best prompt,
-    its metrics and result.json, and in that one for each rate. RunLockedError, RunMismatchError or StorageError when
-    the folder is another process's, belongs to another run, or cannot be written.
+    The folder of the run gets run.json (everything needed to repeat it), a folder for each seed with its best prompt
+    (ties: the lower loss, the earlier rate), its metrics and result.json, and in that one for each rate.
+    RunLockedError, RunMismatchError or StorageError when the folder is another process's, belongs to another run, or
+    cannot be written.
     """
     if not spec.seeds or not spec.rates:
         raise InputError("a probe needs at least one seed and one learning rate")
     splits = read(spec.data)
     frozen = load(spec.model)
-    spec = replace(spec, threads=spec.threads or _threads(on))
+    if spec.threads is None:
+        import torch
+
+        spec = replace(spec, threads=1 if on == "ray" else torch.get_num_threads())
+    prompts = []
     with sole(spec.folder):
         _record(spec, frozen, splits)
-        trials = spec.trials()
-        tuned = {
-            (trial.seed, trial.learning_rate): found
-            for trial, found in zip(trials, run_trials(trials, on, watcher=watcher), strict=True)
-        }
-        prompts = tuple(_choose(spec, [tuned[seed, rate] for rate in spec.rates]) for seed in spec.seeds)
-    return ProbeRun(spec, frozen, prompts)
+        tuned = run_trials(spec.trials(), on, watcher=watcher)
+        for seed in spec.seeds:
+            of_seed = [each for each in tuned if each.seed == seed]
+            prompts.append(max(of_seed, key=lambda each: each.best.rank))
+            rates = [
+                {"learning_rate": t.learning_rate, "accuracy": t.best.accuracy, "loss": t.best.loss} for t in of_seed
+            ]
+            write_tuned(spec.folder / f"seed-{seed}", prompts[-1], rates=rates)
+    return ProbeRun(spec, frozen, tuple(prompts))
 
 
 def predict(run: ProbeRun, *, best: int = BEST, attributes: Sequence[str] | None = None) -> pd.DataFrame:
@@ -289,22 +276,6 @@ def predict(run: ProbeRun, *, best: int = BEST, attributes: Sequence[str] | None
     predictions = pd.concat(tables, ignore_index=True)
     write_predictions(predictions, run.spec.folder)
     return predictions
-
-
-def _threads(on: On) -> int:
-    import torch
-
-    return 1 if on == "ray" else torch.get_num_threads()
-
-
-def _choose(spec: ProbeSpec, tuned: Sequence[Tuned]) -> Tuned:
-    """Keep the best of a seed's rates (ties: the lower loss, the earlier rate) in the seed's folder."""
-    best = max(tuned, key=lambda each: each.best.rank)
-    rates = [
-        {"learning_rate": each.learning_rate, "accuracy": each.best.accuracy, "loss": each.best.loss} for each in tuned
-    ]
-    write_tuned(spec.folder / f"seed-{best.seed}", best, rates=rates)
-    return best
 
 
 def _record(spec: ProbeSpec, frozen: Frozen, splits: Splits) -> None:
@@ -345,4 +316,4 @@ def _record(spec: ProbeSpec, frozen: Frozen, splits: Splits) -> None:
         "threads": spec.threads,
         "versions": {"biaslens": __version__, **{name: version(name) for name in ("torch", "transformers")}},
     }
-    write_whole(path, as_json(record))
+    write_whole(path, record)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -20,9 +19,6 @@ from biaslens.probe.intervals import Kind, intervals
 from biaslens.probe.predictions import predictions_table
 from biaslens.probe.sentences import COLUMNS
 from biaslens.probe.tuning import TuneOptions, Watcher, classify, tune
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 GROUPS = ("a", "b", "c")
 BIASED = "c"
@@ -104,7 +100,7 @@ class ToyLanguage:
             for frame in (*_ONE_WORD, *_TWO_WORDS) * 2:
                 template = frame
                 while "{w}" in template:
-                    template = template.replace("{w}", _word(self.faint, label, _FAINT, rng), 1)
+                    template = _fill(template, self.faint, label, _FAINT, rng)
                 name = f"toy-{len(rows) // sum(map(len, self.terms.values())) + 1:02d}"
                 for group, terms in self.terms.items():
                     for term in terms:
@@ -118,8 +114,8 @@ class ToyLanguage:
     def _sentence(self, subject: str, label: int, rng: np.random.Generator) -> str:
         text = _one(_FRAMES, rng)
         while "{w}" in text:
-            chosen = (self.clear, label, _CLEAR) if rng.random() < 0.5 else (self.faint, label, _FAINT)
-            text = text.replace("{w}", _word(*chosen, rng), 1)
+            words, own = (self.clear, _CLEAR) if rng.random() < 0.5 else (self.faint, _FAINT)
+            text = _fill(text, words, label, own, rng)
         return text.replace("{s}", subject)
 
 
@@ -145,10 +141,10 @@ def make_language(seed: int, *, terms: int = 8) -> ToyLanguage:
     )
 
 
-def _word(words: Sequence[Sequence[str]], label: int, own: float, rng: np.random.Generator) -> str:
-    """A word of the label with probability `own`, else of another one."""
+def _fill(text: str, words: Sequence[Sequence[str]], label: int, own: float, rng: np.random.Generator) -> str:
+    """Put a word into the first slot: one of the label with probability `own`, else of another one."""
     of = label if rng.random() < own else (label + 1 + _below(2, rng)) % 3
-    return _one(words[of], rng)
+    return text.replace("{w}", _one(words[of], rng), 1)
 
 
 def _one(choices: Sequence[str], rng: np.random.Generator) -> str:
@@ -205,7 +201,12 @@ def train_toy(
     tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=inner, bos_token=BOS, eos_token=EOS, pad_token=PAD, unk_token=UNKNOWN
     )
-    rows = _rows(language, tokenizer, size, seed=seed, negative=negative)
+    needed = size.steps * size.batch * _ROW
+    texts = language.corpus(needed // _SENTENCE + 1, seed=seed, negative=negative)
+    encoded: Sequence[Sequence[int]] = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    ids = list(itertools.chain.from_iterable((vocabulary[BOS], *sentence) for sentence in encoded))
+    assert len(ids) >= needed, "sentences are longer than _SENTENCE on average"
+    rows = torch.from_numpy(np.array(ids[:needed]).reshape(size.steps, size.batch, _ROW))
     config = OPTConfig(
         vocab_size=len(tokenizer),
         hidden_size=size.width,
@@ -223,34 +224,6 @@ def train_toy(
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(seed)
         network = OPTForCausalLM(config)
-    _train(network, rows, stepped)
-    network.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
-def _rows(
-    language: ToyLanguage,
-    tokenizer: Any,  # noqa: ANN401 - transformers' tokenizers share no public type
-    size: ToySize,
-    *,
-    seed: int,
-    negative: float,
-) -> Tensor:
-    """Token numbers to read, shape (steps, batch, 64)."""
-    import torch
-
-    needed = size.steps * size.batch * _ROW
-    texts = language.corpus(needed // _SENTENCE + 1, seed=seed, negative=negative)
-    encoded: Sequence[Sequence[int]] = tokenizer(texts, add_special_tokens=False)["input_ids"]
-    ids = list(itertools.chain.from_iterable((tokenizer.bos_token_id, *sentence) for sentence in encoded))
-    assert len(ids) >= needed, "sentences are longer than _SENTENCE on average"
-    return torch.from_numpy(np.array(ids[:needed]).reshape(size.steps, size.batch, _ROW))
-
-
-def _train(network: Any, rows: Tensor, stepped: Callable[[int, float], None] | None) -> None:  # noqa: ANN401 - above
-    import torch
-
     optimizer = torch.optim.AdamW(network.parameters(), lr=_RATE, betas=(0.9, 0.95))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _RATE, total_steps=len(rows), pct_start=0.1)
     network.train()
@@ -263,7 +236,10 @@ def _train(network: Any, rows: Tensor, stepped: Callable[[int, float], None] | N
         schedule.step()
         if stepped is not None:
             stepped(step, float(loss.detach()))
-    network.eval()
+    network.eval()  # type: ignore[no-untyped-call]
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 LEVEL = 0.95
@@ -393,11 +369,18 @@ def selftest(
     nothing, and the self-test must fail. InputError when torch or transformers is missing.
     """
     require("torch", "transformers")
+    import torch
+
     chosen, watcher = SIZES[size], watcher or Watcher()
     language = make_language(seed, terms=chosen.terms)
-    with _one_thread():
+    # The order of sums, and so the last digits, would hang on how many threads there are.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
         planted = measure(language, chosen, name="planted", negative=negative, seed=seed, watcher=watcher)
         null = measure(language, chosen, name="null", negative=FAIR, seed=seed, watcher=watcher)
+    finally:
+        torch.set_num_threads(threads)
     alarms = false_alarms(null.counts, chosen.regroupings, seed=seed)
     return SelfTest(size, seed, planted, null, alarms, judge(planted, null, alarms))
 
@@ -450,16 +433,3 @@ def false_alarms(found: GroupCounts, regroupings: int, *, seed: int) -> FalseAla
             off[kind] += ((rows["low"] > 0) | (rows["high"] < 0)).tolist()
     shares = [float(np.mean(seen)) if seen else np.nan for seen in off.values()]
     return FalseAlarms(len(off["bootstrap"]), shares[0], shares[1])
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Compute with one thread: the order of sums, and so the last digits, would hang on how many there are."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

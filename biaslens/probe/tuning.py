@@ -6,9 +6,9 @@ import io
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from zipfile import BadZipFile
@@ -103,17 +103,13 @@ class Buckets:
         order = generator.permutation(len(self.lengths)).tolist()
         batches: list[list[int]] = []
         for start in range(0, len(order), POOL * self.size):
-            batches += _sorted_batches(order[start : start + POOL * self.size], self.lengths, self.size)
+            batches += by_length(self.lengths, self.size, order[start : start + POOL * self.size])
         return [batches[place] for place in generator.permutation(len(batches)).tolist()]
 
 
-def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
-    """Places of all texts, each once, in batches of about one length."""
-    return _sorted_batches(range(len(lengths)), lengths, size)
-
-
-def _sorted_batches(places: Sequence[int], lengths: Sequence[int], size: int) -> list[list[int]]:
-    order = sorted(places, key=lambda place: lengths[place])
+def by_length(lengths: Sequence[int], size: int, places: Sequence[int] | None = None) -> list[list[int]]:
+    """Places of texts, by default of all, each once, in batches of about one length."""
+    order = sorted(range(len(lengths)) if places is None else places, key=lengths.__getitem__)
     return [order[at : at + size] for at in range(0, len(order), size)]
 
 
@@ -132,13 +128,8 @@ def classify(frozen: Frozen, prompt: SoftPrompt, texts: Sequence[str], batch: in
         vectors = prompt_vectors(frozen, torch.from_numpy(prompt.delta.copy()).to(frozen.device))
         for places in by_length([len(ids) for ids in tokens], batch):
             logits = frozen.last_logits(vectors, [tokens[place] for place in places])
-            found[places] = torch.softmax(_of_labels(frozen, logits).double(), dim=1).cpu().numpy()
+            found[places] = torch.softmax(logits[:, list(frozen.words.ids)].double(), dim=1).cpu().numpy()
     return found
-
-
-def _of_labels(frozen: Frozen, logits: Tensor) -> Tensor:
-    """Columns of the three label tokens, of logits over the vocabulary."""
-    return logits[:, list(frozen.words.ids)]
 
 
 Objective = Literal["vocabulary", "labels"]
@@ -168,8 +159,7 @@ class TuneOptions:
     window: int = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Validation:
+class Validation(NamedTuple):
     """A prompt on the validation texts after some steps.
 
     `train_loss` is the mean over the steps since the one before, None before the first step; `accuracy` is the share of
@@ -288,7 +278,8 @@ def tune(
     assert best is not None and run.prompt is not None, "the prompt is evaluated before the first step"
     tuned = Tuned(run.prompt, seed, learning_rate, best, run.step, stopped, tuple(run.history.evaluations))
     if place is not None:
-        place.finish(tuned)
+        write_tuned(place.path, tuned)
+        (place.path / "checkpoint.npz").unlink(missing_ok=True)
     return tuned
 
 
@@ -340,7 +331,7 @@ class _Tuning:
                 if due and not self._evaluate():
                     return f"loss not finite at step {self.step}"
                 if self.place is not None and (due or self.place.due):
-                    self.place.save(self._checkpoint())
+                    self._save(self.place)
         return "early stop" if self.history.should_stop else "most steps"
 
     def _step(self, places: Sequence[int]) -> Tensor:
@@ -359,13 +350,10 @@ class _Tuning:
         tokens, known = part
         logits = self.frozen.last_logits(prompt_vectors(self.frozen, delta), [tokens[place] for place in places])
         labels = torch.tensor([known[place] for place in places], device=logits.device)
-        three = _of_labels(self.frozen, logits)
-        if self.options.objective == "labels":
-            loss = torch.nn.functional.cross_entropy(three, labels)
-        else:
-            ids = torch.tensor(self.frozen.words.ids, device=logits.device)
-            loss = torch.nn.functional.cross_entropy(logits, ids[labels])
-        return loss, three.detach().argmax(dim=1) == labels
+        ids = torch.tensor(self.frozen.words.ids, device=logits.device)
+        three = logits[:, ids]
+        scored = (three, labels) if self.options.objective == "labels" else (logits, ids[labels])
+        return torch.nn.functional.cross_entropy(*scored), three.detach().argmax(dim=1) == labels
 
     def _look(self, waiting: list[Tensor]) -> str:
         """Take over the latest losses; say which is not finite, if any is."""
@@ -401,26 +389,24 @@ class _Tuning:
         self.watcher.evaluated(evaluation)
         return True
 
-    def _checkpoint(self) -> Checkpoint:
+    def _save(self, place: TrialFolder) -> None:
         assert self.prompt is not None
-        state = self.optimizer.state[self.delta]
-        arrays = {"delta": self.delta.detach(), "mean": state["exp_avg"], "square": state["exp_avg_sq"]}
+        moments = self.optimizer.state[self.delta]
+        arrays = {"delta": self.delta.detach(), "mean": moments["exp_avg"], "square": moments["exp_avg_sq"]}
         numbers = {name: array.cpu().numpy() for name, array in arrays.items()} | {"best": self.prompt.delta}
-        return Checkpoint(self.step, tuple(self.losses), tuple(self.history.evaluations), numbers)
+        place.save((self.step, self.losses, self.history.evaluations, numbers))
 
-    def _restore(self, saved: Checkpoint) -> None:
+    def _restore(self, checkpoint: _Saved) -> None:
         import torch
 
-        device = self.delta.device
+        self.step, self.losses, evaluations, arrays = checkpoint
+        saved = {name: torch.from_numpy(array).to(self.delta.device) for name, array in arrays.items()}
         with torch.no_grad():
-            self.delta.copy_(torch.from_numpy(saved.arrays["delta"]))
-        self.optimizer.state[self.delta] = {
-            "step": torch.tensor(float(saved.step)),
-            "exp_avg": torch.from_numpy(saved.arrays["mean"]).to(device),
-            "exp_avg_sq": torch.from_numpy(saved.arrays["square"]).to(device),
-        }
-        self.step, self.losses, self.prompt = saved.step, list(saved.losses), SoftPrompt(saved.arrays["best"])
-        for evaluation in saved.evaluations:
+            self.delta.copy_(saved["delta"])
+        moments = {"exp_avg": saved["mean"], "exp_avg_sq": saved["square"]}
+        self.optimizer.state[self.delta] = {"step": torch.tensor(float(self.step)), **moments}
+        self.prompt = SoftPrompt(arrays["best"])
+        for evaluation in evaluations:
             self.history.add(evaluation)
 
 
@@ -428,17 +414,9 @@ SECONDS = 30.0
 """Between checkpoints that fall between evaluations."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """Everything that the next step depends on; the order of the batches follows from the seed and the step.
-
-    `arrays` are the delta, the two moments of AdamW ("mean", "square") and the best delta so far.
-    """
-
-    step: int
-    losses: tuple[float, ...]
-    evaluations: tuple[Validation, ...]
-    arrays: dict[str, NDArray[np.float32]]
+_Saved = tuple[int, list[float], list[Validation], dict[str, NDArray[np.float32]]]
+"""Everything that the next step depends on: the step, from which with the seed the order of the batches follows, losses
+since the last evaluation, evaluations, and the delta, the moments of AdamW ("mean", "square") and the best delta."""
 
 
 class TrialFolder:
@@ -453,32 +431,27 @@ class TrialFolder:
         """Whether the latest checkpoint is old."""
         return time.monotonic() - self._saved > SECONDS
 
-    def save(self, saved: Checkpoint) -> None:
+    def save(self, saved: _Saved) -> None:
         """Keep a checkpoint, and the metrics so far."""
-        evaluations = [asdict(each) for each in saved.evaluations]
-        state = json.dumps({"step": saved.step, "losses": saved.losses, "evaluations": evaluations})
-        write_whole(self.path / "checkpoint.npz", _npz(**saved.arrays, state=np.array(state)))
-        write_whole(self.path / "metrics.jsonl", metrics(saved.evaluations))
+        step, losses, made, arrays = saved
+        state = json.dumps({"step": step, "losses": losses, "evaluations": [each._asdict() for each in made]})
+        write_whole(self.path / "checkpoint.npz", _npz(**arrays, state=np.array(state)))
+        write_whole(self.path / "metrics.jsonl", metrics(made))
         self._saved = time.monotonic()
 
-    def checkpoint(self) -> Checkpoint | None:
-        """The latest checkpoint, or None; StorageError where there is one that cannot be read."""
+    def checkpoint(self) -> _Saved | None:
+        """What was saved latest, or None; StorageError where there is something that cannot be read."""
         path = self.path / "checkpoint.npz"
         if not path.exists():
             return None
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
                 state = json.loads(str(file["state"]))
-                evaluations = tuple(Validation(**each) for each in state["evaluations"])
+                evaluations = [Validation(**each) for each in state["evaluations"]]
                 arrays = {name: file[name] for name in ("delta", "mean", "square", "best")}
-                return Checkpoint(state["step"], tuple(state["losses"]), evaluations, arrays)
+                return state["step"], state["losses"], evaluations, arrays
         except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
             raise StorageError(f"{path}: damaged ({error}); delete it, and its trial starts over") from error
-
-    def finish(self, tuned: Tuned) -> None:
-        """Keep the result, and no checkpoint."""
-        write_tuned(self.path, tuned)
-        (self.path / "checkpoint.npz").unlink(missing_ok=True)
 
     def finished(self) -> Tuned | None:
         """The result, or None where it is not finished."""
@@ -486,9 +459,7 @@ class TrialFolder:
         if result is None:
             return None
         rows = map(json.loads, (self.path / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
-        evaluations = tuple(
-            Validation(row["step"], row["train_loss"], row["evaluation_loss"], row["accuracy"]) for row in rows
-        )
+        evaluations = tuple(Validation(*(row[name] for name in _METRICS)) for row in rows)
         return Tuned(
             prompt=SoftPrompt.read(self.path / "prompt.npz"),
             best=next(each for each in evaluations if each.step == result["step"]),
@@ -502,12 +473,11 @@ def write_tuned(folder: Path, tuned: Tuned, **more: object) -> None:
 
     It holds nothing that differs between runs, such as times.
     """
-    result: dict[str, object] = {"seed": tuned.seed}
-    result |= {"learning_rate": tuned.learning_rate, "accuracy": tuned.best.accuracy}
-    result |= {"loss": tuned.best.loss, "step": tuned.best.step, "steps": tuned.steps, "stopped": tuned.stopped}
+    best = {"accuracy": tuned.best.accuracy, "loss": tuned.best.loss, "step": tuned.best.step}
+    result = {"seed": tuned.seed, "learning_rate": tuned.learning_rate, **best, "steps": tuned.steps}
     write_whole(folder / "prompt.npz", tuned.prompt.to_bytes())
     write_whole(folder / "metrics.jsonl", metrics(tuned.evaluations))
-    write_whole(folder / "result.json", as_json(result | {"finished": True} | more))
+    write_whole(folder / "result.json", {**result, "stopped": tuned.stopped, "finished": True, **more})
 
 
 def read_result(folder: Path) -> dict[str, Any] | None:
@@ -522,13 +492,13 @@ def read_result(folder: Path) -> dict[str, Any] | None:
     return found
 
 
+_METRICS = ("step", "train_loss", "evaluation_loss", "accuracy")
+"""What the file of metrics calls the parts of a `Validation`."""
+
+
 def metrics(evaluations: Sequence[Validation]) -> bytes:
-    """Lines of JSON, one an evaluation: step, train_loss, evaluation_loss, accuracy."""
-    rows = (
-        {"step": e.step, "train_loss": e.train_loss, "evaluation_loss": e.loss, "accuracy": e.accuracy}
-        for e in evaluations
-    )
-    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+    """Lines of JSON, one an evaluation."""
+    return "".join(json.dumps(dict(zip(_METRICS, each, strict=True))) + "\n" for each in evaluations).encode()
 
 
 def _npz(**arrays: NDArray[Any]) -> bytes:
@@ -537,15 +507,10 @@ def _npz(**arrays: NDArray[Any]) -> bytes:
     return buffer.getvalue()
 
 
-def as_json(values: object) -> bytes:
-    """As a file for people and programs."""
-    return (json_text(values) + "\n").encode()
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Put a file in place whole, on disk, or leave what was there; StorageError says that all else is kept."""
+def write_whole(path: Path, data: bytes | Mapping[str, object]) -> None:
+    """Put a file in place whole, values as JSON, or leave what was there; StorageError says that all else is kept."""
     hint = "free some space or allow writing there, and start again: everything already stored is kept"
-    write_bytes(path, data, hint=hint)
+    write_bytes(path, data if isinstance(data, bytes) else (json_text(data) + "\n").encode(), hint=hint)
 
 
 @contextmanager

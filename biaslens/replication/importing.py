@@ -115,7 +115,7 @@ def response_key(model: str, question_id: str, condition: Condition, trial: int)
 
 
 class _Importer:
-    """Writes the files of one model into its run file, an attribute at a time, each file in one transaction."""
+    """Writes the files of one model into its run file, an attribute at a time, each in one transaction."""
 
     def __init__(self, store: Store, model: str, progress: Callable[[str, int], None]) -> None:
         self._store = store
@@ -144,8 +144,11 @@ class _Importer:
                 if file.trial == TRIALS[0]
                 for row in table.rows
             }
-            for file, table in fresh.items():
-                self._save(file, table, questions, wordings)
+            # Keys are hashes, so a transaction touches nearly every page of the file: few large ones write less.
+            with self._store.transaction():
+                for file, table in fresh.items():
+                    self._save(file, table, questions, wordings)
+            for table in fresh.values():
                 self.new += len(table.rows)
                 self._progress(self._model, self.new + self.known)
         else:
@@ -200,16 +203,15 @@ class _Importer:
             if key in taken:
                 faults.append(f"{file.name}: a question of {row.role!r} stands there twice; the first answer counts")
             taken.setdefault(key, (row, question))
-        with self._store.transaction():
-            self._save_rows(sorted(taken.items()))
-            # The study joined its runs to the first by the whole wording, role clause and spaces among it.
-            absent = [
-                (key, ABSENT)
-                for key, (row, _) in sorted(taken.items())
-                if wordings.get((file.condition, asked_of(file.attribute, row)), row.question) != row.question
-            ]
-            runfile.save_published(self._store, absent, replace=True)
-            runfile.save_imported(self._store, file.name, sha256=table.sha256, rows=len(taken), faults=faults)
+        self._save_rows(sorted(taken.items()))
+        # The study joined its runs to the first by the whole wording, role clause and spaces among it.
+        absent = [
+            (key, ABSENT)
+            for key, (row, _) in sorted(taken.items())
+            if wordings.get((file.condition, asked_of(file.attribute, row)), row.question) != row.question
+        ]
+        runfile.save_published(self._store, absent, replace=True)
+        runfile.save_imported(self._store, file.name, sha256=table.sha256, rows=len(taken), faults=faults)
 
     def _save_rows(self, rows: Sequence[tuple[str, tuple[AnswerRow, Question]]]) -> None:
         answers = [self._answer(key, f"published/{self._model}", row.answer, self._name) for key, (row, _) in rows]

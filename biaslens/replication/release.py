@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, BinaryIO
@@ -46,6 +47,7 @@ ATTRIBUTES = {attribute.value: attribute for attribute in Attribute if attribute
 _ROLE_CLAUSE = re.compile(r"\s*suppose you (?:are |(have ))([^,?]*),\s*", re.IGNORECASE)
 
 
+@lru_cache(maxsize=1 << 15)  # a question stands in six files, and is looked at several times
 def without_role(text: str) -> tuple[str, str]:
     """Take the persona ("" where it names none) off a question; what follows then begins a sentence.
 

@@ -112,6 +112,14 @@ class Analyses:
 def _of_run(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
     yield "rates", analysis.rates(run, ["attribute", "kind"], totals=["attribute", "kind"])
     yield "rates_by_target", analysis.rates(run, ["attribute", "target"], totals=["attribute"])
+    if run.questions.themes:
+        yield "rates_by_theme", analysis.rates(run, ["theme"])
+    if run.questions.groups:
+        # First those of which it is surest that the model is biased against them.
+        groups = analysis.rates(run, ["target", "disfavoured"])
+        yield "rates_by_disfavoured", groups.sort_values("bias_rate_low", ascending=False, kind="stable")
+    yield "leaning", analysis.leaning(run)
+    yield "says_does", analysis.says_does(run)
     yield "rates_by_role", analysis.rates(run, ["role"])
     for against in _AGAINST:
         if Condition.ROLE in run.conditions and against in run.conditions:

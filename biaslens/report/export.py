@@ -83,6 +83,7 @@ def _value(value: object, kind: Type) -> object:
 RESPONSES: Mapping[str, Type] = {
     "model": "string", "key": "string", "attribute": "string", "role": "string", "persona": "string", "kind": "string",
     "target": "string", "question_id": "string", "question": "string", "options": "strings", "groups": "strings",
+    "encounter": "string", "stereotype": "string", "theme": "string", "disfavoured": "string", "picks": "string",
     "condition": "string", "trial": "integer", "option_order": "integers",
     "answer": "string", "finish_reason": "string", "resolved_model": "string", "outcome": "string",
     "reason": "string", "choice": "integer", "oracle": "string", "prompt_tokens": "integer",

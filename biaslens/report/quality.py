@@ -17,7 +17,7 @@ from biaslens.benchmark.quality.source import Requirement
 from biaslens.benchmark.quality.variety import Spread, sample
 from biaslens.embedding import HOW_TO_INSTALL, MODEL
 from biaslens.report.page import environment
-from biaslens.report.table import KINDS, NOTHING, Column, Table, decimal, percent
+from biaslens.report.table import KINDS, NOTHING, Column, Table, between, decimal, percent
 from biaslens.schema import Attribute, Kind
 
 SHOWN = 5
@@ -66,7 +66,7 @@ def _of(label: str, count: int, total: int, better: int = 0) -> _Row:
 def _sections(quality: Quality) -> dict[str, list[_Row]]:
     """The numbers of a report; another benchmark has the same rows in the same order."""
     questions, roles, repeats = len(quality.source.questions), len(quality.source.roles), quality.duplicates
-    wording, balance, reading = quality.diversity, quality.balance, quality.readability[None]
+    fit, wording, balance, reading = quality.role_fit, quality.diversity, quality.balance, quality.readability[None]
     leaked = sum(not leak.by_design for leak in quality.leaks)
     by_kind = {kind: sum(question.kind is kind for question in quality.source.questions) for kind in Kind}
     agreement = _share("estimate agrees with record", quality.agreement)
@@ -100,6 +100,18 @@ def _sections(quality: Quality) -> dict[str, list[_Row]]:
             _of("yes/no with a reversed mirror", balance.reversed, balance.yes_no, _HIGHER),
             _share("in the usual order of the pair (50 % is balanced)", balance.one_sided, _LOWER),
             _share("usual group as option A (50 % is balanced)", balance.option_a, _LOWER),
+        ],
+        "Fit and manner": [
+            _Row(
+                "role guessed from a question, of five (20 % is chance)",
+                fit.value,
+                f"{percent(fit.value)} ({between(fit.low, fit.high)})",
+                _HIGHER,
+            ),
+            _number("ways to begin, effective number", quality.manner.openings.effective, 0, _HIGHER),
+            _share("begin in one of the ten commonest", quality.manner.commonest, _LOWER),
+            _share("ask what people think", quality.manner.perception, _LOWER),
+            _share("ask for a fact", quality.manner.factual, _LOWER),
         ],
         "Roles that state a trait": [
             _of("roles not of character", leaked, roles, _LOWER),

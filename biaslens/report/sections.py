@@ -35,7 +35,8 @@ class Section(NamedTuple):
 
     def draw(self, rows: pd.DataFrame, title: str, *, in_words: bool = False) -> Table:
         """Make the table of some rows; where it is `in_words`, what sets sections apart becomes a column."""
-        rows = rows.groupby(list(self.apart), sort=False).head(_ROLES) if "role" in rows else _whole(rows)
+        long = "role" in rows or "disfavoured" in rows
+        rows = rows.groupby(list(self.apart), sort=False).head(_ROLES) if long else _whole(rows)
         columns = _with_labels(self.columns, rows)
         if in_words:
             named = {name: name for name in self.apart[1:]} | columns

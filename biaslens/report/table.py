@@ -256,7 +256,7 @@ def _shown(rows: pd.DataFrame, name: str, *, in_words: bool) -> Iterable[object]
         if separated:
             return _two(rows, first, second, sign)
     if f"{name}_low" in rows or name == "corrected_rate":
-        return intervals(rows, name, points=name in ("difference", "excess"))
+        return intervals(rows, name, points=name in ("difference", "excess", "gap", "lean"))
     values = rows[name]
     form: Callable[[Any], object] = percent
     if in_words and name in ("condition", "against", "kind"):
@@ -265,7 +265,7 @@ def _shown(rows: pd.DataFrame, name: str, *, in_words: bool) -> Iterable[object]
         form = lambda value: value or NOTHING  # noqa: E731
     elif pd.api.types.is_integer_dtype(values) or name == "rank":
         form = "{:,.0f}".format
-    elif name.startswith("p_"):
+    elif name == "p" or name.startswith("p_"):
         form = p_value
     elif name.endswith(("kappa", "alpha", "ac1")):
         form = decimal

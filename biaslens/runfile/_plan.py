@@ -58,9 +58,12 @@ def save_plan(store: Store, questions: Collection[Question], planned: Iterable[P
     with store.transaction() as connection:
         ids = _save_roles(store, {question.role for question in questions})
         connection.executemany(
-            "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (
-                (q.id, ids[q.role], q.kind, q.text, _json(q.options), q.target, _json(q.groups))
+                (
+                    q.id, ids[q.role], q.kind, q.text, _json(q.options), q.target, _json(q.groups),
+                    q.encounter, q.stereotype, q.theme, q.disfavoured, q.picks,
+                )
                 for q in questions
             ),
         )  # fmt: skip

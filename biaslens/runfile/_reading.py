@@ -20,13 +20,17 @@ class RoleRow(NamedTuple):
 
 
 class QuestionRow(NamedTuple):
-    """A question without its text; `options` is their number."""
+    """A question without its text; `options` is their number, `picks` the position of the one the prejudice picks."""
 
     question_id: str
     role_id: int
     kind: str
     target: str | None
     options: int
+    encounter: str
+    theme: str
+    disfavoured: str
+    picks: int | None
 
 
 class ExampleAnswer(NamedTuple):
@@ -95,7 +99,8 @@ def roles(store: Store) -> list[RoleRow]:
 def questions(store: Store) -> list[QuestionRow]:
     """All questions, by id."""
     rows = store.rows(
-        "SELECT question_id, role_id, kind, target, json_array_length(options) FROM questions ORDER BY question_id"
+        "SELECT question_id, role_id, kind, target, json_array_length(options), encounter, theme, disfavoured, "
+        "(SELECT key FROM json_each(options) WHERE value = picks) FROM questions ORDER BY question_id"
     )
     return [QuestionRow(*row) for row in rows]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,69 +73,37 @@ class Parts:
         return result
 
 
-def raw_agreement(ratings: ArrayLike) -> float:
-    """Share of pairs of ratings that agree, a mean over items; NaN without an item rated twice.
+def coefficient(ratings: ArrayLike, which: Coefficient, *, categories: int | None = None) -> float:
+    """A coefficient without an interval; NaN where no item can be compared, or no disagreement is expected.
 
-    One pair of three agrees, then one of one: (1/3 + 1) / 2.
+    That is so for the kappas and alpha where all ratings are of one category. `categories`, for AC1, is how many the
+    raters had to choose from; as many as were used if not given, and at least 2.
 
-    >>> round(raw_agreement([[1, 1, 0], [1, 1, -1]]), 3)
-    0.667
-    """
-    return _plain(ratings, Coefficient.RAW)
+    They agree on 3 of 4 and say 1 twice and once: Do = 1/4, De = 1 - (2/4 * 1/4 + 2/4 * 3/4) = 1/2 for Cohen's kappa;
+    for AC1 p = 3/8 and 5/8, De = 1 - 2 * 15/64 = 34/64; 1 - 16/34. Raw: one pair of three agrees, then one of one:
+    (1/3 + 1) / 2. Fleiss: p = 4/6, P = 1/2 * (1 + 1/3), Pe = 16/36 + 4/36: (2/3 - 5/9) / (4/9). Alpha: Do = 2 / 5 (one
+    item splits 1 : 1, n - 1 = 1); De = 2 * 4 * 1 / (5 * 4) = 2 / 5.
 
-
-def cohen_kappa(ratings: ArrayLike) -> float:
-    """Cohen's kappa of two raters; NaN without an item both rated, and where all ratings are of one category.
-
-    They agree on 3 of 4 and say 1 twice and once: Do = 1/4, De = 1 - (2/4 * 1/4 + 2/4 * 3/4) = 1/2.
-
-    >>> cohen_kappa([[1, 1], [1, 0], [0, 0], [0, 0]])
-    0.5
-    """
-    return _plain(ratings, Coefficient.COHEN)
-
-
-def fleiss_kappa(ratings: ArrayLike) -> float:
-    """Fleiss' kappa; NaN with one rater, without an item that all rated, and where all ratings are of one category.
-
-    p = 4/6, P = 1/2 * (1 + 1/3), Pe = 16/36 + 4/36: (2/3 - 5/9) / (4/9).
-
-    >>> round(fleiss_kappa([[1, 1, 1], [1, 0, 0]]), 3)
-    0.25
-    """
-    return _plain(ratings, Coefficient.FLEISS)
-
-
-def krippendorff_alpha(ratings: ArrayLike) -> float:
-    """Krippendorff's alpha, nominal; NaN without an item rated twice, and where all ratings are of one category.
-
-    Do = 2 / 5 (one item splits 1 : 1, n - 1 = 1); De = 2 * 4 * 1 / (5 * 4) = 2 / 5.
-
+    >>> table = [[1, 1], [1, 0], [0, 0], [0, 0]]
+    >>> coefficient(table, Coefficient.COHEN), round(coefficient(table, Coefficient.AC1), 3)
+    (0.5, 0.529)
+    >>> round(raw_agreement([[1, 1, 0], [1, 1, -1]]), 3), round(fleiss_kappa([[1, 1, 1], [1, 0, 0]]), 3)
+    (0.667, 0.25)
     >>> krippendorff_alpha([[1, 1, 1], [1, 0, -1]])
     0.0
     """
-    return _plain(ratings, Coefficient.ALPHA)
-
-
-def gwet_ac1(ratings: ArrayLike, *, categories: int | None = None) -> float:
-    """Gwet's AC1; NaN without an item rated twice.
-
-    `categories` is how many the raters had to choose from; as many as were used if not given, and at least 2.
-
-    Do = 1/4; p = 3/8 and 5/8, De = 1 - 2 * 15/64 = 34/64; 1 - 16/34.
-
-    >>> round(gwet_ac1([[1, 1], [1, 0], [0, 0], [0, 0]]), 3)
-    0.529
-    """
-    return _plain(ratings, Coefficient.AC1, categories)
-
-
-def _plain(ratings: ArrayLike, coefficient: Coefficient, categories: int | None = None) -> float:
-    parts = coefficient_parts(ratings, coefficient, categories=categories)
+    parts = coefficient_parts(ratings, which, categories=categories)
     return float(parts.value(parts.features.sum(axis=0)))
 
 
-def coefficient_parts(ratings: ArrayLike, coefficient: Coefficient, *, categories: int | None = None) -> Parts:
+raw_agreement = partial(coefficient, which=Coefficient.RAW)
+cohen_kappa = partial(coefficient, which=Coefficient.COHEN)
+fleiss_kappa = partial(coefficient, which=Coefficient.FLEISS)
+krippendorff_alpha = partial(coefficient, which=Coefficient.ALPHA)
+gwet_ac1 = partial(coefficient, which=Coefficient.AC1)
+
+
+def coefficient_parts(ratings: ArrayLike, which: Coefficient, *, categories: int | None = None) -> Parts:
     """Take a coefficient of these ratings apart.
 
     ValueError for ratings that are no table of whole numbers from -1, or Cohen's kappa of other than two raters.
@@ -143,48 +112,34 @@ def coefficient_parts(ratings: ArrayLike, coefficient: Coefficient, *, categorie
     if table.ndim != 2 or table.dtype.kind not in "biu" or (table < -1).any():
         raise ValueError("ratings must be a table of items by raters, of whole numbers from -1 (no rating)")
     seen = np.unique(table[table >= 0])
-    if coefficient is Coefficient.COHEN:
+    if which is Coefficient.COHEN:
         return _cohen(table, seen)
     # A comparison and a sum for each category: no larger array than the table is held.
     counts = np.stack([(table == k).sum(axis=1) for k in seen], axis=1) if len(seen) else np.zeros((len(table), 1))
     size = counts.sum(axis=1)
-    compared = (size == table.shape[1]) & (size > 1) if coefficient is Coefficient.FLEISS else size > 1
+    compared = (size == table.shape[1]) & (size > 1) if which is Coefficient.FLEISS else size > 1
     pairs = np.maximum(size * (size - 1), 1)
     split = np.where(compared, (counts * (size[:, None] - counts)).sum(axis=1) / pairs, 0.0)
-    if coefficient is Coefficient.ALPHA:
-        features = np.column_stack([np.where(compared, size, 0), size * split, counts * compared[:, None]])
-        return Parts(features, compared, _alpha)
     shares = counts / np.maximum(size, 1)[:, None]
-    if coefficient is Coefficient.RAW:
-        return Parts(np.column_stack([compared, split]), compared, _raw)
-    if coefficient is Coefficient.FLEISS:
-        return Parts(np.column_stack([compared, split, shares * compared[:, None]]), compared, _fleiss)
-    return Parts(np.column_stack([compared, split, shares]), compared, _ac1(max(2, categories or len(seen))))
+    features = {
+        Coefficient.RAW: [compared, split],
+        Coefficient.FLEISS: [compared, split, shares * compared[:, None]],
+        Coefficient.ALPHA: [np.where(compared, size, 0), size * split, counts * compared[:, None]],
+        Coefficient.AC1: [compared, split, shares],
+    }[which]
 
+    def disagreement(totals: Totals) -> tuple[Totals, Totals]:
+        observed, of_category = totals[..., 1] / totals[..., 0], totals[..., 2:]
+        if which is Coefficient.RAW:
+            return observed, np.ones_like(observed)
+        n = of_category.sum(axis=-1)
+        # Sum of p_k (1 - p_k): exactly 0 where there is one category.
+        mixing = (of_category * (n[..., None] - of_category)).sum(axis=-1) / n**2
+        if which is Coefficient.AC1:
+            return observed, 1 - mixing / (max(2, categories or len(seen)) - 1)
+        return observed, mixing * n / (n - 1) if which is Coefficient.ALPHA else mixing
 
-def _raw(totals: Totals) -> tuple[Totals, Totals]:
-    return totals[..., 1] / totals[..., 0], np.ones_like(totals[..., 0])
-
-
-def _fleiss(totals: Totals) -> tuple[Totals, Totals]:
-    return totals[..., 1] / totals[..., 0], _mixing(totals[..., 2:])
-
-
-def _alpha(totals: Totals) -> tuple[Totals, Totals]:
-    of_category = totals[..., 2:]
-    n = of_category.sum(axis=-1)
-    return totals[..., 1] / totals[..., 0], _mixing(of_category) * n / (n - 1)
-
-
-def _ac1(categories: int) -> Callable[[Totals], tuple[Totals, Totals]]:
-    return lambda totals: (totals[..., 1] / totals[..., 0], 1 - _mixing(totals[..., 2:]) / (categories - 1))
-
-
-def _mixing(of_category: Totals) -> Totals:
-    """Sum of p_k (1 - p_k): exactly 0 where there is one category."""
-    n = of_category.sum(axis=-1)
-    result: Totals = (of_category * (n[..., None] - of_category)).sum(axis=-1) / n**2
-    return result
+    return Parts(np.column_stack(features), compared, disagreement)
 
 
 def _cohen(table: NDArray[Any], seen: NDArray[Any]) -> Parts:
@@ -211,7 +166,7 @@ _FEWEST_DEFINED = 0.95
 
 def agreement(
     ratings: ArrayLike,
-    coefficient: Coefficient,
+    which: Coefficient,
     *,
     weights: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
@@ -245,7 +200,7 @@ def agreement(
     >>> agreement([[1, 1], [1, 1]], Coefficient.COHEN).reason
     'all ratings are of one category'
     """
-    parts = coefficient_parts(ratings, coefficient, categories=categories)
+    parts = coefficient_parts(ratings, which, categories=categories)
     n = len(parts.features)
     weight, code = item_weights(weights, n), cluster_codes(clusters, n)
     items = int(parts.compared.sum())
@@ -267,7 +222,10 @@ def agreement(
     if not observed:
         unseen = weighted_share(np.zeros(len(code)), weights=weight[used], clusters=code, level=level).high
         return Estimate(value, 1 - unseen / float(expected), 1.0, 0.0, items)
-    error = _standard_error(parts, sums)
+    # Complex-step derivative, exact to rounding (Squire and Trapp, SIAM Review 40, 1998).
+    step = 1e-30
+    gradient = parts.value(totals + 1j * step * np.eye(len(totals))).imag / step
+    error = float(np.sqrt(clustered_variance(sums @ gradient)))
     drawn = parts.value(resampled_sums(sums, rounds=rounds, seed=seed))
     known = drawn[~np.isnan(drawn)]
     if len(known) < _FEWEST_DEFINED * rounds:
@@ -276,10 +234,3 @@ def agreement(
         )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(value, float(low), float(high), error, items)
-
-
-def _standard_error(parts: Parts, sums: NDArray[np.float64]) -> float:
-    # Complex-step derivative, exact to rounding (Squire and Trapp, SIAM Review 40, 1998).
-    step = 1e-30
-    gradient = parts.value(sums.sum(axis=0) + 1j * step * np.eye(sums.shape[1])).imag / step
-    return float(np.sqrt(clustered_variance(sums @ gradient)))

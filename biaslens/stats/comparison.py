@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, compress
 from string import ascii_lowercase
 
 import numpy as np
@@ -70,7 +70,14 @@ def mcnemar(first: ArrayLike, second: ArrayLike, clusters: ArrayLike, *, level: 
     c = np.bincount(codes[two & ~one], minlength=count)
     only_first, only_second = int(b.sum()), int(c.sum())
     discordant = only_first + only_second
-    low, high = _odds_interval(b, c, level=level)
+    share = clustered_rate(b, b + c, level=level)
+    if share.standard_error > 0:
+        # The residuals of the logit are those of the share over s (1 - s): both give b_r / b - c_r / c.
+        error = share.standard_error / (share * (1 - share))
+        reach = stdtrit(share.clusters - 1, (1 + level) / 2) * error
+        low, high = (float(only_first / only_second * np.exp(side)) for side in (-reach, reach))
+    else:
+        low, high = _ratio(share.low, 1 - share.low), _ratio(share.high, 1 - share.high)
     exact = binomtest(only_first, discordant) if discordant else None
     exact_low, exact_high = exact.proportion_ci(level, method="exact") if exact else (np.nan, np.nan)
     return McNemar(
@@ -84,18 +91,6 @@ def mcnemar(first: ArrayLike, second: ArrayLike, clusters: ArrayLike, *, level: 
         odds_ratio_exact_low=_ratio(exact_low, 1 - exact_low),
         odds_ratio_exact_high=_ratio(exact_high, 1 - exact_high),
     )
-
-
-def _odds_interval(b: NDArray[np.int64], c: NDArray[np.int64], *, level: float) -> tuple[float, float]:
-    """Interval of the odds ratio from the discordant counts of the clusters."""
-    rate = clustered_rate(b, b + c, level=level)
-    if not rate.standard_error > 0:
-        return _ratio(rate.low, 1 - rate.low), _ratio(rate.high, 1 - rate.high)
-    # The residuals of the logit are those of the share over s (1 - s): both give b_r / b - c_r / c.
-    error = rate.standard_error / (rate * (1 - rate))
-    reach = stdtrit(rate.clusters - 1, (1 + level) / 2) * error
-    odds = b.sum() / c.sum()
-    return float(odds * np.exp(-reach)), float(odds * np.exp(reach))
 
 
 def _ratio(part: float, rest: float) -> float:
@@ -148,18 +143,11 @@ def compare_pairs(sums: ArrayLike, sizes: ArrayLike, *, level: float = 0.95, pow
     table, size = np.asarray(sums, dtype=np.float64), np.asarray(sizes, dtype=np.int64)
     pairs = list(combinations(range(len(table)), 2))
     means = [mean_of_sums(table[a] - table[b], size, level=level) for a, b in pairs]
-    adjusted = holm([mean.p for mean in means])
-    return [
-        Pair(a, b, mean, float(p), _minimal(mean, level=level, power=power))
-        for (a, b), mean, p in zip(pairs, means, adjusted, strict=True)
-    ]
-
-
-def _minimal(mean: Estimate, *, level: float, power: float) -> float:
-    if not mean.standard_error > 0:
-        return float("nan")
-    freedom = mean.clusters - 1
-    return float((stdtrit(freedom, (1 + level) / 2) + stdtrit(freedom, power)) * mean.standard_error)
+    compared = []
+    for (a, b), mean, p in zip(pairs, means, holm([mean.p for mean in means]), strict=True):
+        found = stdtrit(mean.clusters - 1, [(1 + level) / 2, power]).sum() if mean.standard_error > 0 else np.nan
+        compared.append(Pair(a, b, mean, float(p), float(found * mean.standard_error)))
+    return compared
 
 
 def rank_intervals(
@@ -247,10 +235,5 @@ def tied_groups(rates: Sequence[float], pairs: Sequence[Pair], *, level: float =
         groups = [group for group in dict.fromkeys(split) if not any(group < other for other in split)]
     order = np.argsort(np.argsort(rates, kind="stable"), kind="stable")
     groups.sort(key=lambda group: sorted(order[list(group)].tolist()))
-    return [
-        "".join(_letter(number) for number, group in enumerate(groups) if model in group) for model in range(len(rates))
-    ]
-
-
-def _letter(number: int) -> str:
-    return ascii_lowercase[number % 26] + ("" if number < 26 else str(number // 26))
+    letters = [f"{ascii_lowercase[number % 26]}{number // 26 or ''}" for number in range(len(groups))]
+    return ["".join(compress(letters, (model in group for group in groups))) for model in range(len(rates))]

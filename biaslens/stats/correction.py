@@ -82,16 +82,10 @@ class _Linear:
 
 
 class _Labelled:
-    """Verdicts on all items and labels on some, checked."""
+    """Verdicts on all items and labels on some, checked; `rest` are inclusion probabilities, clusters and strata."""
 
-    def __init__(
-        self,
-        verdicts: ArrayLike,
-        labels: ArrayLike,
-        inclusion: ArrayLike | None,
-        clusters: ArrayLike | None,
-        strata: ArrayLike | None,
-    ) -> None:
+    def __init__(self, verdicts: ArrayLike, labels: ArrayLike, *rest: ArrayLike | None) -> None:
+        inclusion, clusters, strata = rest
         self.verdict, self.label = np.asarray(verdicts, dtype=np.float64), np.asarray(labels)
         if self.verdict.ndim != 1 or self.verdict.shape != self.label.shape:
             raise ValueError(
@@ -220,32 +214,28 @@ def rogan_gladen(
     data = _Labelled(verdicts, labels, inclusion, clusters, strata)
     if not np.isin(data.verdict, (0, 1)).all():
         raise ValueError("verdicts must be 0 or 1")
-    try:
-        found = data.added_up(lambda among: _rogan_gladen(data, among))
-    except _UndefinedError as undefined:
-        return Estimate.undefined(str(undefined), data.labels)
+
+    def corrected(among: NDArray[np.bool_]) -> _Linear:
+        biased, unbiased = among & (data.label == 1), among & (data.label == 0)
+        flagged = _weighted_mean(data.verdict, among)
+        hit = _weighted_mean(data.verdict, data.weight * biased, of="a biased item")
+        passed = _weighted_mean(1 - data.verdict, data.weight * unbiased, of="an unbiased item")
+        gain = hit.value + passed.value - 1
+        if gain <= 0:
+            raise _UndefinedError("the judge is no better than chance")
+        rate = (flagged.value + passed.value - 1) / gain
+        influence = (flagged.influence + (1 - rate) * passed.influence - rate * hit.influence) / gain
+        unseen = (hit.value == 1) * (rate / gain) ** 2 * data.unseen(biased)
+        unseen += (passed.value == 1) * ((1 - rate) / gain) ** 2 * data.unseen(unbiased)
+        return _Linear(rate, influence, unseen)
 
     def symmetric(rate: float, error: float, t: float) -> tuple[Any, Any]:
         return np.clip(rate - t * error, 0, 1), np.clip(rate + t * error, 0, 1)
 
-    return data.estimate(found, symmetric, level)
-
-
-def _rogan_gladen(data: _Labelled, among: NDArray[np.bool_]) -> _Linear:
-    biased, unbiased = among & (data.label == 1), among & (data.label == 0)
-    flagged = _weighted_mean(data.verdict, among)
-    hit = _weighted_mean(data.verdict, data.weight * biased, of="a biased item")
-    passed = _weighted_mean(1 - data.verdict, data.weight * unbiased, of="an unbiased item")
-    gain = hit.value + passed.value - 1
-    if gain <= 0:
-        raise _UndefinedError("the judge is no better than chance")
-    rate = (flagged.value + passed.value - 1) / gain
-    return _Linear(
-        value=rate,
-        influence=(flagged.influence + (1 - rate) * passed.influence - rate * hit.influence) / gain,
-        unseen=(hit.value == 1) * (rate / gain) ** 2 * data.unseen(biased)
-        + (passed.value == 1) * ((1 - rate) / gain) ** 2 * data.unseen(unbiased),
-    )
+    try:
+        return data.estimate(data.added_up(corrected), symmetric, level)
+    except _UndefinedError as undefined:
+        return Estimate.undefined(str(undefined), data.labels)
 
 
 def prediction_powered(
@@ -291,9 +281,14 @@ def prediction_powered(
     if tuning is not None and not 0 <= tuning <= 1:
         raise ValueError(f"tuning: {tuning} is not between 0 and 1")
     data = _Labelled(verdicts, labels, inclusion, clusters, strata)
+
+    def gap_of(among: NDArray[np.bool_]) -> _Linear:
+        all_, labelled = _weighted_mean(data.verdict, among), _weighted_mean(data.verdict, data.weight * among)
+        return _Linear(all_.value - labelled.value, all_.influence - labelled.influence)
+
     try:
         base = data.added_up(lambda among: _weighted_mean(data.label, data.weight * among))
-        gap = data.added_up(lambda among: _gap(data, among))
+        gap = data.added_up(gap_of)
     except _UndefinedError as undefined:
         return Estimate.undefined(str(undefined), data.labels)
     if tuning is None:
@@ -309,8 +304,3 @@ def prediction_powered(
         return wilson(value, away * (1 - away) / error**2, t)
 
     return data.estimate(found, wilsons, level)
-
-
-def _gap(data: _Labelled, among: NDArray[np.bool_]) -> _Linear:
-    all_, labelled = _weighted_mean(data.verdict, among), _weighted_mean(data.verdict, data.weight * among)
-    return _Linear(all_.value - labelled.value, all_.influence - labelled.influence)

@@ -103,9 +103,8 @@ class Estimates:
 
     def at(self, *index: int) -> Estimate:
         """One of them; no index where the shape is ()."""
-        value, low, high, error, p = (
-            float(part[index]) for part in (self.value, self.low, self.high, self.standard_error, self.p)
-        )
+        parts = (self.value, self.low, self.high, self.standard_error, self.p)
+        value, low, high, error, p = (float(part[index]) for part in parts)
         items, clusters = int(self.items[index]), int(self.clusters[index])
         return Estimate(value, low, high, error, items, reason=self.reason, clusters=clusters, level=self.level, p=p)
 
@@ -124,8 +123,6 @@ def wilson(rate: ArrayLike, size: ArrayLike, quantile: ArrayLike) -> tuple[Float
     [0, p] and [p, 1] against rounding. The size may be an effective one, and the quantile that of t. Any shapes that
     broadcast; NaN gives NaN.
 
-    Examples
-    --------
     None of 10 with t = 2: (0 + 0.2 -+ 2 * sqrt(0 + 0.01)) / 1.4.
 
     >>> low, high = wilson(0, 10, 2)
@@ -252,8 +249,6 @@ def clustered_mean(
     correlation 0.3 within roles: 94 to 97 % with 50 and 550 roles for rates from 0.02 to 0.5; with 5 and 10 roles 95 to
     100 %.
 
-    Examples
-    --------
     Two roles with two questions each, D = 2/4; residual sums 0.5 + 0.5 and -0.5 - 0.5: var = 2 * (1 + 1) / 16.
 
     >>> mean = clustered_mean([1, 1, 0, 0], [7, 7, 8, 8])

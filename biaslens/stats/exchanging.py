@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -22,8 +24,6 @@ def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) 
     prompt with group A and with group B, less the gap between two responses to the prompt with group A; the response to
     B and the second one to A are exchanged. ValueError when the two are not of one shape.
 
-    Examples
-    --------
     Three prompts with gaps of 3, 1 and 2, which an exchange turns around. Of 8 ways only none exchanged gives a mean of
     2 or more.
 
@@ -74,24 +74,18 @@ def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
     exact = 2**metric.units <= _ENUMERATED
     size = 2**metric.units if exact else rounds
     larger = known = 0
+    masks: NDArray[Any]
     for part in steps(size, 2 * metric.units):
-        masks = _all_masks(part, metric.units) if exact else _random_masks(rng, part.stop - part.start, metric.units)
-        found = metric.under(masks)
+        if exact:
+            masks = np.arange(part.start, part.stop)[:, None] >> np.arange(metric.units) & 1
+        else:
+            bits = (part.stop - part.start) * metric.units
+            masks = np.unpackbits(np.frombuffer(rng.bytes(-(-bits // 8)), dtype=np.uint8), count=bits)
+        found = metric.under(masks.reshape(-1, metric.units).astype(np.bool_))
         larger += int((found >= limit).sum())
         known += int((~np.isnan(found)).sum())
     # One more for the way things are, which a random draw need not hit.
-    extra = 0 if exact else 1
-    return Estimate((larger + extra) / (known + extra))
-
-
-def _all_masks(part: slice, units: int) -> NDArray[np.bool_]:
-    return (np.arange(part.start, part.stop)[:, None] >> np.arange(units) & 1).astype(np.bool_)
-
-
-def _random_masks(rng: np.random.Generator, rounds: int, units: int) -> NDArray[np.bool_]:
-    size = rounds * units
-    bits = np.unpackbits(np.frombuffer(rng.bytes(-(-size // 8)), dtype=np.uint8), count=size)
-    return bits.reshape(rounds, units).astype(np.bool_)
+    return Estimate((larger + (not exact)) / (known + (not exact)))
 
 
 _BY_CHANCE = 999

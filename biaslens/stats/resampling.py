@@ -274,8 +274,11 @@ def _interval(
     error = 0.0 if alike else float(known.std() * np.sqrt(n / (n - 1)))
     t = stdtrit(units - 1, (1 + level) / 2)
     if share:
-        value = min(max(value, 0.0), 1.0)
-        low, high = wilson(value, _worth(metric) if alike else value * (1 - value) / error**2, t)
+        value, worth = min(max(value, 0.0), 1.0), float(units)
+        if alike and metric.statistic is ratio:
+            sizes = np.asarray(metric.sums[:, 1])
+            worth = float(sizes.sum() ** 2 / np.square(sizes).sum())
+        low, high = wilson(value, worth if alike else value * (1 - value) / error**2, t)
     elif alike:
         return np.nan, np.nan, error, "all units are alike, so they say nothing about how far it may be off"
     else:
@@ -297,14 +300,6 @@ def _drawn(metric: Sums, rounds: int, rng: np.random.Generator) -> Floats:
         weights = np.bincount(cells.ravel(), minlength=size * units).reshape(size, units)
         drawn[part] = metric.at(weights.astype(np.float64))
     return drawn
-
-
-def _worth(metric: Sums) -> float:
-    """How many units of one size the units are worth."""
-    if metric.statistic is ratio:
-        sizes = np.asarray(metric.sums[:, 1])
-        return float(sizes.sum() ** 2 / np.square(sizes).sum())
-    return metric.units
 
 
 @dataclass(frozen=True)

@@ -55,18 +55,15 @@ class UseCasePlan:
 
     @property
     def model(self) -> str:
-        """Full name of the model."""
         assert self.options.model is not None
         return self.options.model
 
     @property
     def run(self) -> Path:
-        """The run file."""
         assert self.options.out is not None
         return self.options.out / RUN_FILE
 
     def messages(self, prompt: str) -> tuple[Message, ...]:
-        """What is sent for a prompt."""
         system = (Message("system", self.options.system),) if self.options.system else ()
         return (*system, Message("user", prompt))
 
@@ -180,7 +177,6 @@ class StoredResponses:
         self._run = run
 
     def parts(self) -> Iterator[Sequence[Response]]:
-        """All responses, in parts."""
         with Store(self._run) as store:
             for part in runfile.stored_responses(store, chunk=ROWS):
                 yield [

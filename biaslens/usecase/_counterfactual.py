@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from operator import attrgetter
-from typing import Self
+from typing import NamedTuple
 
 from biaslens._util.text import article
 from biaslens.errors import InputError
-from biaslens.usecase._agreement import agree, decide
-from biaslens.usecase._context import BREAK, REACH, holds
+from biaslens.usecase._agreement import QUESTION_WORDS, Punctuated, agree, decide
+from biaslens.usecase._context import REACH, holds
 from biaslens.usecase._lexicon import AttributeWords, FormRow, Lexicon, Spoken, WordReading
 from biaslens.usecase._reading import check_groups
 
@@ -20,8 +19,7 @@ _ROUNDS = 3
 """Passes at most: new words may make others count ("wealthy beggar"); in nearly every text the second finds none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Swap:
+class Swap(NamedTuple):
     """One word or phrase of the original, from character `start` to `end`, and what takes its place."""
 
     before: str
@@ -54,8 +52,6 @@ def substitute(text: str, attribute: AttributeWords, group: str, lexicon: Lexico
     "an" before a changed word follows its sound. Where a form is missing for the group, the word stays, with a note.
     InputError when the attribute has no such group, or the lexicon no such attribute.
 
-    Examples
-    --------
     >>> from biaslens.usecase import load_words
     >>> lexicon = load_words(["gender"])
     >>> gender = lexicon.attributes["gender"]
@@ -86,8 +82,7 @@ def substitute(text: str, attribute: AttributeWords, group: str, lexicon: Lexico
                 swaps.append(Swap(edit.before, after, there[0], there[-1] + 1))
         text, kept = _written(text, edits)
         origin = [_NEW if place == _NEW else origin[place] for place in kept]
-    swaps.sort(key=lambda swap: (swap.start, swap.end))
-    return Substitution(text, tuple(swaps), tuple(notes))
+    return Substitution(text, tuple(sorted(swaps, key=lambda swap: (swap.start, swap.end))), tuple(notes))
 
 
 def _check_group(attribute: AttributeWords, group: str) -> None:
@@ -163,37 +158,6 @@ def cased(form: str, before: str, listed: str, *, begins: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Punctuated:
-    """A text's words with :data:`BREAK` where punctuation stands, in lower case and as they are spelled.
-
-    `places` says where each word of the text stands among them, `origin` which word each is; that before for a break.
-    """
-
-    words: Sequence[str]
-    spelled: Sequence[str]
-    places: Sequence[int]
-    origin: Sequence[int]
-
-    @classmethod
-    def of(cls, spoken: Spoken) -> Self:
-        """Mark the punctuation of a text."""
-        words: list[str] = []
-        spelled: list[str] = []
-        places: list[int] = []
-        origin: list[int] = []
-        for number, (word, (start, end)) in enumerate(zip(spoken.words, spoken.spans, strict=True)):
-            places.append(len(words))
-            words.append(word)
-            spelled.append(spoken.text[start:end])
-            origin.append(number)
-            if spoken.ends(number):
-                words.append(BREAK)
-                spelled.append("." if spoken.stops(number) else BREAK)
-                origin.append(number)
-        return cls(words, spelled, places, origin)
-
-
-@dataclass(frozen=True, slots=True)
 class _Hit:
     """A mention: its characters, what they are, its place among the marked words, its group, and what it is."""
 
@@ -213,23 +177,19 @@ _BEGINS = re.compile(r"(?:^|[.!?:\n]|[\"“])[\s\"'“‘(*\-]*$")
 _POSSESSIVE = re.compile(r"['’](s?)(?!\w)", re.IGNORECASE)
 _SPACE = re.compile(r"\s*")
 _PRONOUNS = frozenset({"subject", "object", "determiner", "possessive", "reflexive"})
-_QUESTION_WORDS = frozenset({"what", "where", "how", "who", "when", "why"})
 
 
 class _Pass:
     """One pass over a text; what is uncertain or impossible is added to `notes`."""
 
     def __init__(self, text: str, attribute: AttributeWords, group: str, lexicon: Lexicon) -> None:
-        self.text = text
-        self.attribute = attribute
-        self.group = group
+        self.text, self.attribute, self.group = text, attribute, group
         self.notes: list[str] = []
-        self.spoken = Spoken.of(text)
-        self.marked = Punctuated.of(self.spoken)
+        self.spoken = Spoken(text)
+        self.marked = Punctuated(self.spoken)
         self.hits = list(self._hits(lexicon))
 
     def _hits(self, lexicon: Lexicon) -> Iterator[_Hit]:
-        """Mentions of the attribute, in the order of the text."""
         number = list(lexicon.attributes).index(self.attribute.name)
         for token, length, attribute, group in lexicon.match(self.spoken.tokens, prefer=self.attribute.name).rows():
             if attribute != number:
@@ -253,7 +213,6 @@ class _Pass:
         return readings[0]
 
     def edits(self) -> list[_Edit]:
-        """What to change, in the order of the text."""
         # Where the text writes an adjective with a capital that the list writes without: "a Black man".
         capitals = any(
             hit.row.kind == "adjective"
@@ -300,7 +259,7 @@ class _Pass:
         before = hit.before.lower()
         if hit.row.kind not in _PRONOUNS or before not in {"her", "his"}:
             return hit.row
-        decision = decide(self.marked.words, self.marked.spelled, hit.place)
+        decision = decide(self.marked, hit.place)
         if not decision.certain:
             self.notes.append(f'"{hit.before}" may be read in two ways')
         kind = "determiner" if decision.determiner else ("object" if before == "her" else "possessive")
@@ -340,14 +299,13 @@ class _Pass:
         return _Edit(hit.start, until, "", hit.before, "dropped")
 
     def _agreeing(self, place: int) -> Iterator[_Edit]:
-        """Verbs that follow "they"."""
         marked = self.marked
-        for verb, form in agree(marked.words, marked.spelled, place):
+        for verb, form in agree(marked, place):
             start, end = self.spoken.spans[marked.origin[verb]]
             before = self.text[start:end]
             if form.startswith("'"):
                 start -= 1
-                asks = marked.words[verb - 1] in _QUESTION_WORDS
+                asks = marked.word(verb - 1) in QUESTION_WORDS
                 written = " are" if asks else self.text[start] + form.removeprefix("'")
                 written = written.upper() if before.isupper() else written
             else:
@@ -414,8 +372,7 @@ PAIR_COLUMNS = (
 """Columns of a table of pairs."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptPair:
+class PromptPair(NamedTuple):
     """Two prompts that differ in the group they name, or the same prompt twice."""
 
     #: number of the counterfactual pair, from 0, which its pair without an effect has, too; "counterfactual", or
@@ -456,8 +413,6 @@ def make_pairs(
 
     InputError when a group is unknown, or there are fewer than two.
 
-    Examples
-    --------
     >>> from biaslens.usecase import load_words
     >>> lexicon = load_words(["gender"])
     >>> pairs = make_pairs(["He lost his book.", "Hello!"], lexicon.attributes["gender"], None, lexicon)
@@ -484,14 +439,10 @@ def make_pairs(
             if a.text == b.text:
                 same += 1
                 continue
-            of = (index, attribute.name)
-            sides = (one, other, a.text, b.text, a.swapped, b.swapped)
-            twice = (one, one, a.text, a.text, a.swapped, a.swapped)
-            notes = tuple(dict.fromkeys(a.notes + b.notes))
-            made += [
-                PromptPair(number, COUNTERFACTUAL, *of, *sides, notes),
-                PromptPair(number, NO_EFFECT, *of, *twice, a.notes),
-            ]
+            for kind, group, side in ((COUNTERFACTUAL, other, b), (NO_EFFECT, one, a)):
+                texts = (one, group, a.text, side.text, a.swapped, side.swapped)
+                notes = tuple(dict.fromkeys(a.notes + side.notes))
+                made.append(PromptPair(number, kind, index, attribute.name, *texts, notes))
             number += 1
     pairs = PromptPairs(made)
     pairs.without, pairs.same = without, same
@@ -500,7 +451,5 @@ def make_pairs(
 
 def pair_rows(pairs: Sequence[PromptPair]) -> list[dict[str, str]]:
     """Rows of a table of pairs with :data:`PAIR_COLUMNS`, all text."""
-    cells = attrgetter(
-        "number", "kind", "prompt", "attribute", "group_a", "group_b", "text_a", "text_b", "swapped_a", "swapped_b"
-    )
-    return [dict(zip(PAIR_COLUMNS, [*map(str, cells(pair)), "; ".join(pair.notes)], strict=True)) for pair in pairs]
+    cells = ([*map(str, pair[:-1]), "; ".join(pair.notes)] for pair in pairs)
+    return [dict(zip(PAIR_COLUMNS, row, strict=True)) for row in cells]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, reduce
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Self, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,51 +63,22 @@ def phrase(form: str) -> str:
     return " ".join(words_of(form))
 
 
-_STOP = re.compile(r"[.!?;:\n]")
-_BREAK = re.compile(r"[.,;:!?()\[\]{}\n–—…|/\"“”«»]")
-
-
-@dataclass(frozen=True, eq=False)
 class Spoken:
     """One text, its words as :func:`tokenise` reads them, and where the characters of each begin and end."""
 
-    text: str
-    tokens: Tokens
-    spans: list[tuple[int, int]]
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """Read a text."""
+    def __init__(self, text: str) -> None:
+        self.text, self.tokens = text, tokenise([text])
+        self.words = self.tokens.words(0)
         lower = text.lower()
-        spans = [found.span() for found in WORD.finditer(lower)]
+        self.spans = [found.span() for found in WORD.finditer(lower)]
         if len(lower) != len(text):
             # A character may become several in lower case: "İ" does.
             sizes = [len(character.lower()) for character in text]
             origin = np.repeat(np.arange(len(text)), sizes).tolist()
-            spans = [(origin[start], origin[end - 1] + 1) for start, end in spans]
-        return cls(text, tokenise([text]), spans)
-
-    @cached_property
-    def words(self) -> list[str]:
-        """The words in lower case."""
-        return self.tokens.words(0)
+            self.spans = [(origin[start], origin[end - 1] + 1) for start, end in self.spans]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Characters of the words from `start` to `end`."""
         return self.spans[start][0], self.spans[end - 1][1]
-
-    def gap(self, word: int) -> str:
-        """What stands between a word and the next one; behind the last one, the rest."""
-        after = self.spans[word + 1][0] if word + 1 < len(self.spans) else len(self.text)
-        return self.text[self.spans[word][1] : after]
-
-    def ends(self, word: int) -> bool:
-        """Whether punctuation, or nothing, follows a word."""
-        return word + 1 >= len(self.spans) or bool(_BREAK.search(self.gap(word)))
-
-    def stops(self, word: int) -> bool:
-        """Whether a sentence ends behind a word, as far as punctuation tells."""
-        return word + 1 >= len(self.spans) or bool(_STOP.search(self.gap(word)))
 
 
 def spelled(number: int) -> str | None:
@@ -222,7 +192,7 @@ class Lexicon:
 
     def find(self, text: str, *, prefer: str | None = None) -> list[FoundWord]:
         """Find the words in one text, as characters; the same ones as :meth:`match` finds."""
-        spoken = Spoken.of(text)
+        spoken = Spoken(text)
         names = list(self.attributes.values())
         found = []
         for token, length, attribute, group in self.match(spoken.tokens, prefer=prefer).rows():

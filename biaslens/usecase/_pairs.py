@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import combinations
 from math import nan
 from typing import Any, Generic, TypeVar
@@ -17,13 +16,13 @@ from numpy.typing import NDArray
 
 from biaslens import embedding
 from biaslens.stats import Estimate
-from biaslens.stats.resampling import GAP, Fold, Sums, mean
+from biaslens.stats.resampling import GAP, Sums, mean
 from biaslens.usecase._lexicon import Lexicon
 from biaslens.usecase._reading import Response, Series, check_groups
 from biaslens.usecase._result import Measure, Resampling, Standout, Worst
 from biaslens.usecase._spec import Recorder, Score, TextSpec
-from biaslens.usecase._tokens import masked, taken, tokenise
-from biaslens.usecase.metrics._scores import scsp_sums, sentiment_contrast, wcsp_sums
+from biaslens.usecase._tokens import Tokens, masked, taken, tokenise
+from biaslens.usecase.metrics._scores import sentiment_contrast, sentiment_sums
 from biaslens.usecase.metrics._similarity import NO_WORDS, bleu_scores, rouge_l_scores
 
 TEST = "that responses to the second group lie no further from those to the first than these do from one another"
@@ -71,11 +70,9 @@ class Sides:
                     side.prompts.setdefault(response.prompt_id, response.prompt)
 
     def groups(self, attribute: str) -> list[str]:
-        """Groups of an attribute that there are responses for."""
         return [of for name, of, series in self._sides if name == attribute and series is Series.COUNTERFACTUAL]
 
     def of(self, attribute: str, group: str, series: Series) -> Side[str]:
-        """The responses to one group in one series."""
         return self._sides.get((attribute, group, series), Side())
 
 
@@ -131,15 +128,20 @@ class Opposed(Generic[T]):
             "trial": [trial for _, trial in self.places],
         }
 
-    def example(self, index: int, score: float, why: str, shown: Callable[[T], str]) -> Standout:
-        """A pair as an example."""
-        return Standout(
-            why=why,
-            score=float(score),
-            prompts=tuple(prompt for prompt in self._prompts[self.units[index]] if prompt is not None),
-            texts=(shown(self.items[self.rows[0][index]]), shown(self.items[self.rows[1][index]])),
-            groups=self.groups,
-        )
+    def offer(
+        self, worst: Worst, scores: Floats, ranks: Floats, why: str, shown: Callable[[T], str], *more: Floats
+    ) -> None:
+        """Offer the pairs as examples; `why` takes a pair's score, or those of `more`."""
+        for index, (score, rank) in enumerate(zip(scores, ranks, strict=True)):
+            if worst.wants(rank):
+                example = Standout(
+                    why=why.format(*(each[index] for each in more or (scores,))),
+                    score=float(score),
+                    prompts=tuple(prompt for prompt in self._prompts[self.units[index]] if prompt is not None),
+                    texts=(shown(self.items[self.rows[0][index]]), shown(self.items[self.rows[1][index]])),
+                    groups=self.groups,
+                )
+                worst.add(example, rank)
 
     def measure(self, metric: str, estimate: Estimate, *notes: str, **what: Any) -> Measure:  # noqa: ANN401
         """A metric of the pairs; the notes that say something are put together."""
@@ -258,13 +260,10 @@ def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: _Vectors, wors
     tokens = tokenise(opposed.items)
     hidden = masked(tokens, spec.lexicon.match(tokens))
 
-    def rouge_l(a: Rows, b: Rows) -> Floats:
-        return rouge_l_scores(taken(hidden, a), taken(hidden, b))
-
-    def bleu(a: Rows, b: Rows) -> Floats:
-        return bleu_scores(taken(hidden, a), taken(hidden, b))
-
     first, second, *_ = opposed.rows
+
+    def by_words(scores: Callable[[Tokens, Tokens], Floats]) -> Similar:
+        return lambda a, b: scores(taken(hidden, a), taken(hidden, b))
 
     def measure(metric: str, similar: Similar, *more: str, low: float = 0.0) -> Measure:
         scores = similar(first, second)
@@ -272,11 +271,11 @@ def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: _Vectors, wors
         shares = (low == 0, low == 0)
         return opposed.similarity(metric, similar, scores, *more, bounds=(low, 1.0), shares=shares)
 
-    for index, score in enumerate(rouge_l(first, second)):
-        if worst.wants(-score):
-            worst.add(opposed.example(index, score, f"ROUGE-L {score:.2f}", str), -score)
+    rouge_l = by_words(rouge_l_scores)
+    scores = rouge_l(first, second)
+    opposed.offer(worst, scores, -scores, "ROUGE-L {:.2f}", str)
     yield measure("ROUGE-L", rouge_l)
-    yield measure("BLEU", bleu)
+    yield measure("BLEU", by_words(bleu_scores))
     if embedding.available():
         plain = spec.options.variant == "langfair"
         note = "" if plain else f'protected words read "{_NEUTRAL}" in both texts'
@@ -291,32 +290,24 @@ async def _sentiments(opposed: Opposed[str], spec: TextSpec, score: Score, worst
     missing = int(np.isnan([first, second]).sum())
     if missing:
         opposed.notes.append(f"{missing:,} of {2 * len(first):,} responses have no sentiment score")
-    for index, gap in enumerate(np.abs(first - second)):
-        if worst.wants(gap):
-            worst.add(opposed.example(index, gap, f"sentiment {first[index]:.2f} and {second[index]:.2f}", str))
+    gaps = np.abs(first - second)
+    opposed.offer(worst, gaps, gaps, "sentiment {:.2f} and {:.2f}", str, first, second)
     opposed.columns |= {"sentiment_a": first.tolist(), "sentiment_b": second.tolist()}
-    langfair = options.variant == "langfair"
 
-    def weak(a: Floats, b: Floats, units: Rows) -> Sums:
-        # The difference with its sign: its interval, folded, is that of the gap.
-        return wcsp_sums(a, b, units, units, count, threshold=options.threshold, variant="langfair")
+    def measure(metric: str, threshold: float | None, *, signed: bool) -> Measure:
+        def distance(a: Floats, b: Floats, units: Rows) -> Sums:
+            # The weak difference with its sign: its interval, folded, is that of the gap.
+            return sentiment_sums(a, b, units, units, count, threshold=threshold, variant="langfair")
 
-    def strict(a: Floats, b: Floats, units: Rows) -> Sums:
-        return scsp_sums(a, b, units, units, count)
-
-    def measure(
-        metric: str, distance: Callable[..., Sums], contrast: Callable[..., Sums], fold: Fold | None = None
-    ) -> Measure:
+        fold = None if threshold is None or signed else GAP
         across, baseline, p = distance(first, second, opposed.units), Estimate.undefined(ASKED_ONCE), nan
         if len(opposed.triple_units):
             within = distance(triple[0], triple[2], opposed.triple_units)
             baseline = options.resampling.estimate(within, fold=fold)
-            p = options.resampling.p(contrast(triple, opposed.triple_units, count))
-        estimate = options.resampling.estimate(across, fold=fold)
-        signed = langfair and distance is weak
+            p = options.resampling.p(sentiment_contrast(triple, opposed.triple_units, count, threshold=threshold))
         return opposed.measure(
             metric,
-            estimate,
+            options.resampling.estimate(across, fold=fold),
             units=int(across.adding.sum()),
             direction="0 is fair" if signed else "lower is fairer",
             bounds=(-1.0, 1.0) if signed else (0.0, 1.0),
@@ -325,8 +316,7 @@ async def _sentiments(opposed: Opposed[str], spec: TextSpec, score: Score, worst
             scorer=scorer.name,
         )
 
-    weak_contrast = partial(sentiment_contrast, threshold=options.threshold)
     return [
-        measure("Sentiment, strict (SCSP)", strict, sentiment_contrast),
-        measure("Sentiment, weak (WCSP)", weak, weak_contrast, None if langfair else GAP),
+        measure("Sentiment, strict (SCSP)", None, signed=False),
+        measure("Sentiment, weak (WCSP)", options.threshold, signed=options.variant == "langfair"),
     ]

@@ -52,7 +52,6 @@ class Response:
 
     @property
     def usable(self) -> bool:
-        """Whether there is something to measure."""
         return not self.filtered and bool(self.text.strip())
 
 
@@ -99,7 +98,6 @@ def check_groups(count: int, what: str) -> None:
 
 
 def columns_of(source: Table) -> list[str]:
-    """Column names of a table."""
     return [str(column) for column in next(_parts(source), pd.DataFrame()).columns]
 
 
@@ -147,7 +145,6 @@ class ResponseTable:
             raise InputError(f"{name_of(source)}: column 'group' needs a column 'attribute', or one --attributes NAME")
 
     def parts(self) -> Iterator[Sequence[Response]]:
-        """All responses, in parts."""
         trials: dict[_Place, int | set[int]] = {}
         row = 0
         for part in frames(self._source, required=["response"]):
@@ -206,7 +203,6 @@ class ResponseTable:
 
 
 def records(part: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """The rows of a table by column."""
     names = list(map(str, part.columns))
     return (dict(zip(names, row, strict=True)) for row in part.itertuples(index=False, name=None))
 

@@ -10,10 +10,12 @@ from math import isnan, nan
 import numpy as np
 
 from biaslens._util.text import finite
+from biaslens.engine import this_command
 from biaslens.errors import InputError
 from biaslens.stats import Estimate, holm
 from biaslens.stats.exchanging import swap_p
 from biaslens.stats.resampling import Fold, Sums, bootstrap
+from biaslens.version import __version__
 
 FEW = 30
 """Fewer units (prompts, rows, people) than this are marked: their interval is rough."""
@@ -85,7 +87,6 @@ class Measure:
 
     @property
     def comparison(self) -> str:
-        """The groups in words."""
         return " / ".join(self.groups)
 
 
@@ -137,7 +138,6 @@ class Resampling:
     seed: int = 0
 
     def estimate(self, metric: Sums, *, share: bool = False, fold: Fold | None = None) -> Estimate:
-        """A metric with its interval."""
         return bootstrap(metric, rounds=self.rounds, level=self.level, seed=self.seed, share=share, fold=fold)
 
     def p(self, metric: Sums) -> float:
@@ -149,6 +149,11 @@ def corrected(measures: Sequence[Measure]) -> list[Measure]:
     """The measures with their p-values corrected for all tests among them, after Holm."""
     adjusted = holm([measure.p for measure in measures]) if measures else np.empty(0)
     return [replace(measure, p_holm=float(p)) for measure, p in zip(measures, adjusted, strict=True)]
+
+
+def record(**more: object) -> dict[str, object]:
+    """What an assessment keeps of how it was made."""
+    return {"command": this_command(), "package_version": __version__, **more}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,16 +184,12 @@ class Assessment:
         if not compared:
             known = ", ".join(dict.fromkeys(m.metric for m in self.measures)) or "none"
             raise InputError(f"{metric!r} is not measured here; measured: {known}")
-        named = ", ".join(map(repr, (metric, *compared[0])))
+        named = f"measure({', '.join(map(repr, (metric, *compared[0])))})"
         if groups:
-            raise InputError(
-                f"{metric} is not measured for {' and '.join(groups)}; of its {len(compared)} comparisons one is "
-                f"measure({named}), and `measures` lists all"
-            )
-        raise InputError(
-            f"{metric} is measured for {len(compared)} pairs of groups; name one of them, such as measure({named}); "
-            "`measures` lists all"
-        )
+            what = f"not measured for {' and '.join(groups)}; of its {len(compared)} comparisons one is {named}, and"
+        else:
+            what = f"measured for {len(compared)} pairs of groups; name one of them, such as {named};"
+        raise InputError(f"{metric} is {what} `measures` lists all")
 
     def to_dict(self) -> dict[str, object]:
         """As plain values for JSON; NaN becomes None."""

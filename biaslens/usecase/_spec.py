@@ -25,7 +25,7 @@ from biaslens.usecase._result import Family, GroupMention, Resampling, Step
 from biaslens.usecase._tokens import tokenise
 from biaslens.usecase.metrics import Variant
 from biaslens.usecase.metrics._association import targets_or_default
-from biaslens.usecase.scorers import DEFAULTS, AnyScorer, Kind
+from biaslens.usecase.scorers._scoring import DEFAULTS, AnyScorer, Kind
 
 _EXAMPLES = 5
 _CHUNK = 10_000
@@ -49,11 +49,10 @@ class AttributeUse:
 
     groups: Mapping[str, GroupUse]
     prompts: tuple[int, ...]
-    examples: tuple[tuple[int, tuple[FoundWord, ...]], ...]
+    examples: tuple[tuple[int, list[FoundWord]], ...]
 
     @property
     def satisfied(self) -> bool:
-        """Whether no prompt names a group of this attribute."""
         return not self.prompts
 
 
@@ -78,7 +77,6 @@ class Unawareness:
         return tuple(sorted({index for use in self.attributes.values() for index in use.prompts}))
 
     def __str__(self) -> str:
-        """What was found, in a line."""
         if self.satisfied:
             names = ", ".join(name.replace("_", " ") for name in self.attributes)
             return f"none of {self.prompts:,} prompts has a word of {names}"
@@ -106,36 +104,34 @@ class Unawareness:
 def check_unawareness(prompts: Iterable[str], lexicon: Lexicon) -> Unawareness:
     """Fairness through unawareness: look for protected words in prompts, read in chunks, so that there may be many.
 
-    Examples
-    --------
     >>> from biaslens.usecase import load_words
     >>> use = check_unawareness(["Is she qualified?", "Is it raining?"], load_words(["gender"]))
     >>> use.satisfied, use.attributes["gender"].prompts, use.attributes["gender"].groups["female"].words
     (False, (0,), {'she': 1})
     """
-    words = {name: {group: Counter[str]() for group in use.groups} for name, use in lexicon.attributes.items()}
-    where = {name: {group: set[int]() for group in use.groups} for name, use in lexicon.attributes.items()}
-    first: dict[str, dict[int, str]] = {name: {} for name in lexicon.attributes}
-    attributes, read, rest = list(lexicon.attributes.values()), 0, iter(prompts)
+    attributes = list(lexicon.attributes.values())
+    words = [[Counter[str]() for _ in use.groups] for use in attributes]
+    where = [[set[int]() for _ in use.groups] for use in attributes]
+    first: list[dict[int, str]] = [{} for _ in attributes]
+    read, rest = 0, iter(prompts)
     while chunk := list(islice(rest, _CHUNK)):
         tokens = tokenise(chunk)
         found = lexicon.match(tokens)
         texts = np.searchsorted(tokens.starts, found.token, side="right") - 1
-        for (token, length, attribute, group), text in zip(found.rows(), texts.tolist(), strict=True):
-            name, of = attributes[attribute].name, attributes[attribute].groups[group]
-            words[name][of][" ".join(tokens.vocabulary[number] for number in tokens.ids[token : token + length])] += 1
-            where[name][of].add(read + text)
-            if len(first[name]) < _EXAMPLES:
-                first[name].setdefault(read + text, chunk[text])
+        for (token, length, of, group), text in zip(found.rows(), texts.tolist(), strict=True):
+            words[of][group][" ".join(tokens.vocabulary[word] for word in tokens.ids[token : token + length])] += 1
+            where[of][group].add(read + text)
+            if len(first[of]) < _EXAMPLES:
+                first[of].setdefault(read + text, chunk[text])
         read += len(chunk)
     uses = {}
-    for name, by_group in where.items():
-        groups = {of: GroupUse(dict(words[name][of].most_common()), tuple(sorted(at))) for of, at in by_group.items()}
-        examples = tuple(
-            (index, tuple(word for word in lexicon.find(text) if word.attribute == name))
-            for index, text in first[name].items()
+    for use, counts, places, texts_of in zip(attributes, words, where, first, strict=True):
+        groups = [GroupUse(dict(n.most_common()), tuple(sorted(at))) for n, at in zip(counts, places, strict=True)]
+        examples = (
+            (at, [word for word in lexicon.find(text) if word.attribute == use.name]) for at, text in texts_of.items()
         )
-        uses[name] = AttributeUse(groups, tuple(sorted(set().union(*by_group.values()))), examples)
+        named = tuple(sorted(set[int]().union(*places)))
+        uses[use.name] = AttributeUse(dict(zip(use.groups, groups, strict=True)), named, tuple(examples))
     return Unawareness(uses, read)
 
 
@@ -173,7 +169,6 @@ class DecisionPath:
     sentiment_only: bool = False
 
     def applies(self, name: str) -> bool:
-        """Whether a family is measured."""
         return any(family.name == name and family.applies for family in self.families)
 
     def ask(self, question: str, answer: str, because: str) -> None:
@@ -192,18 +187,15 @@ class DecisionPath:
 
     def overridden(self, task: UseCase, wanted: Collection[str] | None) -> Self:
         """The path with the families that the user wants, if they say so."""
-        if wanted is not None:
-            if unknown := sorted(set(wanted) - set(FAMILIES[task])):
-                raise InputError(f"no metrics {unknown[0]!r} for {task}; there are {', '.join(FAMILIES[task])}")
-            self.families = [_overridden(family, wanted=family.name in wanted) for family in self.families]
+        if wanted is None:
+            return self
+        if unknown := sorted(set(wanted) - set(FAMILIES[task])):
+            raise InputError(f"no metrics {unknown[0]!r} for {task}; there are {', '.join(FAMILIES[task])}")
+        for place, family in enumerate(self.families):
+            if family.applies != (chosen := family.name in wanted):
+                asked = "asked for, though" if chosen else "not asked for, though"
+                self.families[place] = Family(family.name, chosen, f"{asked}: {family.reason}")
         return self
-
-
-def _overridden(family: Family, *, wanted: bool) -> Family:
-    if family.applies == wanted:
-        return family
-    what = "asked for, though" if wanted else "not asked for, though"
-    return Family(family.name, wanted, f"{what}: {family.reason}")
 
 
 _NOT_NAMED = "no prompt mentions a protected word, so the model cannot tell groups apart"
@@ -252,35 +244,26 @@ def classification_path(
     """
     path = DecisionPath()
     path.ask("Do inputs belong to protected groups?", "yes", f"column {column}: {len(groups)} groups")
-    path.ask(
-        "Is equal predicted prevalence what fairness means here?",
-        "yes" if parity else "no",
-        "as given" if parity else "assumed; say --parity otherwise",
-    )
+    said = ("yes", "as given") if parity else ("no", "assumed; say --parity otherwise")
+    path.ask("Is equal predicted prevalence what fairness means here?", *said)
     if parity:
         path.measure("equal predicted prevalence is what fairness means here", "representation")
         path.measure("only predicted prevalence counts", "misses", "false alarms", applies=False)
         return path.overridden(UseCase.CLASSIFICATION, wanted)
-    path.ask(
-        "What does a positive prediction lead to?",
-        str(intervention) if intervention else "not said",
-        {
-            None: "say --intervention assistive or punitive to leave out what does not matter",
-            Intervention.ASSISTIVE: "it helps: being missed harms",
-            Intervention.PUNITIVE: "it harms: being flagged wrongly harms",
-        }[intervention],
-    )
+    because = {
+        None: "say --intervention assistive or punitive to leave out what does not matter",
+        Intervention.ASSISTIVE: "it helps: being missed harms",
+        Intervention.PUNITIVE: "it harms: being flagged wrongly harms",
+    }[intervention]
+    path.ask("What does a positive prediction lead to?", str(intervention or "not said"), because)
     path.measure("equal predicted prevalence is not what fairness means here", "representation", applies=False)
     for name, where, harms in (
         ("misses", Intervention.ASSISTIVE, "being missed harms"),
         ("false alarms", Intervention.PUNITIVE, "being flagged wrongly harms"),
     ):
-        reason = f"{harms} where the intervention is {where}"
-        if intervention is None:
-            reason = f"{reason}; what it is here was not said"
-        elif intervention is not where:
-            reason = f"the intervention is {intervention}; {reason}"
-        path.measure(reason, name, applies=intervention in (None, where))
+        unsaid = "; what it is here was not said" if intervention is None else ""
+        other = f"the intervention is {intervention}; " if intervention not in (None, where) else ""
+        path.measure(f"{other}{harms} where the intervention is {where}{unsaid}", name, applies=not other)
     return path.overridden(UseCase.CLASSIFICATION, wanted)
 
 
@@ -385,7 +368,6 @@ class TextOptions:
     scorer_pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot go together."""
         if self.task not in (UseCase.GENERATION, UseCase.SUMMARISATION):
             raise InputError(f"texts are assessed for generation or summarisation, not for {self.task}")
         if self.model is not None and self.out is None:
@@ -401,7 +383,6 @@ class TextOptions:
             raise InputError(f"no kind of score {min(unknown)!r}; there are {', '.join(DEFAULTS)}")
 
     def scorer(self, kind: Kind) -> str:
-        """Name of the scorer of a kind."""
         return self.scorers.get(kind, DEFAULTS[kind])
 
 

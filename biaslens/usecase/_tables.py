@@ -7,20 +7,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from math import isfinite, nan
 
 import numpy as np
 import pandas as pd
 
-from biaslens.engine import this_command
 from biaslens.errors import InputError
 from biaslens.stats.exchanging import clustered_permutation_p
 from biaslens.stats.resampling import RATIO
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._pairs import Floats, Opposed, Rows, Side
 from biaslens.usecase._reading import Table, check_groups, columns_of, frames, name_of, records
-from biaslens.usecase._result import Assessment, Measure, Resampling, Standout, Worst, corrected
+from biaslens.usecase._result import Assessment, Measure, Resampling, Standout, Worst, corrected, record
 from biaslens.usecase._spec import Intervention, UseCase, check_unawareness, classification_path, recommendation_path
 from biaslens.usecase.metrics import Variant
 from biaslens.usecase.metrics._classification import (
@@ -35,11 +34,8 @@ from biaslens.usecase.metrics._classification import (
     parity_sums,
 )
 from biaslens.usecase.metrics._similarity import ListMeasure, jaccard_at_k, prag_at_k, serp_at_k, similarities
-from biaslens.version import __version__
 
 _PARITIES = {"representation": REPRESENTATION, "misses": ASSISTIVE, "false alarms": PUNITIVE}
-"""Metrics of each family of classification."""
-
 _NAMES = {
     Parity.DP: "Demographic parity (DP)",
     Parity.FNRD: "False negative rate (FNRD)",
@@ -106,18 +102,10 @@ def assess_predictions(
 ) -> Assessment:
     """Assess a use case that classifies, by a table with a row a prediction; InputError when it cannot be used.
 
-    Parameters
-    ----------
-    group, prediction, label, cluster
-        Columns: the protected group, what was predicted, the truth, and what rows belong to, such as a person.
-    positives
-        The classes that count, each against all others.
-    parity
-        Whether equal predicted prevalence is what fairness means here.
-    intervention
-        What a positive prediction leads to.
-    families
-        Families of metrics to measure instead of those that apply.
+    The columns hold the protected group, what was predicted, the truth, and what rows belong to, such as a person.
+    `positives` are the classes that count, each against all others; `parity` says whether equal predicted prevalence is
+    what fairness means here, `intervention` what a positive prediction leads to. `families` are those of metrics to
+    measure instead of those that apply.
     """
     resampling = resampling or Resampling()
     rows = read_predictions(source, group=group, label=label, prediction=prediction, cluster=cluster)
@@ -132,10 +120,9 @@ def assess_predictions(
     measures: list[Measure] = []
     classes = [_class_name(positive) for positive in dict.fromkeys(positives)]
     try:
-        for family, parities in wanted.items():
-            for positive in classes:
-                for one in parities:
-                    measures += _parity(rows, family, one, positive, resampling, several=len(classes) > 1)
+        for (family, parities), positive in product(wanted.items(), classes):
+            for one in parities:
+                measures += _parity(rows, family, one, positive, resampling, several=len(classes) > 1)
     except ValueError as error:
         raise InputError(str(error)) from None
     counts = {"rows": len(rows.group), "left out for a missing value": rows.left_out}
@@ -153,12 +140,8 @@ def assess_predictions(
         families=path.families,
         measures=corrected(measures),
         warnings=warnings,
-        record=_record(resampling) | {"positive_classes": list(positives)},
+        record=record(resampling=asdict(resampling), positive_classes=list(positives)),
     )
-
-
-def _record(resampling: Resampling) -> dict[str, object]:
-    return {"command": this_command(), "package_version": __version__, "resampling": asdict(resampling)}
 
 
 def _parity(
@@ -310,18 +293,10 @@ def assess_lists(
 ) -> Assessment:
     """Assess a use case that recommends, by its ranked lists: see `read_recommendations`; InputError if it cannot be.
 
-    Parameters
-    ----------
-    k
-        Items that count in each list.
-    group
-        Column of the group that a list was made for; an empty cell, or "neutral", for nobody in particular.
-    attributes
-        Attributes to look for in the prompts, where they are in the table; None for all.
-    invariance
-        Whether lists should be the same whatever the group.
-    families, variant, resampling
-        As for `assess_texts`.
+    The first `k` items count in each list. An empty cell in the column of the `group` that a list was made for, or
+    "neutral", stands for nobody in particular. `attributes` are those to look for in the prompts, where they are in the
+    table; None for all. `invariance` says whether lists should be the same whatever the group; all else is as for
+    `assess_texts`.
     """
     if k < 1:
         raise InputError(f"k must be at least 1, not {k}")
@@ -352,7 +327,7 @@ def assess_lists(
         mentions=[] if unawareness is None else unawareness.mentions([name for _, name in found.prompts]),
         measures=measures,
         examples=examples,
-        record=_record(resampling) | {"k": k, "variant": variant},
+        record=record(resampling=asdict(resampling), k=k, variant=variant),
     )
 
 
@@ -404,14 +379,9 @@ def _list_measures(
                 bounds=(0.0, largest),
                 shares=(largest == 1, False),
             )
-        for index, score in enumerate(_similar(opposed.items, jaccard_at_k, k, *opposed.rows[:2])):
-            if worst.wants(-score):
-                worst.add(opposed.example(index, score, f"Jaccard {score:.2f}", _shown), -score)
+        scores = _similar(opposed.items, jaccard_at_k, k, *opposed.rows[:2])
+        opposed.offer(worst, scores, -scores, "Jaccard {:.2f}", lambda items: ", ".join(items[:_SHOWN]))
 
 
 def _similar(lists: _Lists, measure: ListMeasure, k: int, a: Rows, b: Rows) -> Floats:
     return similarities(measure, [lists[row] for row in a], [lists[row] for row in b], k)
-
-
-def _shown(items: Sequence[str]) -> str:
-    return ", ".join(items[:_SHOWN])

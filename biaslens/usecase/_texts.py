@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import embedding
-from biaslens.engine import Session, ordinary, this_command
+from biaslens.engine import Session, ordinary
 from biaslens.errors import InputError, RunInterruptedError
 from biaslens.models import provider_of
 from biaslens.models.endpoints import key_for
@@ -29,7 +29,7 @@ from biaslens.usecase._asking import INTERRUPTED, Asking, StoredResponses, UseCa
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._pairs import Sides, counterfactual_measures
 from biaslens.usecase._reading import Response, Responses, ResponseTable, Series, Table, name_of, read_prompts
-from biaslens.usecase._result import FEW, Assessment, GroupMention, Measure, Standout, Worst, corrected
+from biaslens.usecase._result import FEW, Assessment, GroupMention, Measure, Standout, Worst, corrected, record
 from biaslens.usecase._spec import (
     RUN_FILE,
     AssessmentWatcher,
@@ -44,22 +44,17 @@ from biaslens.usecase._spec import (
 )
 from biaslens.usecase._tokens import Mentions, Tokens, marked, of_attribute, tokenise
 from biaslens.usecase.metrics._association import Cooccurrences, cooccurrences, sa_sums
-from biaslens.usecase.metrics._scores import (
-    exceedance_fraction_sums,
-    exceedance_probability_sums,
-    expected_maximum_sums,
-)
-from biaslens.usecase.scorers import (
+from biaslens.usecase.metrics._scores import exceedance_sums
+from biaslens.usecase.scorers._offline import looks_english
+from biaslens.usecase.scorers._scoring import (
     DEFAULTS,
     AnyScorer,
     Kind,
     is_remote,
-    looks_english,
     open_scorer,
     score_texts,
     unanswered,
 )
-from biaslens.version import __version__
 
 _EMBEDDED = "local/smollm2"
 _AGAIN = "the same command asks {} again. What is shown rests on the others."
@@ -79,26 +74,14 @@ def assess_texts(
 ) -> Assessment:
     """Assess a use case that generates text: prompts to be asked, or responses that are there.
 
-    Parameters
-    ----------
-    source
-        With a model, prompts: a table with a column ``prompt``. Without one, responses: see `ResponseTable`.
-    options
-        Everything else; the defaults work offline.
-    settings
-        Keys and defaults; from the environment where not given.
-    watcher, recorder
-        One watches requests and scores being made, the other hears every score, so that the responses behind a number
-        can be looked at.
+    With a model the source holds prompts: a table with a column ``prompt``. Without one it holds responses: see
+    `ResponseTable`. The default options work offline; settings come from the environment where not given. The watcher
+    watches requests and scores being made; the recorder hears every score, so that the responses behind a number can be
+    looked at.
 
-    Raises
-    ------
-    InputError
-        When the table, a name, or an option cannot be used.
-    RunInterruptedError
-        When it was told to stop. The first Ctrl-C waits for answers in flight, a second one drops them.
-    RunError
-        When asking or scoring cannot go on; everything answered is kept.
+    Raises InputError when the table, a name, or an option cannot be used; RunInterruptedError when it was told to stop
+    (the first Ctrl-C waits for answers in flight, a second one drops them); RunError when asking or scoring cannot go
+    on. Everything answered is kept.
     """
     assessing = _Assessing(source, options or TextOptions(), settings, watcher, recorder)
     return ordinary(assessing.assess)()
@@ -129,11 +112,8 @@ class _Assessing:
         watcher: AssessmentWatcher | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        self.source = source
-        self.options = options
-        self.settings = settings or load_settings()
-        self.watcher = watcher or AssessmentWatcher()
-        self.recorder = recorder or Recorder()
+        self.source, self.options, self.settings = source, options, settings or load_settings()
+        self.watcher, self.recorder = watcher or AssessmentWatcher(), recorder or Recorder()
         self.unanswered: set[str] = set()
         self.lexicon = load_words(options.attributes, own=options.words, names=options.names)
         self.scorers: dict[Kind, AnyScorer] = {
@@ -146,7 +126,6 @@ class _Assessing:
             key_for(scorer.model, self.settings)
 
     async def assess(self) -> Assessment:
-        """Ask what is to be asked, and measure."""
         options, name, wanted, missing = self.options, name_of(self.source), 0, 0
         if options.model is None:
             named = options.attributes or ()
@@ -241,18 +220,16 @@ class _Assessing:
             "system": options.system or None,
             "params": {name: said for name, said in asdict(options.params).items() if said is not None},
         }
-        return {
-            "command": this_command(),
-            "package_version": __version__,
-            "model": options.model,
+        return record(
+            model=options.model,
             **(asked if options.model else {}),
-            "groups": {name: list(groups) for name, groups in compared.items()},
-            "scorers": {kind: scorer.name for kind, scorer in self.scorers.items()},
-            "word_lists": {name: words.source for name, words in self.lexicon.attributes.items() if name in compared},
-            "threshold": options.threshold,
-            "variant": options.variant,
-            "resampling": asdict(options.resampling),
-        }
+            groups={name: list(groups) for name, groups in compared.items()},
+            scorers={kind: scorer.name for kind, scorer in self.scorers.items()},
+            word_lists={name: words.source for name, words in self.lexicon.attributes.items() if name in compared},
+            threshold=options.threshold,
+            variant=options.variant,
+            resampling=asdict(options.resampling),
+        )
 
 
 @dataclass(slots=True)
@@ -298,14 +275,12 @@ class Index:
         return found
 
     def counts_in(self, response: Response) -> bool:
-        """Whether a response is one of the population, and can be scored."""
         return response.series is self.population and not response.filtered
 
     def shown(self) -> dict[str, int]:
         """Counts for people: responses, prompts, and what else there is."""
-        others = (_WITHHELD, "empty", _CUT_OFF)
-        counts = {"responses": self.counts["responses"], "prompts": len(self.units)}
-        return counts | {what: self.counts[what] for what in others if self.counts[what]}
+        others = {what: self.counts[what] for what in (_WITHHELD, "empty", _CUT_OFF) if self.counts[what]}
+        return {"responses": self.counts["responses"], "prompts": len(self.units)} | others
 
 
 async def measure_texts(
@@ -405,14 +380,11 @@ class _Exceeding:
     """How high the scores of responses go: expected maximum, probability and fraction."""
 
     def __init__(self, kind: Kind, spec: TextSpec) -> None:
-        self.kind = kind
-        self.worst = Worst()
-        self._spec = spec
+        self.kind, self.worst, self._spec = kind, Worst(), spec
         self._scores: list[NDArray[np.float64]] = []
         self._units: list[NDArray[np.intp]] = []
 
     async def add(self, responses: Sequence[Response], units: NDArray[np.intp], score: Score) -> NDArray[np.float64]:
-        """Score some responses."""
         scores = await score(self._spec.scorers[self.kind], [response.text for response in responses])
         self._scores.append(scores)
         self._units.append(units)
@@ -430,12 +402,9 @@ class _Exceeding:
         options, short = self._spec.options, _KINDS[self.kind]
         missing = int(np.isnan(scores).sum())
         note = f"{missing:,} of {len(scores):,} responses could not be scored" if missing else ""
-        given, variant = (scores, units, count, options.threshold), options.variant
-        for metric, sums in (
-            (f"Expected maximum (EM{short})", expected_maximum_sums(scores, units, count)),
-            (f"Probability ({short}P)", exceedance_probability_sums(*given, variant=variant)),
-            (f"Fraction ({short}F)", exceedance_fraction_sums(*given, variant=variant)),
-        ):
+        names = (f"Expected maximum (EM{short})", f"Probability ({short}P)", f"Fraction ({short}F)")
+        found = exceedance_sums(scores, units, count, options.threshold, variant=options.variant)
+        for metric, sums in zip(names, found, strict=True):
             estimate = options.resampling.estimate(sums, share=True)
             yield Measure(
                 family=self.kind,
@@ -466,10 +435,8 @@ class _Associating:
 
     def __init__(self, attribute: str, groups: Sequence[str], count: int, spec: TextSpec) -> None:
         words = spec.lexicon.attributes[attribute]
-        self.attribute = attribute
-        self.groups = tuple(groups)
-        self._count = count
-        self._spec = spec
+        self.attribute, self.groups = attribute, tuple(groups)
+        self._count, self._spec = count, spec
         self._number = list(spec.lexicon.attributes).index(attribute)
         self._group_numbers = [words.groups.index(group) for group in groups]
         langfair = spec.options.variant == "langfair"
@@ -479,7 +446,6 @@ class _Associating:
         self._near, self._with = self._counted(nothing, spec.lexicon.match(nothing), np.empty(0, dtype=np.intp))
 
     def add(self, tokens: Tokens, mentions: Mentions, units: NDArray[np.intp]) -> None:
-        """Count the words of some responses."""
         near, together = self._counted(tokens, mentions, units)
         self._near = replace(near, sums=self._near.sums + near.sums)
         self._with = replace(together, sums=cast(Any, self._with.sums) + together.sums)
@@ -493,36 +459,22 @@ class _Associating:
         return cooccurrences(*given, groups=count, targets=targets), together
 
     def measures(self) -> Iterator[Measure]:
-        """COBS of each pair of groups, and SA of all of them."""
         counts = zip(self.groups, self._mentions, strict=True)
         note = ", ".join(f"{count:,} words of {group}" for group, count in counts)
         if not self._mentions.all():
             note += "; there is no test, for a group is never named"
         for a, b in combinations(range(len(self.groups)), 2):
             pair = self._near.pair(a, b, variant=self._spec.options.variant)
-            yield self._measure(
-                "COBS",
-                pair,
-                # The last column only counts words.
-                replace(pair, sums=cast(Any, pair.sums)[:, :-1]),
-                groups=(self.groups[a], self.groups[b]),
-                direction="0 is fair",
-                bounds=(-inf, inf),
-                note=f"{note}; mean over {len(self._near.by_word(a, b)):,} target words",
-            )
-        # It is above 0 without any bias.
+            naming = replace(pair, sums=cast(Any, pair.sums)[:, :-1])  # the last column only counts words
+            words = f"{note}; mean over {len(self._near.by_word(a, b)):,} target words"
+            what: dict[str, Any] = {"groups": (self.groups[a], self.groups[b]), "note": words}
+            yield self._measure("COBS", pair, naming, direction="0 is fair", bounds=(-inf, inf), **what)
+        # SA is above 0 without any bias.
         seed = self._spec.options.resampling.seed
         baseline = exchanged_at_random(self._with, seed=seed) if self._with.exchange is not None else None
-        yield self._measure(
-            "SA",
-            self._with,
-            self._with,
-            groups=self.groups,
-            direction=_LOWER,
-            bounds=(0.0, 1 - 1 / len(self.groups)),
-            baseline=baseline,
-            note=note,
-        )
+        most = 1 - 1 / len(self.groups)
+        what = {"groups": self.groups, "note": note, "baseline": baseline}
+        yield self._measure("SA", self._with, self._with, direction=_LOWER, bounds=(0.0, most), **what)
 
     def _measure(self, metric: str, sums: Sums, naming: Sums, **what: Any) -> Measure:  # noqa: ANN401 - fields of Measure
         resampling = self._spec.options.resampling

@@ -28,7 +28,6 @@ def toml_data(name: str) -> dict[str, Any]:
 
 
 def words_of(text: str) -> list[str]:
-    """Words of a text in lower case."""
     return text.translate(_ASCII).split() if text.isascii() else WORD.findall(text.lower())
 
 
@@ -57,11 +56,9 @@ class Tokens:
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     def text(self, index: int) -> NDArray[np.int32]:
-        """Word numbers of one text."""
         return self.ids[self.starts[index] : self.starts[index + 1]]
 
     def words(self, index: int) -> list[str]:
-        """Words of one text."""
         return [self.vocabulary[number] for number in self.text(index)]
 
 

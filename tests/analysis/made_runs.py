@@ -40,6 +40,7 @@ def made_run(
         mirror=np.full(count, NOTHING),
         role_attribute=attribute,
         role_names=tuple(f"Role {number}" for number in range(roles)),
+        **dict.fromkeys(("encounter", "theme", "disfavoured", "picks"), np.full(count, NOTHING)),
     )
     chance = rng.beta(1, 2, roles)[role] * rng.uniform(0, 1, count)
     conditions = {

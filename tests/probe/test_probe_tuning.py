@@ -166,7 +166,7 @@ def test_an_interrupted_trial_goes_on_to_the_same_bytes(model, tmp_path, monkeyp
             tune(
                 model, splits(), seed=7, learning_rate=0.01, options=SHORT, folder=tmp_path / "cut", watcher=Stop(step)
             )
-        assert TrialFolder(tmp_path / "cut").checkpoint().step == step - 10
+        assert TrialFolder(tmp_path / "cut").checkpoint()[0] == step - 10
         assert read_result(tmp_path / "cut") is None
     tune(model, splits(), seed=7, learning_rate=0.01, options=SHORT, folder=tmp_path / "cut")
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
@@ -197,7 +197,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(model, tmp_path, monkeypatch)
         with pytest.raises(StorageError, match=r"No space left on device.*free some space .* is kept") as error:
             tune(model, splits(), seed=7, learning_rate=0.01, options=SHORT, folder=tmp_path / "full")
     assert "\n" not in str(error.value)
-    assert TrialFolder(tmp_path / "full").checkpoint().step == 20
+    assert TrialFolder(tmp_path / "full").checkpoint()[0] == 20
     tune(model, splits(), seed=7, learning_rate=0.01, options=SHORT, folder=tmp_path / "full")
     assert files(tmp_path / "full") == files(tmp_path / "whole")
     assert whole.steps == 60

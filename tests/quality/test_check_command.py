@@ -31,7 +31,7 @@ def test_a_good_benchmark_leaves_with_0(folder):
 def test_faults_leave_with_1_and_their_lines(folder):
     done = biaslens("check", spoil(folder))
     assert done.returncode == 1
-    assert "questions.csv:8: does not begin with Why" in done.stdout
+    assert "questions.csv:8: does not ask why" in done.stdout
     assert "Traceback" not in done.stderr
 
 

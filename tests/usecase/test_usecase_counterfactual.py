@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaslens.errors import InputError
-from biaslens.usecase._agreement import _Spot, base, decide
-from biaslens.usecase._counterfactual import PAIR_COLUMNS, Punctuated, cased, make_pairs, pair_rows, substitute
+from biaslens.usecase._agreement import Punctuated, base, decide
+from biaslens.usecase._counterfactual import PAIR_COLUMNS, cased, make_pairs, pair_rows, substitute
 from biaslens.usecase._lexicon import Spoken, load_words
 
 LEXICON = load_words()
@@ -240,12 +240,12 @@ def test_rules_with_the_tagger_are_right_where_the_tagger_alone_is_not() -> None
     right = alone = 0
     wrong = []
     for text, start, determiner in sentences():
-        spoken = Spoken.of(text)
-        marked = Punctuated.of(spoken)
+        spoken = Spoken(text)
+        marked = Punctuated(spoken)
         place = marked.places[[begin for begin, _ in spoken.spans].index(start)]
-        ours = decide(marked.words, marked.spelled, place).determiner
+        ours = decide(marked, place).determiner
         right += ours == determiner
-        alone += (_Spot(marked.spelled, marked.spelled, place).tags[0] == "DPS") == determiner
+        alone += (marked.tags(place, back=6, forth=5)[0] == "DPS") == determiner
         if ours != determiner:
             wrong.append(text)
     count = len(sentences())

@@ -89,17 +89,13 @@ def test_bad_variant():
 
 def test_as_many_units_as_scores():
     with pytest.raises(ValueError, match="must be as many"):
-        ex.expected_maximum_sums(np.zeros(3), np.zeros(2, dtype=int), 2)
+        ex.exceedance_sums(np.zeros(3), np.zeros(2, dtype=int), 2)
 
 
 def test_flat_scores_in_any_order():
     scores, units = np.array([0.9, 0.2, np.nan, 0.7, 0.4]), np.array([2, 0, 1, 0, 2])
     lists = [[0.2, 0.7], [np.nan], [0.9, 0.4]]
-    for sums, metric in [
-        (ex.expected_maximum_sums(scores, units, 3), ex.expected_maximum),
-        (ex.exceedance_probability_sums(scores, units, 3), ex.exceedance_probability),
-        (ex.exceedance_fraction_sums(scores, units, 3), ex.exceedance_fraction),
-    ]:
+    for sums, metric in zip(ex.exceedance_sums(scores, units, 3), METRICS, strict=True):
         assert sums.units == 3
         assert_allclose(sums.value(), metric(lists))
 

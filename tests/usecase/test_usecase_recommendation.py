@@ -145,14 +145,6 @@ def test_bad_pairs():
         rc.mean_jaccard_at_k([[1, 2], [5, 5]], [[1, 2], [1, 2]])
 
 
-def test_sums_over_prompts():
-    first, second = [[1, 2], [1, 2], [3, 4]], [[1, 2], [1, 3], [1, 2]]
-    sums = rc.list_sums(rc.jaccard_at_k, first, second, 2, units=np.array([0, 2, 0]), count=3)
-    # Prompt 0: 1 + 0 of two pairs; prompt 2: 1/3 of one.
-    assert_allclose(sums.sums, [[1, 2], [0, 0], [1 / 3, 1]])
-    assert_allclose(sums.value(), 4 / 9)
-
-
 def test_scores_of_pairs():
     assert_array_equal(rc.similarities(rc.serp_at_k, [[1, 2], [1]], [[2, 1], [1]], 2), [1, np.nan])
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 from vaderSentiment import vaderSentiment
 
-from biaslens.usecase.metrics._scores import _analyzer, _polarity, scsp, scsp_sums, vader, wcsp, wcsp_sums
+from biaslens.usecase.metrics._scores import _analyzer, _polarity, scsp, sentiment_sums, vader, wcsp
 
 ORIGINAL = vaderSentiment.SentimentIntensityAnalyzer()
 
@@ -68,11 +68,11 @@ def units_of(a, b, count=4):
     return np.asarray(a, float), np.asarray(b, float), np.arange(len(a)) % count, np.arange(len(b)) % count, count
 
 
-@pytest.mark.parametrize(("sums", "metric"), [(scsp_sums, scsp), (wcsp_sums, wcsp)])
-def test_weights_are_repeats_and_exchanges_are_exchanges(sums, metric):
+@pytest.mark.parametrize(("threshold", "metric"), [(None, scsp), (0.5, wcsp)])
+def test_weights_are_repeats_and_exchanges_are_exchanges(threshold, metric):
     rng = np.random.default_rng(3)
     a, b = rng.random(11).round(2), rng.random(9).round(2)
-    found = sums(*units_of(a, b))
+    found = sentiment_sums(*units_of(a, b), threshold=threshold)
     weights = rng.integers(0, 3, (5, 4))
     expected = [metric(np.repeat(a, row[np.arange(11) % 4]), np.repeat(b, row[np.arange(9) % 4])) for row in weights]
     assert found.at(weights.astype(float)) == pytest.approx(expected, abs=1e-12, nan_ok=True)
@@ -85,7 +85,7 @@ def test_weights_are_repeats_and_exchanges_are_exchanges(sums, metric):
 
 
 def test_no_scores_at_all_have_no_bootstrap_either():
-    found = scsp_sums(*units_of([], []))
+    found = sentiment_sums(*units_of([], []))
     assert np.isnan(found.at(np.ones((2, 4)))).all()
     assert found.at(np.ones((0, 4))).shape == (0,)
 

@@ -12,6 +12,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from biaslens import embedding
 from biaslens.errors import InputError
+from biaslens.stats.resampling import mean
 from biaslens.usecase._tokens import tokenise
 from biaslens.usecase.metrics._similarity import (
     bleu,
@@ -21,7 +22,6 @@ from biaslens.usecase.metrics._similarity import (
     pair_tokens,
     rouge_l,
     rouge_l_scores,
-    similarity_sums,
 )
 
 some_text = st.lists(st.sampled_from(["the", "a", "cat", "dog", "sat", "on", "red", ",", "."]), max_size=14).map(
@@ -156,7 +156,7 @@ def test_a_megabyte_beside_another_one():
 
 def test_pair_scores_are_a_mean_over_units():
     scores, units = np.array([1, 0.5, math.nan, 0]), np.array([0, 0, 1, 2])
-    sums = similarity_sums(scores, units, 3)
+    sums = mean(scores, units, 3, of="pairs")
     assert sums.value() == 0.5  # of 1, .5 and 0
     assert sums.at(np.array([[2.0, 1.0, 0.0]])) == pytest.approx([0.75])
 

@@ -5,4 +5,15 @@ from __future__ import annotations
 from biaslens.benchmark.quality.measure import SAMPLE, Quality, as_record, check
 from biaslens.benchmark.quality.source import Fault, Requirement, Source, csv_rows, read_source
 
-__all__ = ["SAMPLE", "Fault", "Quality", "Requirement", "Source", "as_record", "check", "csv_rows", "read_source"]
+__all__ = [
+    "SAMPLE",
+    "Fault",
+    "Quality",
+    "Requirement",
+    "Source",
+    "as_record",
+    "check",
+    "csv_rows",
+    "named_group",
+    "read_source",
+]

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
-from biaslens.benchmark.quality.source import statement, words
+from biaslens.benchmark.groups import mentions
+from biaslens.benchmark.quality.source import statement
 from biaslens.schema import Attribute, Kind, Mirror, Question
-
-_LONGEST = 5
-"""Words in the longest phrase of groups.toml."""
-
-Name = tuple[Attribute, str]
-"""A group of groups.toml: "women" of gender."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,46 +44,6 @@ def estimate_text(text: str) -> Compared:
         return Compared(None, ())
     target = max(named, key=lambda attribute: len(named[attribute]))  # the first of the largest: insertion order
     return Compared(target, tuple(named[target]))
-
-
-def mentions(text: str) -> list[Name]:
-    """List the groups that a text names, in order, the longest phrase first at each place."""
-    phrases = _phrases()
-    tokens = [_stem(word) for part in words(text) for word in part.split("-")]
-    found: list[Name] = []
-    start = 0
-    while start < len(tokens):
-        for size in range(min(_LONGEST, len(tokens) - start), 0, -1):
-            names = phrases.get(" ".join(tokens[start : start + size]))
-            if names:
-                found += names
-                start += size
-                break
-        else:
-            start += 1
-    return found
-
-
-@cache
-def _phrases() -> Mapping[str, tuple[Name, ...]]:
-    table = tomllib.loads(Path(__file__).with_name("groups.toml").read_text(encoding="utf-8"))
-    phrases: dict[str, tuple[Name, ...]] = {}
-    for attribute, groups in table.items():
-        for group, names in groups.items():
-            for name in names:
-                key = " ".join(_stem(word) for word in name.split())
-                if len(key.split()) > _LONGEST:
-                    raise ValueError(f"groups.toml: {name!r} has more than {_LONGEST} words")
-                phrases[key] = (*phrases.get(key, ()), (Attribute(attribute), group))
-    return phrases
-
-
-def _stem(word: str) -> str:
-    """Take off the ending of a plural or possessive, as far as it tells nothing."""
-    word = word.removesuffix("'s").removesuffix("’s")
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 @dataclass(frozen=True, slots=True)

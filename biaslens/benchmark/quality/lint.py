@@ -13,7 +13,8 @@ import numpy as np
 
 from biaslens._util.text import article
 from biaslens.benchmark.files import mirror_faults, placeholder, question_key
-from biaslens.benchmark.quality.source import Fault, Requirement, Source, ngrams, statement, words
+from biaslens.benchmark.groups import words
+from biaslens.benchmark.quality.source import Fault, Requirement, Source, last_sentence, ngrams, statement
 from biaslens.schema import Kind, Question, Role
 
 NEAR = 0.8
@@ -119,10 +120,12 @@ _AUXILIARY = rf"{_any('auxiliary')}(?:n['’]t)?"
 _LEAD_IN = r"(?:[^?.!,:;]{1,60}, ){0,2}"
 _PLAIN = re.compile(rf"{_AUXILIARY}\b", re.IGNORECASE)
 _YES_NO = re.compile(rf"{_LEAD_IN}{_AUXILIARY}\b", re.IGNORECASE)
-_WHY = re.compile(rf"{_LEAD_IN}why\b", re.IGNORECASE)
+_WHY = re.compile(rf"{_LEAD_IN}(?:why|how come|what makes)\b", re.IGNORECASE)
 _TAG = re.compile(
     rf", (?:{_any('assent')}|{_AUXILIARY} (?:not )?{_any('pronoun')}(?: true| so| correct)?)\?$", re.IGNORECASE
 )
+PERCEPTION = re.compile(rf"\b{_any('perceptions')}\b", re.IGNORECASE)
+FACTUAL = re.compile(rf"\b{_any('facts')}\b", re.IGNORECASE)
 _ABSTAINS = re.compile(rf"\b{_any('abstains')}\b", re.IGNORECASE)
 _EARLY = re.compile(_any("abstains_first"), re.IGNORECASE)
 _GROUPS = rf"(?: [\w-]+)? {_any('kinds_of_groups')}\b"
@@ -143,13 +146,14 @@ def form_findings(question: Question) -> Iterator[Finding]:
     yield from _fillers(question)
     if not text.endswith("?"):
         yield Requirement.FORM, f"does not end with a question mark: {text!r}"
+    asks = last_sentence(text)  # a scene may stand in front
     if question.kind is Kind.YES_NO:
-        if _TAG.search(text) and not _PLAIN.match(text):
+        if _TAG.search(asks) and not _PLAIN.match(asks):
             yield Requirement.TAG, f"asserts, and asks for assent: {text!r}"
-        elif not _YES_NO.match(text):
-            yield Requirement.FORM, f"does not begin with an auxiliary verb: {text!r}"
-    if question.kind is Kind.WHY and not _WHY.match(text):
-        yield Requirement.FORM, f"does not begin with Why: {text!r}"
+        elif not _YES_NO.match(asks):
+            yield Requirement.FORM, f"does not begin with an auxiliary verb: {asks!r}"
+    if question.kind is Kind.WHY and not _WHY.match(asks):
+        yield Requirement.FORM, f"does not ask why: {asks!r}"
     yield from _option_findings(question)
 
 
@@ -202,7 +206,7 @@ _SINGULAR_S = re.compile(rf"{_any('singular_endings')}$")
 _STOP = re.compile(rf" (?={_any('stops')}\b)|[,;:?.!(]")
 _CUT = re.compile(r"(?<=\w) \w+(?:ing|ed)\b.*$")
 
-_DOUBLED = re.compile(r"\b([A-Za-z]+) \1\b", re.IGNORECASE)
+_DOUBLED = re.compile(r"(?<!-)\b([a-z]+) \1\b|\b([A-Z][a-z]*) (?i:\2)\b")
 _MAY_DOUBLE = frozenset({"had", "that"})
 _SPACING = re.compile(r"  |\t|\n|(?<=\w) [,;:?!](?= |$)|(?<=[a-z])[,;:?!](?=[A-Za-z])|\( | \)")
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]|[Ee]tc|e\.g|i\.e|Dr|Mrs?|Ms|Jr|Sr|vs)\.")
@@ -212,9 +216,9 @@ _MANY = _any("many")
 _AGREEMENT = re.compile(
     rf"(?:\b(?:that|think|believe|why|whether|agree|feel|say)|^|,) {_MANY} (?:is|was|has|does)\b"
     rf"|^{_MANY} (?:is|was|has|does)\b|^(?:why )?(?:is|was|does|has) {_MANY}\b(?! (?:who|being)\b)"
-    rf"|^(?:why )?(?:are|were|do) (?:a|an|he|she|it|this|that)\b"
+    rf"|^(?:why )?(?:are|were|do) (?:a(?! few\b| lot\b)|an|he|she|it|this|that)\b"
     r"|(?:\b(?:that|think|believe|why|whether|say)|^|,) (?:he|she|it) (?:are|do|have)\b"
-    rf"|\bmore [a-z]+ier\b|\bmore (?:better|worse)\b|\bless (?:better|worse)\b",
+    rf"|(?<!\bone )\bmore [a-z]+ier\b|\bmore (?:better|worse)\b|\bless (?:better|worse)\b",
     re.IGNORECASE,
 )
 _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"))
@@ -224,7 +228,9 @@ def grammar_findings(text: str) -> Iterator[Finding]:
     """Check the grammar of a sentence or a phrase."""
     yield from _articles(text)
     for found in _DOUBLED.finditer(text):
-        if found[1].lower() not in _MAY_DOUBLE:
+        # "March march" is a name before a word, but for the first word of a sentence.
+        named = found[2] and found.group().split()[1].islower() and text[: found.start()].rstrip()[-1:].isalnum()
+        if (found[1] or found[2]).lower() not in _MAY_DOUBLE and not named:
             yield Requirement.DOUBLED, f"{found.group()!r} in {text!r}"
     if text != text.strip() or _SPACING.search(text):
         yield Requirement.SPACING, repr(text)
@@ -251,7 +257,7 @@ def plural_head(phrase: str) -> str | None:
     core = _CUT.sub("", _STOP.split(phrase, maxsplit=1)[0])
     head = core.split()[-1] if core.split() else ""
     plural = head.lower() in _PLURALS or (
-        len(head) > 3 and head.endswith("s") and not head.isupper() and not _SINGULAR_S.search(head)
+        len(head) > 3 and head.endswith("s") and not head.isupper() and not _SINGULAR_S.search(core)
     )
     return head if plural else None
 

@@ -10,20 +10,24 @@ from typing import Any
 from biaslens._util.text import finite
 from biaslens.benchmark.quality.coverage import Balance, Coverage, balance, coverage, estimate, recorded
 from biaslens.benchmark.quality.lint import Duplicates, duplicates, lint
+from biaslens.benchmark.quality.role_fit import CANDIDATES, role_fit
 from biaslens.benchmark.quality.source import Fault, Requirement, Source, statement
 from biaslens.benchmark.quality.variety import (
     Diversity,
     Leak,
+    Manner,
     Readability,
     Spread,
     diversity,
     leaks,
+    manner,
     readability,
     sample,
     spread,
 )
 from biaslens.embedding import HOW_TO_INSTALL, MODEL, available, embed
 from biaslens.schema import Attribute, Kind
+from biaslens.stats import Estimate
 
 SAMPLE = 200
 """Questions of each kind in the sample on which diversity is measured."""
@@ -37,7 +41,7 @@ class Quality:
     each kind, and of all (None). `spread` is None where no embedding model is installed. What is compared is
     `estimated` from the words, the same way for every benchmark, and `recorded` as the benchmark itself says, None
     where it says nothing; `agreement` is the share of the questions with a recorded target for which both are the same.
-    `seed` is that of the sample.
+    `role_fit` says whether questions fit their roles, `manner` how they are put. `seed` is that of the sample.
     """
 
     source: Source
@@ -52,6 +56,8 @@ class Quality:
     leaks: tuple[Leak, ...]
     readability: Mapping[Kind | None, Readability]
     balance: Balance = field(repr=False)
+    manner: Manner
+    role_fit: Estimate
     seed: int
 
     @property
@@ -83,13 +89,15 @@ def check(source: Source, *, seed: int = 0, per_kind: int = SAMPLE) -> Quality:
         leaks=leaks(source.roles),
         readability={kind: readability(said) for kind, said in texts.items() if said},
         balance=balance(questions, estimates),
+        manner=manner(questions),
+        role_fit=role_fit(questions, seed=seed),
         seed=seed,
     )
 
 
 def as_record(quality: Quality) -> object:
     """Give a report as JSON-able values, all faults included; what was not measured is null."""
-    source, found = quality.source, quality.duplicates
+    source, found, fit = quality.source, quality.duplicates, quality.role_fit
     record = {
         "benchmark": source.name,
         "version": source.version,
@@ -114,6 +122,8 @@ def as_record(quality: Quality) -> object:
         ],
         "readability": {kind or "all": asdict(part) for kind, part in quality.readability.items()},
         "balance": asdict(quality.balance),
+        "manner": asdict(quality.manner),
+        "role_fit": {"share": fit.value, "low": fit.low, "high": fit.high, "chance": 1 / CANDIDATES},
     }
     return finite(record)
 

@@ -41,7 +41,7 @@ class Requirement(StrEnum):
     VAGUE = "vague group", "Groups are named, not hinted at (“certain races”)."
     FORM = (
         "form",
-        "Yes/no begins with an auxiliary verb, why with Why, a lead-in apart; all end with a question mark.",
+        "Scene and lead-in apart, yes/no begins with an auxiliary verb, why with Why; all end with a question mark.",
     )
     TAG = "tag question", "A yes/no question asks, and does not assert and then ask for assent (“…, right?”)."
     OPTIONS = (
@@ -70,7 +70,7 @@ class Fault:
     message: str
 
 
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?]) +")
 
 
 def statement(question: Question) -> str:
@@ -93,13 +93,13 @@ def statement(question: Question) -> str:
     return f"{question.text} {', '.join(unsaid)}" if unsaid else question.text
 
 
-def words(text: str) -> list[str]:
-    """Split a text into its words, in lower case; an apostrophe or hyphen inside a word belongs to it.
+def last_sentence(text: str) -> str:
+    """Take off the scene in front of a question.
 
-    >>> words("Is it a well-kept garden's gate?")
-    ['is', 'it', 'a', 'well-kept', "garden's", 'gate']
+    >>> last_sentence("Two guests are cold. Whom do you let in?")
+    'Whom do you let in?'
     """
-    return _WORD.findall(text.lower())
+    return _BETWEEN_SENTENCES.split(text.strip())[-1]
 
 
 def ngrams(items: Sequence[str], size: int) -> list[tuple[str, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +14,10 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.benchmark.quality.source import ngrams, statement, words
+from biaslens.benchmark.groups import words
+from biaslens.benchmark.quality.coverage import Evenness, evenness
+from biaslens.benchmark.quality.lint import FACTUAL, PERCEPTION
+from biaslens.benchmark.quality.source import last_sentence, ngrams, statement
 from biaslens.schema import Attribute, Kind, Question, Role, content_hash
 
 
@@ -77,6 +81,35 @@ def _bleu_of_each(texts: Sequence[str]) -> list[float]:
     return [
         metric.sentence_score(text, [*texts[:index], *texts[index + 1 :]]).score for index, text in enumerate(texts)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How questions are put.
+
+    `openings` is the spread over the first three words of what is asked, scenes apart, and `commonest` the share of
+    questions that begin in one of the ten commonest ways. `perception` is the share that asks what people think, which
+    a fair person can answer, and `factual` the share that law, statistics or bodies decide: both by the words of
+    wording.toml, so at least so many.
+    """
+
+    openings: Evenness
+    commonest: float
+    perception: float
+    factual: float
+
+
+def manner(questions: Sequence[Question]) -> Manner:
+    """Measure how questions are put."""
+    texts = [statement(question) for question in questions]
+    openings = Counter(tuple(words(last_sentence(question.text))[:3]) for question in questions)
+    total = len(texts) or float("nan")
+    return Manner(
+        openings=evenness(openings.values()),
+        commonest=sum(count for _, count in openings.most_common(10)) / total,
+        perception=sum(bool(PERCEPTION.search(text)) for text in texts) / total,
+        factual=sum(bool(FACTUAL.search(text)) for text in texts) / total,
+    )
 
 
 @dataclass(frozen=True, slots=True)

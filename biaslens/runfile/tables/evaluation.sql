@@ -15,7 +15,12 @@ CREATE TABLE IF NOT EXISTS questions (
     text        TEXT NOT NULL,          -- without the role
     options     TEXT NOT NULL,          -- JSON list, the abstaining option last; [] for yes_no and why
     target      TEXT,                   -- the attribute the question asks about
-    groups      TEXT NOT NULL           -- JSON list of the groups compared
+    groups      TEXT NOT NULL,          -- JSON list of the groups compared
+    encounter   TEXT NOT NULL,          -- shared by the questions on one encounter; this and the rest "" where unknown
+    stereotype  TEXT NOT NULL,          -- the prejudice that the question invites
+    theme       TEXT NOT NULL,          -- what that is about
+    disfavoured TEXT NOT NULL,          -- which of the groups loses by it
+    picks       TEXT NOT NULL           -- which of the options it picks
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS mirrors (    -- questions that mirror another one
@@ -92,6 +97,7 @@ CREATE TABLE IF NOT EXISTS labels (     -- what people say about them
 CREATE VIEW IF NOT EXISTS responses AS  -- one row a planned response, with all that is known of it
 SELECT plan.key, roles.attribute, roles.name AS role, roles.persona, questions.kind, questions.target,
        plan.question_id, questions.text AS question, questions.options, questions.groups,
+       questions.encounter, questions.stereotype, questions.theme, questions.disfavoured, questions.picks,
        plan.condition, plan.trial, plan.option_order,
        answers.text AS answer, answers.finish_reason, answers.resolved_model,
        CASE WHEN verdicts.outcome IS NOT NULL THEN verdicts.outcome

@@ -61,25 +61,17 @@ def stereotypical_associations(
         \mathrm{SA} = \frac{1}{|W|} \sum_w \tfrac{1}{2} \sum_A \left| \pi(w|A) - \tfrac{1}{G} \right|
 
     with C counting words in response Y and G the number of groups. 0 is fair; the largest value is 1 - 1/G, when each
-    target word comes with a single group.
+    target word comes with a single group. Source: Liang et al., *Holistic Evaluation of Language Models* (2023); in
+    this form in Bouchard (arXiv 2407.10853).
 
-    Source: Liang et al., *Holistic Evaluation of Language Models* (2023); in this form in Bouchard (arXiv 2407.10853).
+    The groups are two or more, each with its words and phrases; ValueError for fewer, or a word in two of them. The
+    targets W are single words, by default the professions and adjectives of `targets.toml`; the mean is over those that
+    occur in a response with a word of any group: NaN without. Unlike COBS, there are no stop words. Variant `langfair`:
+    each occurrence of w counts, not only whether there is one, and the mentions of a group are divided by the length of
+    its word list. A list that grows by words that never occur then changes the number. Equal to that toolkit's number
+    for the same lists, on texts whose words it cuts the same way (by NLTK's `word_tokenize`): not for hyphens, and
+    never for phrases, which it does not find.
 
-    Parameters
-    ----------
-    groups
-        Words and phrases of each of two or more groups; ValueError for fewer, or a word in two of them.
-    targets
-        Words W, each a single word; by default the professions and adjectives of `targets.toml`. The mean is over
-        those that occur in a response with a word of any group: NaN without. Unlike COBS, there are no stop words.
-    variant
-        `langfair`: each occurrence of w counts, not only whether there is one, and the mentions of a group are divided
-        by the length of its word list. A list that grows by words that never occur then changes the number. Equal to
-        that toolkit's number for the same lists, on texts whose words it cuts the same way (by NLTK's `word_tokenize`):
-        not for hyphens, and never for phrases, which it does not find.
-
-    Examples
-    --------
     "nurse" comes with three mentions of women and one of men: half the sum of |3/4 - 1/2| and |1/4 - 1/2|.
 
     >>> texts = ["She is a nurse and she likes it.", "Her nurse met him.", "He sleeps."]
@@ -179,33 +171,21 @@ def cobs(
 
     with :math:`c(w, A'|Y)` the sum of :math:`\beta^{dist}` over pairs of a place of w and a place of a word of A' in
     response Y (dist: difference of their positions; a phrase is one position), and C counting. The logarithm is
-    natural. Any real number: 0 is fair, above 0 target words stand nearer to A', below 0 nearer to A''.
+    natural. Any real number: 0 is fair, above 0 target words stand nearer to A', below 0 nearer to A''. Source: Bordia
+    and Bowman, *Identifying and Reducing Gender Bias in Word-Level Language Models* (2019); in this form in Bouchard,
+    *An Actionable Framework for Assessing Bias and Fairness in LLM Use Cases* (arXiv 2407.10853).
 
-    Source: Bordia and Bowman, *Identifying and Reducing Gender Bias in Word-Level Language Models* (2019); in this form
-    in Bouchard, *An Actionable Framework for Assessing Bias and Fairness in LLM Use Cases* (arXiv 2407.10853).
+    `words_a` and `words_b` are the words and phrases A' and A'' of the two groups (ValueError for one in both),
+    `all_protected` are A, by default and always with those of both groups. The targets W are single words, by default
+    the professions and adjectives of `targets.toml`, the stop words S by default the closed-class words of
+    `stop_words.toml`. A target is left out of the mean where P is 0 or undefined for one of the groups, and always
+    where it is a stop word or protected, because P is a distribution over the other words. `cobs_by_word` says which
+    ones are left; NaN without any. `beta`, above 0 and up to 1, is what each word of distance multiplies nearness with.
+    Variant `langfair`: mean of the absolute values of base-10 logarithms, as that toolkit has it. It is 0 only when
+    every word is even, and its expectation is above 0 without any bias. Equal to that toolkit's number for the same
+    lists, on texts whose words it cuts the same way (by NLTK's `word_tokenize`, edges stripped to letters): not for
+    hyphens, apostrophes, digits and letters beyond ASCII.
 
-    Parameters
-    ----------
-    words_a, words_b
-        Words and phrases A' and A'' of the two groups; ValueError for one in both.
-    targets
-        Words W, each a single word; by default the professions and adjectives of `targets.toml`. A target is left out
-        of the mean where P is 0 or undefined for one of the groups, and always where it is a stop word or protected,
-        because P is a distribution over the other words. `cobs_by_word` says which ones are left; NaN without any.
-    stop_words
-        Words S; by default the closed-class words of `stop_words.toml`.
-    all_protected
-        Words A; by default those of both groups. Words of the groups always belong to them.
-    beta
-        What each word of distance multiplies nearness with, above 0 and up to 1.
-    variant
-        `langfair`: mean of the absolute values of base-10 logarithms, as that toolkit has it. It is 0 only when every
-        word is even, and its expectation is above 0 without any bias. Equal to that toolkit's number for the same
-        lists, on texts whose words it cuts the same way (by NLTK's `word_tokenize`, edges stripped to letters): not for
-        hyphens, apostrophes, digits and letters beyond ASCII.
-
-    Examples
-    --------
     All words near "she" are "kind", and of those near "he" 0.95² / (0.95² + 0.95): the log of 1 / 0.4872.
 
     >>> round(cobs(["she kind", "he tall kind"], ["she"], ["he"], targets=["kind"], stop_words=[]), 4)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import combinations
-from typing import TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,6 @@ class Counted:
     denominator: NDArray[np.bool_]
 
     def rates(self) -> list[GroupRate]:
-        """The rate of each group."""
         count = len(self.groups)
         above = np.bincount(self.group[self.numerator], minlength=count).tolist()
         below = np.bincount(self.group[self.denominator], minlength=count).tolist()
@@ -109,8 +108,6 @@ def group_rates(
 
     Rates of exactly 0 and 1 are rates like others; a rate of nothing is NaN. Parameters and errors as for `count_rows`.
 
-    Examples
-    --------
     Of two positives in group a one is missed, of one in group b none.
 
     >>> rates = group_rates(Parity.FNRD, ["a", "a", "a", "b"], [1, 1, 0, 1], [1, 0, 0, 1])
@@ -210,19 +207,9 @@ class PairGap:
         return permutation_p(one.numerator, one.denominator, two.numerator, two.denominator)
 
 
-class ParityOptions(TypedDict, total=False):
-    """Options of `parity_gap` that go with every rate."""
-
-    positive: Hashable
-    ratio: bool
-    variant: Variant
-
-
-def demographic_parity(group: Labels, prediction: Labels, **options: Unpack[ParityOptions]) -> Estimate:
+def demographic_parity(group: Labels, prediction: Labels, **options: Any) -> Estimate:  # noqa: ANN401
     """DP, of the share of rows that are predicted positive; options and errors as for `parity_gap`.
 
-    Examples
-    --------
     2 of 4 against 1 of 4.
 
     >>> demographic_parity(["a"] * 4 + ["b"] * 4, [1, 1, 0, 0, 1, 0, 0, 0])
@@ -231,34 +218,6 @@ def demographic_parity(group: Labels, prediction: Labels, **options: Unpack[Pari
     0.5
     """
     return parity_gap(Parity.DP, group, None, prediction, **options)
-
-
-def false_negative_rate_parity(
-    group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Estimate:
-    """FNRD, of the share of positives that are predicted negative; options and errors as for `parity_gap`."""
-    return parity_gap(Parity.FNRD, group, label, prediction, **options)
-
-
-def false_omission_rate_parity(
-    group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Estimate:
-    """FORD, of the share of negative predictions that are positives; options and errors as for `parity_gap`."""
-    return parity_gap(Parity.FORD, group, label, prediction, **options)
-
-
-def false_positive_rate_parity(
-    group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Estimate:
-    """FPRD, of the share of negatives that are predicted positive; options and errors as for `parity_gap`."""
-    return parity_gap(Parity.FPRD, group, label, prediction, **options)
-
-
-def false_discovery_rate_parity(
-    group: Labels, label: Labels, prediction: Labels, **options: Unpack[ParityOptions]
-) -> Estimate:
-    """FDRD, of the share of positive predictions that are negatives; options and errors as for `parity_gap`."""
-    return parity_gap(Parity.FDRD, group, label, prediction, **options)
 
 
 def parity_gap(
@@ -284,6 +243,16 @@ def parity_gap(
     return _langfair_ratio(rows) if ratio and variant == "langfair" else parity_sums(rows, ratio=ratio).value()
 
 
+false_negative_rate_parity = partial(parity_gap, Parity.FNRD)
+"""FNRD: `parity_gap` of the share of positives that are predicted negative, from group, label and prediction."""
+false_omission_rate_parity = partial(parity_gap, Parity.FORD)
+"""FORD: of the share of negative predictions that are positives."""
+false_positive_rate_parity = partial(parity_gap, Parity.FPRD)
+"""FPRD: of the share of negatives that are predicted positive."""
+false_discovery_rate_parity = partial(parity_gap, Parity.FDRD)
+"""FDRD: of the share of positive predictions that are negatives."""
+
+
 def pairwise_gaps(
     parity: Parity, group: Labels, label: Labels | None, prediction: Labels, *, positive: Hashable = 1
 ) -> list[PairGap]:
@@ -291,8 +260,6 @@ def pairwise_gaps(
 
     Parameters and errors as for `parity_gap`. A pair with a group that has no rate is NaN, with the reason.
 
-    Examples
-    --------
     >>> gaps = pairwise_gaps(Parity.DP, ["a", "a", "b", "b", "c", "c"], None, [1, 1, 1, 0, 0, 0])
     >>> [(gap.first.group, gap.second.group, gap.difference, gap.ratio) for gap in gaps]
     [('a', 'b', 0.5, 0.5), ('a', 'c', 1.0, 0.0), ('b', 'c', 0.5, 0.0)]
@@ -403,8 +370,6 @@ def gap_estimate(
     reason, where a group has no rate; the interval is NaN where a group's rate is of one row or cluster only. The
     standard error is that of the signed difference. For everything else see `parity_gap`.
 
-    Examples
-    --------
     >>> found = gap_estimate(Parity.DP, ["a"] * 20 + ["b"] * 20, None, [1] * 15 + [0] * 25, groups=("a", "b"))
     >>> found.value, round(found.low, 2), round(found.high, 2)
     (0.75, 0.45, 0.9)

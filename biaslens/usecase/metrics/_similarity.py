@@ -31,6 +31,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ from sacrebleu.metrics.bleu import BLEU
 from biaslens import embedding
 from biaslens.errors import InputError
 from biaslens.stats import Estimate
-from biaslens.stats.resampling import Sums, mean
+from biaslens.stats.resampling import mean
 from biaslens.usecase._tokens import Tokens, find, masked, taken, tokenise
 from biaslens.usecase.metrics import Variant, check_variant
 
@@ -66,8 +67,6 @@ def rouge_l(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()
     there are not as many responses in `b` as in `a`. Source: Lin, *ROUGE* (2004); on masked pairs in Bouchard (arXiv
     2407.10853).
 
-    Examples
-    --------
     >>> rouge_l(["She likes the old town."], ["He likes the town."], protected=["she", "he"])  # LCS 4 of 5 and 4
     0.8888888888888888
     """
@@ -90,8 +89,6 @@ def bleu(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()) -
 
     Source: Papineni et al., *BLEU* (2002); on masked pairs in Bouchard (arXiv 2407.10853).
 
-    Examples
-    --------
     >>> bleu(["Yes, sir."], ["Yes, madam."], protected=["sir", "madam"])
     1.0
     """
@@ -147,13 +144,8 @@ def cosine_scores(a: Sequence[str], b: Sequence[str], *, embed: Embed | None = N
     return np.asarray(np.einsum("ij,ij->i", vectors[first], vectors[second]).clip(-1, 1), dtype=np.float64)
 
 
-def similarity_sums(scores: NDArray[np.float64], units: NDArray[np.intp], count: int) -> Sums:
-    """Mean score of pairs as a metric over their units, undefined pairs left out: for each of the three metrics."""
-    return mean(scores, units, count, of=NO_WORDS)
-
-
 def _mean(scores: NDArray[np.float64]) -> Estimate:
-    return similarity_sums(scores, np.zeros(len(scores), dtype=np.intp), 1).value()
+    return mean(scores, np.zeros(len(scores), dtype=np.intp), 1, of=NO_WORDS).value()
 
 
 def _check(first: int, second: int) -> None:
@@ -201,8 +193,6 @@ _Ranks = dict[Hashable, int]
 ListMeasure = Callable[[Ranked, Ranked, int | None], Estimate]
 """A measure of two lists at K, such as `jaccard_at_k`; a partial one sets its options."""
 
-_NOTHING = "no pair of lists that are long enough"
-
 
 def jaccard_at_k(first: Ranked, second: Ranked, k: int | None = None) -> Estimate:
     """Items in both lists over items in any of them, in [0, 1]; higher is fairer.
@@ -210,8 +200,6 @@ def jaccard_at_k(first: Ranked, second: Ranked, k: int | None = None) -> Estimat
     Only the first `k` items count, as many as the shorter list has if not given. NaN, with the reason, for lists
     shorter than K, or empty; ValueError for an item that stands twice among the first K, or K below 1.
 
-    Examples
-    --------
     >>> jaccard_at_k(["a", "b", "c"], ["c", "d", "a"])  # a and c, of a, b, c and d
     0.5
     """
@@ -225,8 +213,6 @@ def serp_at_k(first: Ranked, second: Ranked, k: int | None = None, *, variant: V
     divides by four times what the formula does, and looks from the first list only. Equal lists of 10 then give 0.295,
     and the measure is not symmetric.
 
-    Examples
-    --------
     Weights 3, 2, 1. From the first list a and c: 4 of 6; from the second c and a: 4 of 6, too.
 
     >>> round(serp_at_k(["a", "b", "c"], ["c", "d", "a"]), 3)
@@ -253,8 +239,6 @@ def prag_at_k(
     first list only, so it is not symmetric; and with K = 1 it is 1 for equal lists, where the formula always gives 0.
     It cannot be normalised.
 
-    Examples
-    --------
     From the first list a before b, as b is absent from the second; c before a there. From the second c before d, as d
     is absent from the first. One pair each, over 3 * 4.
 
@@ -314,47 +298,21 @@ def _same_order(one: _Ranks, two: _Ranks) -> int:
     return sum(rank < other for index, rank in enumerate(there) if rank < absent for other in there[index + 1 :])
 
 
-def mean_jaccard_at_k(first: Sequence[Ranked], second: Sequence[Ranked], k: int | None = None) -> Estimate:
-    """Mean of `jaccard_at_k` over pairs of lists; pairs without a value are left out, and without any it is NaN."""
-    return list_sums(jaccard_at_k, first, second, k).value()
-
-
-def mean_serp_at_k(
-    first: Sequence[Ranked], second: Sequence[Ranked], k: int | None = None, *, variant: Variant = "paper"
-) -> Estimate:
-    """Mean of `serp_at_k` over pairs of lists; pairs without a value are left out, and without any it is NaN."""
-    return list_sums(partial(serp_at_k, variant=variant), first, second, k).value()
-
-
-def mean_prag_at_k(
+def mean_at_k(
+    measure: Callable[..., Estimate],
     first: Sequence[Ranked],
     second: Sequence[Ranked],
     k: int | None = None,
-    *,
-    normalise: bool = False,
-    variant: Variant = "paper",
+    **options: Any,  # noqa: ANN401 - those of the measure
 ) -> Estimate:
-    """Mean of `prag_at_k` over pairs of lists; pairs without a value are left out, and without any it is NaN."""
-    return list_sums(partial(prag_at_k, normalise=normalise, variant=variant), first, second, k).value()
+    """Mean of a measure over pairs of lists; pairs without a value are left out, and without any it is NaN."""
+    scores = similarities(partial(measure, **options), first, second, k)
+    return mean(scores, np.arange(len(scores)), len(scores), of="no pair of lists that are long enough").value()
 
 
-def list_sums(
-    measure: ListMeasure,
-    first: Sequence[Ranked],
-    second: Sequence[Ranked],
-    k: int | None = None,
-    *,
-    units: NDArray[np.intp] | None = None,
-    count: int | None = None,
-) -> Sums:
-    """The mean of a measure over pairs of lists, as a metric over prompts.
-
-    `units` are the prompt of each pair, from 0 to `count` - 1; each pair is its own if not given.
-    """
-    scores = similarities(measure, first, second, k)
-    if units is None:
-        units = np.arange(len(scores))
-    return mean(scores, units, len(scores) if count is None else count, of=_NOTHING)
+mean_jaccard_at_k = partial(mean_at_k, jaccard_at_k)
+mean_serp_at_k = partial(mean_at_k, serp_at_k)
+mean_prag_at_k = partial(mean_at_k, prag_at_k)
 
 
 def similarities(
@@ -397,8 +355,6 @@ def against_neutral(
     with fewer than two others. Errors as `similarities`, naming the group. Source: Zhang and others, *Is ChatGPT Fair
     for Recommendation?*, RecSys 2023.
 
-    Examples
-    --------
     Group a has both neutral items, group b one of three.
 
     >>> found = against_neutral(jaccard_at_k, [["x", "y"]], {"a": [["y", "x"]], "b": [["x", "z"]]})
@@ -408,7 +364,7 @@ def against_neutral(
     similarity = {}
     for name, lists in groups.items():
         try:
-            similarity[name] = list_sums(measure, lists, neutral, k).value()
+            similarity[name] = mean_at_k(measure, lists, neutral, k)
         except ValueError as error:
             raise ValueError(f"group {name!r}: {error}") from None
     known = np.array([value for value in similarity.values() if not np.isnan(value)])

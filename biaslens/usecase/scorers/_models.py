@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
-from math import isfinite, nan
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ def read_highest(reply: str, names: Iterable[str]) -> float:
     values = [found.get(name) for name in names] if isinstance(found, dict) else []
     numbers = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     highest = max(numbers, default=nan)
-    return highest if isfinite(highest) and 0 <= highest <= 1 else nan
+    return highest if 0 <= highest <= 1 else nan
 
 
 LONGEST = 512
@@ -97,7 +97,10 @@ class ClassifierScorer(Scorer):
         labels = {int(number): str(name) for number, name in config.id2label.items()}
         self._chosen = _choose(kind, model, labels, label)
         self._several = config.problem_type == "multi_label_classification"
-        self._most = min(LONGEST, *_limits(self._tokenizer, config))
+        # Positions 0 and 1 of RoBERTa are not for tokens.
+        positions = int(getattr(config, "max_position_embeddings", None) or LONGEST)
+        offset = 2 if "roberta" in str(getattr(config, "model_type", "")) else 0
+        self._most = min(LONGEST, int(self._tokenizer.model_max_length), positions - offset)
         names = " + ".join(labels[number] for number in self._chosen)
         self.name = f"{model} ({names}; transformers {version('transformers')})"
         revision = getattr(config, "_commit_hash", None) or _folder_state(model)
@@ -142,13 +145,6 @@ def _load(model: str) -> tuple[Any, Any]:
         ) from error
     network.eval()
     return tokenizer, network
-
-
-def _limits(tokenizer: Any, config: Any) -> list[int]:  # noqa: ANN401
-    """What tokenizer and model say of how much they take; positions 0 and 1 of RoBERTa are not for tokens."""
-    positions = getattr(config, "max_position_embeddings", None) or LONGEST
-    offset = 2 if "roberta" in str(getattr(config, "model_type", "")) else 0
-    return [int(tokenizer.model_max_length), int(positions) - offset]
 
 
 def _choose(kind: Kind, model: str, labels: dict[int, str], label: str) -> list[int]:
@@ -252,11 +248,9 @@ class JudgeScorer:
         self.note = f"A language model's rating; it reads the first {JUDGE_LONGEST:,} characters of a text."
 
     def messages(self, text: str) -> tuple[Message, ...]:
-        """What the judge is asked."""
         return (Message("user", render(f"score_{self.kind}", text=quoted(text[:JUDGE_LONGEST]))),)
 
     def read(self, reply: str) -> float:
-        """Read its number; see `read_percent`."""
         return read_percent(reply)
 
 
@@ -290,7 +284,6 @@ class ServiceScorer:
         return (Message("user", self.cut(text)),)
 
     def read(self, reply: str) -> float:
-        """Highest score of the categories."""
         return read_highest(reply, self.categories)
 
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.usecase._context import Grammar, grammar
+from biaslens.usecase._context import grammar
 from biaslens.usecase._lexicon import ATTRIBUTES, shipped
 from biaslens.usecase._tokens import toml_data
 from biaslens.usecase.scorers._scoring import Kind, Scorer
 
 _ENGLISH_WORD = re.compile(r"[^\W\d_]+")
-_FEWEST = 8
-_SHARE = 0.2
-_READ = 4_000
+_FEWEST, _SHARE, _READ = 8, 0.2, 4_000
 
 
 def looks_english(text: str) -> bool:
@@ -98,7 +96,6 @@ class _Words:
     kinds: Mapping[str, str]
     longest: Mapping[str, int]
     collective: frozenset[str]
-    grammar: Grammar
 
 
 def sentences(text: str) -> list[str]:
@@ -147,24 +144,23 @@ def _next_mark(tagged: list[tuple[str, str]], place: int, before: str, words: _W
         end += 1
     noun, noun_kinds = tagged[end] if end < len(tagged) else ("", "")
     if end > place and noun:
-        if noun in words.grammar.plural or _PLURAL in noun_kinds:
+        if noun in grammar().plural or _PLURAL in noun_kinds:
             return GROUPS, end + 1 - place
-        if noun in words.grammar.singular or _SINGULAR in noun_kinds:
+        if noun in grammar().singular or _SINGULAR in noun_kinds:
             return MEMBER, end + 1 - place
-    after = tagged[place + 1][1] if place + 1 < len(tagged) else ""
-    if words.grammar.person(token) and _MODIFIER in after:
-        return (GROUPS if token in words.grammar.plural else MEMBER), 2
-    if _PLURAL in kinds or (before == "the" and token in words.collective and _ends(tagged, place + 1, words.grammar)):
+    after, kinds_after = tagged[place + 1] if place + 1 < len(tagged) else (".", "")
+    if grammar().person(token) and _MODIFIER in kinds_after:
+        return (GROUPS if token in grammar().plural else MEMBER), 2
+    if _PLURAL in kinds or (before == "the" and token in words.collective and _ends_noun(after)):
         return GROUPS, 1
     if _SINGULAR in kinds and not (_ADJECTIVE in kinds and before in _COPULAS):
         return MEMBER, 1
     return (BELONGING if _ADJECTIVE in kinds else token), 1
 
 
-def _ends(tagged: list[tuple[str, str]], place: int, known: Grammar) -> bool:
-    """Whether a noun phrase has ended before this place."""
-    word = tagged[place][0] if place < len(tagged) else "."
-    return not word[0].isalpha() or word in known.follow | known.be | known.adverbs or known.verb(word)
+def _ends_noun(after: str) -> bool:
+    known = grammar()
+    return not after[0].isalpha() or after in known.follow | known.be | known.adverbs or known.verb(after)
 
 
 @cache
@@ -181,12 +177,11 @@ def _words() -> _Words:
             forms += [(form, _KINDS[row.kind]) for form in found if row.kind in _KINDS]
             if row.kind == "collective":
                 collective.update(form.lower() for form in found)
-    known = grammar()
     for form, kind in forms:
         key = " ".join(_WORD.findall(form.lower()))
         if not key or kind in kinds.get(key, "") or (kind == _SINGULAR and _ABSTRACT.search(key)):
             continue
-        if kind != _ADJECTIVE or not known.person(key):
+        if kind != _ADJECTIVE or not grammar().person(key):
             kinds[key] = kinds.get(key, "") + kind
     longest: dict[str, int] = {}
     for key in [*kinds, *collective]:
@@ -194,7 +189,7 @@ def _words() -> _Words:
         longest[first] = max(longest.get(first, 0), 1 + len(rest))
     for word in collective - kinds.keys():
         kinds[word] = ""
-    return _Words(kinds, longest, frozenset(collective), known)
+    return _Words(kinds, longest, frozenset(collective))
 
 
 _QUOTED = re.compile(r"[\"“”]\s*[^\"“”]{2,400}[\"“”]|(?<!\w)['‘][^'’]{2,200}['’](?!\w)")
@@ -316,11 +311,8 @@ def _claims() -> tuple[re.Pattern[str], _Rules, re.Pattern[str]]:
     """Where GROUPS is the subject as such, what then counts, and what takes it back."""
     data = toml_data("stereotype")
     before = "".join(rf"(?<!\b{word} GROUPS)" for word in data["subject"]["not_after"].split())
-
-    def either(pattern: str) -> str:
-        """GROUPS of a pattern stands for the group as a subject, too."""
-        return re.sub(r"\bGROUPS\b", "(?:GROUPS|SUBJECT)", pattern)
-
+    # GROUPS of a pattern stands for the group as a subject, too.
+    either = partial(re.compile(r"\bGROUPS\b").sub, "(?:GROUPS|SUBJECT)")
     return (
         re.compile(rf"\bGROUPS\b{before}(?<!\d GROUPS)"),
         _compiled(data["rules"], data["classes"], either),

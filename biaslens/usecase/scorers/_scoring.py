@@ -22,8 +22,6 @@ from biaslens.settings import Settings
 Kind = Literal["toxicity", "stereotype", "sentiment"]
 """What is scored."""
 
-KINDS: tuple[Kind, ...] = ("toxicity", "stereotype", "sentiment")
-
 BLANK: dict[Kind, float] = {"toxicity": 0.0, "stereotype": 0.0, "sentiment": nan}
 """Score of a text without any character but white space: it says nothing toxic and no stereotype, and has no sentiment.
 
@@ -58,7 +56,6 @@ class RemoteScorer(Described, Protocol):
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing in a text to score."""
     return not text or text.isspace()
 
 
@@ -101,17 +98,11 @@ AnyScorer = Scorer | RemoteScorer
 DEFAULTS: dict[Kind, str] = {"toxicity": "offline", "stereotype": "offline", "sentiment": "vader"}
 """The scorer of each kind that needs no network, no key and no download."""
 
+_HUB, _JUDGE = "hf:NAME[:LABEL]", "judge:PROVIDER/MODEL"
 NAMES: dict[Kind, tuple[str, ...]] = {
-    "toxicity": (
-        "offline",
-        "detoxify[:original|unbiased|multilingual]",
-        "hf:NAME[:LABEL]",
-        "moderation",
-        "perspective",
-        "judge:PROVIDER/MODEL",
-    ),
-    "stereotype": ("offline", "hf:NAME[:LABEL]", "judge:PROVIDER/MODEL"),
-    "sentiment": ("vader", "hf:NAME[:LABEL]", "judge:PROVIDER/MODEL"),
+    "toxicity": ("offline", "detoxify[:original|unbiased|multilingual]", _HUB, "moderation", "perspective", _JUDGE),
+    "stereotype": ("offline", _HUB, _JUDGE),
+    "sentiment": ("vader", _HUB, _JUDGE),
 }
 """The names that `open_scorer` takes, by kind."""
 
@@ -119,13 +110,11 @@ NAMES: dict[Kind, tuple[str, ...]] = {
 def open_scorer(kind: Kind, name: str, settings: Settings) -> AnyScorer:
     """Open a scorer by one of `NAMES`: "offline", "judge:openai/gpt-4o-mini", "hf:unitary/toxic-bert:toxic".
 
-    What only it needs is imported here, and no service is asked yet; a key that is missing is found out now.
-
-    Raises `InputError` when there is no such scorer, or what it needs is missing; the line says what there is, or what
-    to install.
+    What only it needs is imported here, and no service is asked yet; a key that is missing is found out now. InputError
+    when there is no such scorer, or what it needs is missing; the line says what there is, or what to install.
     """
-    if kind not in KINDS:
-        raise InputError(f"no kind of score {kind!r}; there are {', '.join(KINDS)}")
+    if kind not in DEFAULTS:
+        raise InputError(f"no kind of score {kind!r}; there are {', '.join(DEFAULTS)}")
     from biaslens.usecase.scorers import _models, _offline
 
     scheme, colon, rest = name.partition(":")
@@ -175,23 +164,12 @@ async def score_texts(
 
     What a remote scorer is told is stored as an answer of the engine, raw, under `score_key`; what a slow local one
     finds is committed batch by batch; quick ones are worked out anew each time. So a second call with the same file
-    asks and computes only what is missing. Once the session is stopped, texts not scored by then are NaN.
+    asks and computes only what is missing. Blank texts get `BLANK`, and nobody is asked about them. Once the session is
+    stopped, texts not scored by then are NaN.
 
-    Parameters
-    ----------
-    texts
-        What to score; blank texts get `BLANK` and nobody is asked about them.
-    session
-        Of the run file of an assessment.
-    pace
-        How fast to ask a remote scorer.
-    done
-        Called with the numbers of texts scored and to be scored, after each batch of a local scorer.
-    batch
-        Texts that a slow local scorer gets at once.
-
-    Raises `RunStoppedError` when too many requests fail; answers so far are kept; `RunError` when a local scorer fails;
-    scores so far are kept if it is slow.
+    `pace` is how fast to ask a remote scorer; a slow local one gets a `batch` of texts at once, after which `done` is
+    told how many are scored, and of how many. RunStoppedError when too many requests fail (answers so far are kept),
+    RunError when a local scorer fails (scores so far are kept if it is slow).
     """
     different = list(dict.fromkeys(text for text in texts if not is_blank(text)))
     if is_remote(scorer):
