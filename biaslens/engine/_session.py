@@ -68,7 +68,7 @@ class Session:
         self._open_model = open_model
         self._models: dict[str, ChatModel] = {}
         self._closing = AsyncExitStack()
-        self._tallies: list[Tally] = []
+        self.tally = Tally()
 
     @classmethod
     @asynccontextmanager
@@ -175,24 +175,16 @@ class Session:
                 observer=self.observer,
                 stop=self.stop,
             )
-            self._tallies.append(await asking.ask_all(takewhile(lambda _: not enough(), asked)))
+            tally = await asking.ask_all(takewhile(lambda _: not enough(), asked))
+            self.tally.answered += tally.answered
+            self.tally.failed += tally.failed
+            self.tally.cost += tally.cost
+            self.tally.reasons += tally.reasons
             return wanted.count_missing()
-
-    @property
-    def tally(self) -> Tally:
-        """What all asking of the session came to."""
-        total = Tally()
-        for tally in self._tallies:
-            total.answered += tally.answered
-            total.failed += tally.failed
-            total.cost += tally.cost
-            total.reasons += tally.reasons
-        return total
 
     def asked(self) -> dict[str, Any]:
         """Values of the fields of `Asked`."""
-        tally = self.tally
-        known = {name: getattr(tally, name) for name in ("answered", "failed", "cost", "why_failed")}
+        known = {name: getattr(self.tally, name) for name in ("answered", "failed", "cost", "why_failed")}
         return known | {"interrupted": self.stop.is_set()}
 
 
