@@ -6,18 +6,6 @@ from biaslens.engine._pacing import Pace, RetryPolicy, estimate_tokens
 from biaslens.engine._session import Asked, Session, ordinary, pace_for, this_command
 
 __all__ = [
-    "Asked",
-    "Exchange",
-    "Hook",
-    "Observer",
-    "Pace",
-    "Request",
-    "RetryPolicy",
-    "Session",
-    "Tally",
-    "estimate_tokens",
-    "in_thread",
-    "ordinary",
-    "pace_for",
-    "this_command",
-]
+    "Asked", "Exchange", "Hook", "Observer", "Pace", "Request", "RetryPolicy", "Session", "Tally", "estimate_tokens",
+    "in_thread", "ordinary", "pace_for", "this_command",
+]  # fmt: skip

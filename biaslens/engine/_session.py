@@ -74,7 +74,7 @@ class Session:
         self._open_model = open_model
         self._models: dict[str, ChatModel] = {}
         self._closing = AsyncExitStack()
-        self._tallies: list[Tally] = []
+        self.tally = Tally()
 
     @classmethod
     @asynccontextmanager
@@ -189,15 +189,17 @@ class Session:
                 observer=self.observer,
                 stop=self.stop,
             )
-            self._tallies.append(await asking.ask_all(takewhile(lambda _: not enough(), asked)))
+            tally = await asking.ask_all(takewhile(lambda _: not enough(), asked))
+            self.tally.answered += tally.answered
+            self.tally.failed += tally.failed
+            self.tally.cost += tally.cost
+            self.tally.reasons += tally.reasons
             return wanted.count_missing()
 
     def _ask_by_files(
         self, exchange: Exchange, model: str, reader: Store, wanted: WantedAnswers, requests: Requests
     ) -> None:
         """Store the answers that have come, and write requests for those that are missing."""
-        tally = Tally()
-        self._tallies.append(tally)
         failed: set[str] = set()
         for part in wanted.missing():
             rows = exchange.take(part, model)
@@ -205,26 +207,14 @@ class Session:
                 self.store.save(connection, rows)
             self.store.sync()
             failed.update(row.key for row in rows if isinstance(row, Failure))
-            tally.count(rows)
-            self.observer.update(tally, {})
+            self.tally.count(rows)
+            self.observer.update(self.tally, {})
         due = (exchange.due(key for key in part if key not in failed) for part in wanted.missing())
         exchange.write(chain.from_iterable(requests(reader, part) for part in due if part), model, self.settings)
 
-    @property
-    def tally(self) -> Tally:
-        """What all asking of the session came to."""
-        total = Tally()
-        for tally in self._tallies:
-            total.answered += tally.answered
-            total.failed += tally.failed
-            total.cost += tally.cost
-            total.reasons += tally.reasons
-        return total
-
     def asked(self) -> dict[str, Any]:
         """Values of the fields of `Asked`."""
-        tally = self.tally
-        known = {name: getattr(tally, name) for name in ("answered", "failed", "cost", "why_failed")}
+        known = {name: getattr(self.tally, name) for name in ("answered", "failed", "cost", "why_failed")}
         return known | {"interrupted": self.stop.is_set()}
 
 
