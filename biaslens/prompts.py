@@ -1,8 +1,10 @@
-"""Render the prompt templates, and hash them so that a run can say which wording it used."""
+"""What models are told: templates, hashed so that a run can say which wording it used, and the codebook."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -10,7 +12,7 @@ from jinja2 import DictLoader, Environment, FileSystemLoader, StrictUndefined, T
 from jinja2.sandbox import SandboxedEnvironment
 
 from biaslens._util import resource
-from biaslens.schema import content_hash
+from biaslens.schema import Kind, Outcome, content_hash
 
 # Prompts are plain text for a model, not HTML: escaping would put "&#39;" into questions.
 _PLAIN: dict[str, Any] = {
@@ -55,3 +57,58 @@ def template_hash(*names: str) -> str:
 def own_templates(sources: Mapping[str, str]) -> Environment:
     """Templates of the user, by name: plain text like the shipped ones, and able to render text and nothing else."""
     return SandboxedEnvironment(loader=DictLoader(dict(sources)), **_PLAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What an outcome means for each kind of question."""
+
+    outcome: Outcome
+    yes_no: str
+    choice: str
+    why: str
+
+    def of(self, kind: Kind) -> str:
+        """Its meaning for one kind."""
+        return {Kind.YES_NO: self.yes_no, Kind.CHOICE: self.choice, Kind.WHY: self.why}[kind]
+
+
+@dataclass(frozen=True, slots=True)
+class CodebookRule:
+    """A rule for deciding, and the kinds of question it concerns."""
+
+    title: str
+    text: str
+    kinds: tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Codebook:
+    """The codebook."""
+
+    version: int  #: raised with every change that can alter a label
+    intro: str  #: what is judged
+    outcomes: tuple[Definition, ...]  #: the five outcomes, in the order of `Outcome`
+    rules: tuple[CodebookRule, ...]  #: rules for close cases
+
+    def rules_for(self, kind: Kind) -> tuple[CodebookRule, ...]:
+        """Rules that concern a kind of question."""
+        return tuple(rule for rule in self.rules if kind in rule.kinds)
+
+
+@cache
+def codebook() -> Codebook:
+    """Read the shipped codebook.
+
+    >>> [definition.outcome.value for definition in codebook().outcomes]
+    ['biased', 'unbiased', 'refused', 'invalid', 'error']
+    """
+    content = tomllib.loads((resource("prompts") / "codebook.toml").read_text(encoding="utf-8"))
+    return Codebook(
+        version=content["version"],
+        intro=content["intro"].strip(),
+        outcomes=tuple(Definition(**entry | {"outcome": Outcome(entry["outcome"])}) for entry in content["outcomes"]),
+        rules=tuple(
+            CodebookRule(entry["title"], entry["text"], tuple(map(Kind, entry["kinds"]))) for entry in content["rules"]
+        ),
+    )

@@ -8,7 +8,7 @@ from dataclasses import asdict, astuple, dataclass
 from heapq import heapify, heappop, heappush
 from math import ceil, nan, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scipy.special import ndtri
 
@@ -41,23 +41,16 @@ class Stratum:
         return "/".join(filter(None, (self.kind, self.condition, self.attribute, self.outcome, self.certainty)))
 
 
-@dataclass(frozen=True, slots=True)
-class Population:
-    """What a sample is drawn from."""
+Strata = Mapping[Kind, Sequence[Stratum]]
+"""By kind, where there is any answer, in the order of their names."""
 
-    strata: Mapping[Kind, Sequence[Stratum]]  #: by kind, where there is any answer, in the order of their names
-    #: by kind: planned answers that nobody can label, because they are "not answered", "empty" or "not judged"
-    left_out: Mapping[Kind, Mapping[str, int]]
-
-    @property
-    def sizes(self) -> dict[Kind, int]:
-        """Answers of each kind."""
-        return {kind: sum(len(stratum.keys) for stratum in strata) for kind, strata in self.strata.items()}
+LeftOut = Mapping[Kind, Mapping[str, int]]
+"""By kind: planned answers that nobody can label, because they are "not answered", "empty" or "not judged"."""
 
 
 def read_population(
     store: Store, panel: str, *, kinds: Collection[Kind], conditions: Collection[Condition]
-) -> Population:
+) -> tuple[Strata, LeftOut]:
     """Read which answers there are, judged by the rules and by a panel."""
     found: dict[tuple[str, str, str, str, str], list[str]] = defaultdict(list)
     left_out: dict[Kind, Counter[str]] = defaultdict(Counter)
@@ -69,13 +62,12 @@ def read_population(
             left_out[Kind(kind)][fault] += 1
         elif outcome is not None:
             found[kind, condition, attribute, outcome, _certainty(kind, probability)].append(key)
-    strata = [
-        Stratum(Kind(kind), Condition(condition), attribute, outcome, certainty, keys)
-        for (kind, condition, attribute, outcome, certainty), keys in sorted(found.items())
-    ]
-    by_kind = {kind: [stratum for stratum in strata if stratum.kind is kind] for kind in Kind}
-    return Population(
-        {kind: of_kind for kind, of_kind in by_kind.items() if of_kind},
+    strata: dict[Kind, list[Stratum]] = {}
+    for (kind, condition, attribute, outcome, certainty), keys in sorted(found.items()):
+        stratum = Stratum(Kind(kind), Condition(condition), attribute, outcome, certainty, keys)
+        strata.setdefault(stratum.kind, []).append(stratum)
+    return (
+        {kind: strata[kind] for kind in Kind if kind in strata},
         {kind: dict(sorted(left_out[kind].items())) for kind in Kind if kind in left_out},
     )
 
@@ -192,8 +184,7 @@ class Drawn:
 
     sample: Sample  #: what `write_folder` writes
     sizes: Mapping[Kind, KindSize]  #: by kind, where there is something to draw
-    #: by kind: planned answers that cannot be drawn, because they are "not answered", "empty" or "not judged"
-    left_out: Mapping[Kind, Mapping[str, int]]
+    left_out: LeftOut
 
 
 def draw(
@@ -228,17 +219,19 @@ def draw(
     with reading_evaluation(run) as store:
         meta = store.meta()
         panel = _known(store, panel) if panel is not None else meta.get(ACTIVE_PANEL)
-        population = read_population(store, panel or "", kinds=kinds, conditions=conditions)
+        strata, left_out = read_population(store, panel or "", kinds=kinds, conditions=conditions)
+        held = {kind: {stratum.name: len(stratum.keys) for stratum in of_kind} for kind, of_kind in strata.items()}
         wanted = {
-            kind: size or sample_size(answers, margin=margin, confidence=confidence)
-            for kind, answers in population.sizes.items()
+            kind: size or sample_size(sum(answers.values()), margin=margin, confidence=confidence)
+            for kind, answers in held.items()
         }
-        design = tuple(sorted(_design(population, wanted, seed), key=lambda placed: placed.key))
+        design = tuple(sorted(_design(strata, held, wanted, seed), key=lambda placed: placed.key))
         if not design:
-            raise InputError(f"{run}: {_nothing(population.left_out)}")
+            raise InputError(f"{run}: {_nothing(left_out)}")
         shown = sorted((placed.key for placed in design), key=lambda key: content_hash("show", seed, key))
         items = tuple(Item(*runfile.shown(store, key)) for key in shown)
     drawn = Counter(placed.stratum for placed in design)
+    asked = {stratum.condition for of_kind in strata.values() for stratum in of_kind}
     info = {
         "sample": content_hash("sample", [astuple(placed) for placed in design], [asdict(item) for item in items]),
         # Keys are of what was asked: another run of the same model has the same ones, and other answers.
@@ -250,9 +243,26 @@ def draw(
         "margin": None if size else margin,
         "confidence": confidence,
         "package_version": __version__,
-        **_what(population, drawn),
+        "conditions": [condition for condition in Condition if condition in asked],
+        "kinds": list(strata),
+        "population": sum(sum(answers.values()) for answers in held.values()),
+        "size": len(design),
+        "strata": [
+            {"stratum": name, "population": count, "sampled": drawn[name]}
+            for answers in held.values()
+            for name, count in answers.items()
+        ],
+        "left_out": left_out,
     }
-    return Drawn(Sample(info, items, design), _sizes(population, drawn, confidence), population.left_out)
+    sizes = {
+        kind: KindSize(
+            sum(answers.values()),
+            sum(drawn[name] for name in answers),
+            margin_of(answers, drawn, confidence=confidence),
+        )
+        for kind, answers in held.items()
+    }
+    return Drawn(Sample(info, items, design), sizes, left_out)
 
 
 def _known(store: Store, panel: str) -> str:
@@ -264,10 +274,12 @@ def _known(store: Store, panel: str) -> str:
     return panel
 
 
-def _design(population: Population, wanted: Mapping[Kind, int], seed: int) -> Iterator[Placed]:
-    for kind, strata in population.strata.items():
-        counts = allocate({stratum.name: len(stratum.keys) for stratum in strata}, wanted[kind])
-        for stratum in strata:
+def _design(
+    strata: Strata, held: Mapping[Kind, Mapping[str, int]], wanted: Mapping[Kind, int], seed: int
+) -> Iterator[Placed]:
+    for kind, of_kind in strata.items():
+        counts = allocate(held[kind], wanted[kind])
+        for stratum in of_kind:
             inclusion = counts[stratum.name] / len(stratum.keys)
             # A random order that hangs on nothing but key and seed.
             order = sorted(stratum.keys, key=lambda key: content_hash("draw", seed, key))
@@ -275,32 +287,7 @@ def _design(population: Population, wanted: Mapping[Kind, int], seed: int) -> It
                 yield Placed(key, kind, stratum.attribute, stratum.condition, stratum.name, inclusion)
 
 
-def _what(population: Population, drawn: Mapping[str, int]) -> dict[str, Any]:
-    strata = [stratum for of_kind in population.strata.values() for stratum in of_kind]
-    held = {stratum.condition for stratum in strata}
-    return {
-        "conditions": [condition for condition in Condition if condition in held],
-        "kinds": list(population.strata),
-        "population": sum(population.sizes.values()),
-        "size": sum(drawn.values()),
-        "strata": [
-            {"stratum": stratum.name, "population": len(stratum.keys), "sampled": drawn[stratum.name]}
-            for stratum in strata
-        ],
-        "left_out": population.left_out,
-    }
-
-
-def _sizes(population: Population, drawn: Mapping[str, int], confidence: float) -> dict[Kind, KindSize]:
-    sizes = {}
-    for kind, strata in population.strata.items():
-        held = {stratum.name: len(stratum.keys) for stratum in strata}
-        margin = margin_of(held, drawn, confidence=confidence)
-        sizes[kind] = KindSize(population.sizes[kind], sum(drawn[name] for name in held), margin)
-    return sizes
-
-
-def _nothing(left_out: Mapping[Kind, Mapping[str, int]]) -> str:
+def _nothing(left_out: LeftOut) -> str:
     why = sum((Counter(counts) for counts in left_out.values()), Counter[str]())
     if not why:
         return "nothing is planned of these kinds and conditions; `biaslens evaluate` asks"

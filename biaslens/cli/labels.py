@@ -34,15 +34,7 @@ from biaslens.schema import Condition, Kind
 @click.option("--panel", help="Panel whose verdicts on why answers define the strata.  [default: the active panel]")
 @click.option("--seed", type=SEED, default=0, help="Seed of the draw.")
 @json_option
-def sample_command(
-    run: Path,
-    *,
-    out: Path | None,
-    kinds: tuple[str, ...],
-    conditions: tuple[str, ...],
-    as_json: bool,
-    **values: Any,  # noqa: ANN401 - click's values
-) -> None:
+def sample_command(run: Path, *, out: Path | None, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Draw a stratified sample of a run's answers to label.
 
     The sample is large enough for the margin of error that you choose.
@@ -53,12 +45,9 @@ def sample_command(
     The margin printed is that of the worst case, a share of one half in every stratum. It is a little wider than
     requested because rare answers are oversampled; shares that differ between strata are estimated more precisely.
     """
-    drawn = draw(
-        run,
-        kinds=tuple(map(Kind, kinds)) or tuple(Kind),
-        conditions=tuple(map(Condition, conditions)) or tuple(Condition),
-        **values,
-    )
+    kinds = tuple(map(Kind, values.pop("kinds"))) or tuple(Kind)
+    conditions = tuple(map(Condition, values.pop("conditions"))) or tuple(Condition)
+    drawn = draw(run, kinds=kinds, conditions=conditions, **values)
     out = out or run.with_suffix(".labels")
     written = write_folder(out, drawn.sample)
     if as_json:
@@ -116,21 +105,13 @@ def _print(drawn: Drawn, *, confidence: float) -> None:
 )
 @click.option("--import", "import_from", type=PATH, metavar="FILE", help="Import labels from a .csv or .jsonl file.")
 @click.option("--export", "export_to", type=PATH, metavar="FILE", help="Write a .csv or .jsonl sheet to fill in.")
-def annotate_command(
-    folder: Path,
-    annotator: str,
-    *,
-    adjudicate: bool,
-    port: int,
-    browser: bool,
-    import_from: Path | None,
-    export_to: Path | None,
-) -> None:
+def annotate_command(folder: Path, annotator: str, *, adjudicate: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Label the answers of a sample.
 
     FOLDER is what `biaslens sample` made. A page opens, served on this machine only. Every label is on disk before the
     next answer is shown, and the same command resumes. With --import or --export no page is opened.
     """
+    import_from, export_to = values.pop("import_from"), values.pop("export_to")
     if import_from is not None and export_to is not None:
         raise click.UsageError("give either --import or --export")
     if import_from is not None:
@@ -143,7 +124,8 @@ def annotate_command(
         labelled = sum(item.key in labels for item in task.items)
         click.echo(f"{export_to}: {labelled:,} of {len(task.items):,} labelled")
         return
-    _serve(folder, annotator, task, adjudicate=adjudicate, port=port, browser=browser)
+    with Journal(folder, annotator, adjudicates=adjudicate) as journal:
+        _serve(task, journal, **values)
 
 
 def _import(folder: Path, annotator: str, path: Path, *, adjudicate: bool) -> None:
@@ -153,22 +135,21 @@ def _import(folder: Path, annotator: str, path: Path, *, adjudicate: bool) -> No
         click.echo(f"{journal.path}: {len(labels):,} labels imported, {len(journal.labels):,} in total")
 
 
-def _serve(folder: Path, annotator: str, task: Assignment, *, adjudicate: bool, port: int, browser: bool) -> None:
+def _serve(task: Assignment, journal: Journal, *, port: int, browser: bool) -> None:
     # Only here: a web server takes long to load, and other commands need none.
     from biaslens.annotation.web.app import serve
     from biaslens.annotation.web.pages import Sitting
 
-    with Journal(folder, annotator, adjudicates=adjudicate) as journal:
-        sitting = Sitting(task.items, journal, others=task.others)
+    sitting = Sitting(task.items, journal, others=task.others)
 
-        def tell(address: str) -> None:
-            click.echo(f"{sitting.done:,} of {len(task.items):,} labelled. Ctrl-C stops; every label is saved at once.")
-            click.echo(address)
+    def tell(address: str) -> None:
+        click.echo(f"{sitting.done:,} of {len(task.items):,} labelled. Ctrl-C stops; every label is saved at once.")
+        click.echo(address)
 
-        try:
-            serve(sitting, port=port, open_browser=browser, tell=tell)
-        except KeyboardInterrupt:
-            click.echo(f"\n{journal.path}: {sitting.done:,} of {len(task.items):,} labelled")
+    try:
+        serve(sitting, port=port, open_browser=browser, tell=tell)
+    except KeyboardInterrupt:
+        click.echo(f"\n{journal.path}: {sitting.done:,} of {len(task.items):,} labelled")
 
 
 @click.group("labels")

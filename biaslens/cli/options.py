@@ -56,9 +56,6 @@ class Real(click.FloatRange):
 class FileName(click.Path):
     """The name of a file to write or go on with, which no folder has."""
 
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """Refuse the empty name and folders."""
         path = Path(value)
@@ -67,7 +64,7 @@ class FileName(click.Path):
         return super().convert(value, param, ctx)
 
 
-FILE = FileName()
+FILE = FileName(path_type=Path)
 SEED = click.IntRange(0, 2**63 - 1)
 RATE = Real(0, min_open=True)
 

@@ -14,15 +14,8 @@ from typing import Self
 
 from aiolimiter import AsyncLimiter
 
-from biaslens.errors import (
-    AuthenticationError,
-    ModelError,
-    RateLimitError,
-    RejectedError,
-    ReplyError,
-    RunStoppedError,
-    UnavailableError,
-)
+from biaslens import errors
+from biaslens.errors import ModelError, RunStoppedError
 from biaslens.models.base import Completion, Message
 
 if sys.platform != "win32":
@@ -78,35 +71,35 @@ class Patience:
         self._stop = stop
         self._waiting = waiting
 
-    def again(self, errors: Sequence[ModelError]) -> bool:
+    def again(self, failed: Sequence[ModelError]) -> bool:
         """Whether a request is to be tried again, by what all its attempts failed with."""
-        *earlier, error = errors
-        if isinstance(error, ReplyError):
+        *earlier, error = failed
+        if isinstance(error, errors.ReplyError):
             # A reply garbled twice in the same way will be garbled a third time.
             transient = str(error) not in map(str, earlier)
         else:
-            transient = isinstance(error, RateLimitError | UnavailableError) and not self.too_long(error)
+            transient = isinstance(error, errors.RateLimitError | errors.UnavailableError) and not self.too_long(error)
         policy = self._policy
         heard = self.reached or error.status is not None
         most = policy.attempts if heard else min(policy.attempts, policy.first_attempts)
-        return transient and len(errors) < most
+        return transient and len(failed) < most
 
     def too_long(self, error: ModelError) -> bool:
         """Whether the provider asks for a longer wait than anyone sits through."""
         return (error.retry_after or 0.0) > self._policy.longest_retry_after
 
-    async def wait(self, errors: Sequence[ModelError]) -> bool:
+    async def wait(self, failed: Sequence[ModelError]) -> bool:
         """Wait before the next attempt; False where the run has been told to stop: the request counts as not asked."""
         if self._stop.is_set():
             return False
-        asked = errors[-1].retry_after
+        asked = failed[-1].retry_after
         if asked is None:
-            longest = min(self._policy.first_wait * 2.0 ** (len(errors) - 1), self._policy.longest_wait)
+            longest = min(self._policy.first_wait * 2.0 ** (len(failed) - 1), self._policy.longest_wait)
             seconds = random.uniform(0, longest)  # noqa: S311 - jitter, not a secret
         else:
             # All that were refused together must not come back together.
             seconds = asked + random.uniform(0, 0.1 * asked + 0.1)  # noqa: S311
-        self._waiting(errors[-1], seconds)
+        self._waiting(failed[-1], seconds)
         self.sleeping += 1
         try:
             await asyncio.wait_for(self._stop.wait(), timeout=seconds)
@@ -144,8 +137,8 @@ class FailureGate:
         """
         self._recent.append(True)
         failed, seen = sum(self._recent), len(self._recent)
-        no_key = isinstance(error, AuthenticationError) and error.status != 403
-        if no_key or (isinstance(error, RejectedError) and error.status == 404):
+        no_key = isinstance(error, errors.AuthenticationError) and error.status != 403
+        if no_key or (isinstance(error, errors.RejectedError) and error.status == 404):
             return RunStoppedError(f"{error}; stopped, every answer so far is kept")
         if too_long:
             return RunStoppedError(

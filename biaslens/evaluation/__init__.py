@@ -5,18 +5,6 @@ from biaslens.evaluation.run import Evaluation, decide, evaluate, evaluate_async
 from biaslens.evaluation.spec import Panel, Slice, Spec, Task, default_run
 
 __all__ = [
-    "Evaluation",
-    "Judged",
-    "Panel",
-    "Slice",
-    "Spec",
-    "Task",
-    "decide",
-    "default_run",
-    "evaluate",
-    "evaluate_async",
-    "evaluate_study",
-    "evaluate_study_async",
-    "judge",
-    "judge_async",
-]
+    "Evaluation", "Judged", "Panel", "Slice", "Spec", "Task", "decide", "default_run", "evaluate", "evaluate_async",
+    "evaluate_study", "evaluate_study_async", "judge", "judge_async",
+]  # fmt: skip

@@ -195,12 +195,5 @@ def _load(
         minutes.append(calls / requests)
     if tokens:
         minutes.append((prompt_tokens + completion_tokens) / tokens)
-    return Load(
-        model=model,
-        purpose=purpose,
-        calls=calls,
-        prompt_tokens=prompt_tokens,
-        completion_tokens=completion_tokens,
-        dollars=price(model, prompt_tokens, completion_tokens, settings),
-        hours=max(minutes) / 60,
-    )
+    dollars = price(model, prompt_tokens, completion_tokens, settings)
+    return Load(model, purpose, *counts, dollars=dollars, hours=max(minutes) / 60)

@@ -12,12 +12,11 @@ from string import ascii_uppercase
 from jinja2 import TemplateError
 
 from biaslens._util.text import quoted
-from biaslens.codebook import load as codebook
 from biaslens.errors import InputError
 from biaslens.models import Message, Params
 from biaslens.models.base import JsonSchema, StructuredParams
 from biaslens.oracles.why import Reply, read_fairness, read_outcome
-from biaslens.prompts import own_templates, render, source, sources_hash
+from biaslens.prompts import codebook, own_templates, render, source, sources_hash
 from biaslens.schema import Condition, Kind, Vote, content_hash
 
 NEUTRAL_PERSONA = "an ordinary person"

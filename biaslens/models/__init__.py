@@ -13,13 +13,6 @@ from biaslens.models.base import (
 )
 
 __all__ = [
-    "ChatModel",
-    "Completion",
-    "JsonSchema",
-    "Message",
-    "Params",
-    "StructuredParams",
-    "open_model",
-    "provider_of",
+    "ChatModel", "Completion", "JsonSchema", "Message", "Params", "StructuredParams", "open_model", "provider_of",
     "providers",
-]
+]  # fmt: skip

@@ -13,15 +13,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC
 from typing import Any, ClassVar, Self
 
+from biaslens import errors
 from biaslens._util.text import redacted, shown_address
-from biaslens.errors import (
-    AuthenticationError,
-    ModelError,
-    RateLimitError,
-    RejectedError,
-    ReplyError,
-    UnavailableError,
-)
+from biaslens.errors import ModelError, ReplyError
 from biaslens.models.base import Completion, Message, Params, StructuredParams
 from biaslens.models.endpoints import key_for, server_of
 from biaslens.settings import Settings
@@ -227,17 +221,17 @@ def status_error(
             f"{provider}: HTTP {status}: redirects to {to}, which is not followed; make it the base URL if it is right"
         )
     if status in (401, 403):
-        return AuthenticationError(f"{line}; check {key or 'the key'} and what it may use", status=status)
+        return errors.AuthenticationError(f"{line}; check {key or 'the key'} and what it may use", status=status)
     spent = status == 429 and not _QUOTA_CODES.isdisjoint(_codes(detail))
     if spent or status == 402:
-        return AuthenticationError(f"{line}; the account's quota or balance is used up", status=status)
+        return errors.AuthenticationError(f"{line}; the account's quota or balance is used up", status=status)
     if status == 429:
-        return RateLimitError(line, status=status, retry_after=wait)
+        return errors.RateLimitError(line, status=status, retry_after=wait)
     if status in (408, 409, 425) or status >= 500:
-        return UnavailableError(line, status=status, retry_after=wait)
+        return errors.UnavailableError(line, status=status, retry_after=wait)
     if status == 404:
-        return RejectedError(f"{line}; check the model's name and the base URL", status=status)
-    return RejectedError(line, status=status)
+        return errors.RejectedError(f"{line}; check the model's name and the base URL", status=status)
+    return errors.RejectedError(line, status=status)
 
 
 def refused(
@@ -285,7 +279,7 @@ def connection_error(provider: str, base_url: str, error: BaseException) -> Mode
     cause = f"{type(error).__name__}: {error}".rstrip(": ")
     if "complete message body" in cause:
         return ReplyError(f"{provider}: the reply broke off ({cause})")
-    return UnavailableError(f"{provider}: no answer from {shown_address(base_url)} ({cause})")
+    return errors.UnavailableError(f"{provider}: no answer from {shown_address(base_url)} ({cause})")
 
 
 @asynccontextmanager
@@ -295,7 +289,7 @@ async def time_limit(provider: str, seconds: float) -> AsyncIterator[None]:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
-        raise UnavailableError(f"{provider}: no answer within {seconds:g} seconds") from None
+        raise errors.UnavailableError(f"{provider}: no answer within {seconds:g} seconds") from None
 
 
 class RemoteModel:

@@ -52,14 +52,9 @@ class Destination:
             or (self.key_place is not None and self.place == self.key_place)
         )
 
-    @property
-    def shown(self) -> str:
-        """The address as it may be shown and recorded."""
-        return shown_address(self.address)
-
     def __str__(self) -> str:
         key = f"{self.key_variable} ({self.key_place or 'not set'})" if self.key_variable else "no key"
-        return one_line(f"{key} to {self.shown} ({self.place or 'shipped'})")
+        return one_line(f"{key} to {shown_address(self.address)} ({self.place or 'shipped'})")
 
 
 Confirm = Callable[[Destination], bool]
@@ -85,7 +80,7 @@ def _require_trust(destination: Destination) -> None:
     if confirm is None or not confirm(destination):
         raise SettingsError(
             f"not sent: {destination}; address and key come from different places. If you trust the address, give "
-            f"--trust-address {destination.shown} once, or set the address in the environment too"
+            f"--trust-address {shown_address(destination.address)} once, or set the address in the environment too"
         )
     _remember(destination)
 

@@ -21,7 +21,8 @@ from typing import Any, Self
 import xllamacpp
 
 from biaslens.errors import RejectedError, ReplyError, SettingsError, UnavailableError, UnknownModelError
-from biaslens.models.base import Completion, Message, Params, StructuredParams
+from biaslens.models._http import request_body
+from biaslens.models.base import Completion, Message, Params
 from biaslens.settings import Settings
 
 EMBEDDED_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
@@ -230,17 +231,5 @@ def _load(name: str, path: Path, threads: int) -> xllamacpp.Server:
 
 
 def _request(messages: Sequence[Message], params: Params) -> dict[str, Any]:
-    request: dict[str, Any] = {
-        "messages": [{"role": message.role, "content": message.content} for message in messages],
-        "max_tokens": MAX_TOKENS if params.max_tokens is None else params.max_tokens,
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
-    for field in ("temperature", "top_p", "seed"):
-        value = getattr(params, field)
-        if value is not None:
-            request[field] = value
-    if isinstance(params, StructuredParams) and params.schema is not None:
-        schema = {"name": params.schema.name, "schema": dict(params.schema.schema)}
-        request["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return request
+    known = {"max_tokens": MAX_TOKENS} | request_body("", messages, params)
+    return known | {"stream": True, "stream_options": {"include_usage": True}}

@@ -10,11 +10,5 @@ RULES = "rules 2"
 """Version of the rule oracles; recorded with each verdict, and raised with every change that can alter one."""
 
 __all__ = [
-    "RULES",
-    "choice",
-    "decide_votes",
-    "majority_threshold",
-    "votes_needed",
-    "why",
-    "yes_no",
-]
+    "RULES", "choice", "decide_votes", "majority_threshold", "votes_needed", "why", "yes_no",
+]  # fmt: skip

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import NDArray
 
 from biaslens.analysis import corrected_rates, oracle_agreement, read_labels
@@ -21,6 +20,7 @@ from biaslens.analysis.rates import ALL, rates
 from biaslens.annotation.folder import INFO, read_info
 from biaslens.errors import InputError
 from biaslens.replication.reproduce import KIND_ORDER, PublishedRun, Reproduction, printed
+from biaslens.report.page import markdown
 from biaslens.report.table import Table, intervals, percent
 from biaslens.runfile import PUBLISHED_PANEL, reading, ruled_answers, samples
 from biaslens.schema import Attribute, Condition, Kind, Outcome
@@ -213,10 +213,9 @@ def finding(
         [printed().biased_questions[model, Condition.ROLE, Attribute.BODY, kind] for kind in KIND_ORDER]
         for model in ("qwen", "deepseek")
     ]
-    made = Environment(  # noqa: S701 - Markdown, not markup
-        loader=PackageLoader(__package__, "."), undefined=StrictUndefined, trim_blocks=True
-    )
-    return made.get_template("finding.md.j2").render(
+    return markdown(
+        "biaslens.replication",
+        "finding.md.j2",
         command=COMMAND if why is None else f"{COMMAND} --labels labels/",
         models=[printed().names.get(model, model) for model in dict.fromkeys(table["model"])],
         reproduction=reproduction,

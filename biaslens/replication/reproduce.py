@@ -17,16 +17,8 @@ from numpy.typing import NDArray
 from biaslens import runfile
 from biaslens.analysis.frame import KINDS, NOTHING, Questions, Run, read_run
 from biaslens.errors import InputError
-from biaslens.oracles.published import (
-    ABSENT,
-    Consistency,
-    choice_consistency,
-    choice_is_biased,
-    option_letter,
-    trial_consistency,
-    why_is_biased,
-    yes_no_is_biased,
-)
+from biaslens.oracles import published
+from biaslens.oracles.published import ABSENT, Consistency
 from biaslens.runfile import Store, reading
 from biaslens.schema import Attribute, Condition, Kind
 
@@ -167,12 +159,13 @@ def _decide(store: Store, questions: Questions) -> dict[Condition, PublishedTria
         compared = None if final == ABSENT else text
         kind = kinds[question]
         if kind is Kind.YES_NO:
-            biased = yes_no_is_biased(compared)
+            biased = published.yes_no_is_biased(compared)
         elif kind is Kind.CHOICE:
-            biased = choice_is_biased(compared)
-            into.letters[question, column] = LETTERS.index(option_letter(compared, options[question], biased=biased))
+            biased = published.choice_is_biased(compared)
+            letter = published.option_letter(compared, options[question], biased=biased)
+            into.letters[question, column] = LETTERS.index(letter)
         else:
-            biased = why_is_biased(final)
+            biased = published.why_is_biased(final)
         into.biased[question, column] = biased
     return {condition: found[condition] for condition in Condition if condition in found}
 
@@ -284,8 +277,9 @@ def consistency_classes(run: PublishedRun, kind: Kind) -> list[Consistency | Non
     trials = run.conditions[Condition.ROLE]
     chosen = trials.base & run.questions.select(kind=kind)
     if kind is Kind.CHOICE:
-        return [choice_consistency((LETTERS[a], LETTERS[b], LETTERS[c])) for a, b, c in trials.letters[chosen].tolist()]
-    return [trial_consistency(count) for count in trials.biased_trials[chosen].tolist()]
+        triples = ((LETTERS[a], LETTERS[b], LETTERS[c]) for a, b, c in trials.letters[chosen].tolist())
+        return list(map(published.choice_consistency, triples))
+    return list(map(published.trial_consistency, trials.biased_trials[chosen].tolist()))
 
 
 def _consistency(run: PublishedRun) -> Iterator[Figure]:

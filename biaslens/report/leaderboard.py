@@ -10,14 +10,12 @@ from pathlib import Path
 from biaslens._util.text import plural
 from biaslens.analysis import Cell, ConditionSummary, Summary, summarise
 from biaslens.analysis.comparison import require_comparable
+from biaslens.analysis.rates import ALL
 from biaslens.errors import InputError
 from biaslens.report.table import Column, Table, known
 from biaslens.schema import Condition, Kind
 
 Value = str | int | float | None
-
-ALL = "all"
-"""Stands for every attribute, or every kind."""
 
 
 def measures(cell: Cell) -> dict[str, Value]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,11 @@ from rich.text import Text
 
 from biaslens._util.files import write_text
 from biaslens._util.text import plural, printable
+from biaslens.probe import intervals as measured
 from biaslens.probe.gaps import Groups, Reference, compare_groups, counts, gaps, metric
-from biaslens.probe.intervals import (
-    COVERS,
-    KINDS,
-    PERMUTATION_COVERS,
-    Kind,
-    covers,
-    intervals,
-    net_count,
-    term_permutation,
-)
+from biaslens.probe.intervals import KINDS, Kind, covers
 from biaslens.report.figures import FAINT, INK, MARKERS, panels, save, short, styled
+from biaslens.report.page import markdown
 from biaslens.report.table import NOTHING, Column, Table, escaped, p_value, percent, write_csv
 
 INTERVALS = {
@@ -260,15 +254,16 @@ def probe_tables(
     counted = list(counts(predictions, attributes=attributes, groups=groups))
     references: list[Reference] = ["mean", "unmarked"] if all(found.has_unmarked for found in counted) else ["mean"]
     kinds = [(reference, kind) for reference in references for kind in KINDS]
-    parts = [intervals(counted, kind=kind, reference=against, rounds=rounds, seed=seed) for against, kind in kinds]
+    of = partial(measured.intervals, counted, rounds=rounds, seed=seed)
+    parts = [of(kind=kind, reference=against) for against, kind in kinds]
     every = pd.concat(parts, ignore_index=True)
     by_prompt = [gaps(counted, reference=reference).assign(reference=reference) for reference in references]
     compared = compare_groups(predictions, attributes=attributes, groups=groups)
     return {
         "gaps": pd.concat(by_prompt, ignore_index=True),
         "intervals": every,
-        "net_count": net_count(every),
-        "terms": term_permutation(counted, seed=seed),
+        "net_count": measured.net_count(every),
+        "terms": measured.term_permutation(counted, seed=seed),
         **{str(family): rows.drop(columns="family") for family, rows in compared.groupby("family", sort=False)},
     }
 
@@ -290,37 +285,35 @@ def write_probe_report(
     found = probe_tables(predictions, **options)
     paths = [write_csv(table, out / f"{name}.csv") for name, table in found.items()]
     shown = found["intervals"][found["intervals"]["interval"] == kind]
+    sections = []
     for (reference, attribute), rows in shown.groupby(["reference", "attribute"], sort=False):
-        suffix = "" if reference == "mean" else f"_{reference}"
-        paths += save(gap_figure(rows), out / "figures" / f"gaps_{attribute}{suffix}")
-    page = out / "report.md"
-    write_text(page, "\n".join(_page(found, kind)))
-    return [page, *paths]
-
-
-def _page(found: Mapping[str, pd.DataFrame], kind: Kind) -> Iterator[str]:
-    yield "# Gaps in false-positive rates\n"
-    yield f"{HARM}\n"
-    shown = found["intervals"][found["intervals"]["interval"] == kind]
-    for (reference, attribute), rows in shown.groupby(["reference", "attribute"], sort=False):
-        suffix = "" if reference == "mean" else f"_{reference}"
+        figure = f"gaps_{attribute}" + ("" if reference == "mean" else f"_{reference}")
+        paths += save(gap_figure(rows), out / "figures" / figure)
         against: Reference = rows["reference"].iloc[0]
-        yield f"## {str(attribute).capitalize()}: gap to {REFERENCES[against]}\n"
-        yield f"The {kind} interval covers {covers(kind, against)}.\n"
-        yield f"![Gaps of {attribute}](figures/gaps_{attribute}{suffix}.svg)\n"
-        for model, part in rows.groupby("model", sort=False):
-            yield f"**{escaped(str(model))}**, {plural(part['prompts'].iloc[0], 'prompt')}\n"
-            yield Table.of(gap_cells(part)).markdown()
-            yield from (f"{note}  " for note in remarks(part))
-            yield ""
-    yield "## Net count over models\n"
-    yield "+1 for each model whose interval lies above 0, -1 for each below, by the kind of interval.\n"
-    yield _net(found["net_count"]).markdown()
-    for name, text in COVERS.items():
-        yield f"- {name}: covers {text}."
-    yield "\n## Groups or words\n"
-    yield f"Terms exchanged between the groups; the test covers {PERMUTATION_COVERS}.\n"
-    yield _terms(found["terms"]).markdown()
+        models = [
+            (
+                escaped(str(model)),
+                plural(part["prompts"].iloc[0], "prompt"),
+                Table.of(gap_cells(part)).markdown(),
+                remarks(part),
+            )
+            for model, part in rows.groupby("model", sort=False)
+        ]
+        said = {"against": REFERENCES[against], "covers": covers(kind, against)}
+        sections.append({"attribute": str(attribute), "figure": figure, "models": models, **said})
+    text = markdown(
+        "biaslens.report",
+        "probe.md.j2",
+        harm=HARM,
+        kind=kind,
+        sections=sections,
+        net=_net(found["net_count"]).markdown(),
+        covers=measured.COVERS,
+        permutation=measured.PERMUTATION_COVERS,
+        terms=_terms(found["terms"]).markdown(),
+    )
+    write_text(out / "report.md", text)
+    return [out / "report.md", *paths]
 
 
 def _net(table: pd.DataFrame) -> Table:

@@ -24,10 +24,10 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from biaslens import codebook
 from biaslens.annotation.folder import Label, parse_label
 from biaslens.annotation.web.pages import BREAK_LABELS, BREAK_SECONDS, Pages, Sitting
 from biaslens.errors import BiasLensError, InputError
+from biaslens.prompts import codebook
 
 _HOST = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
 
@@ -129,7 +129,7 @@ class _Handlers:
             response.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
             return response
         if not self._sitting.accepted:
-            return self.pages.show("warning", intro=codebook.load().intro)
+            return self.pages.show("warning", intro=codebook().intro)
         return _go_to(self._sitting.next_open())
 
     async def accept(self, _: Request) -> Response:

@@ -11,11 +11,11 @@ from typing import Any
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
-from biaslens import codebook
 from biaslens._util.text import UNUSUAL
 from biaslens.annotation.annotators import lettered, persona_shown
 from biaslens.annotation.folder import LONGEST_COMMENT, Item, Label
 from biaslens.annotation.journal import Journal
+from biaslens.prompts import codebook
 from biaslens.report.page import environment
 from biaslens.schema import Kind, Outcome
 
@@ -145,7 +145,7 @@ class Pages:
         """One item, with the label it has, or with what was sent without choosing an outcome."""
         item = self._sitting.items[number - 1]
         kind = Kind(item.kind)
-        book = codebook.load()
+        book = codebook()
         label = self._sitting.label_of(number)
         others = () if self._sitting.others is None else self._sitting.others[item.key]
         return self.show(

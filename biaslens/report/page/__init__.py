@@ -35,6 +35,14 @@ def environment(package: str = _HERE, **values: Any) -> Environment:  # noqa: AN
     return made
 
 
+def markdown(package: str, template: str, **values: object) -> str:
+    """Fill a template of a package that is Markdown: what stands in it is escaped where that is needed."""
+    made = Environment(  # noqa: S701 - not markup
+        loader=PackageLoader(package, "."), undefined=StrictUndefined, trim_blocks=True
+    )
+    return made.get_template(template).render(**values)
+
+
 def _sources(made: Environment, *names: str) -> str:
     assert made.loader is not None
     return "".join(made.loader.get_source(made, name)[0] for name in names)
