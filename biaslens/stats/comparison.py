@@ -171,7 +171,7 @@ def rank_intervals(
 
 
 def rank_shares(sums: ArrayLike, sizes: ArrayLike, *, seed: int = 0, rounds: int = 2000) -> NDArray[np.float64]:
-    """Share of the rounds of `rank_intervals` in which each model has each rank from 1, shape (M, M); NaN with one role.
+    """Share of the rounds of `rank_intervals` with each rank from 1, models by ranks, shape (M, M); NaN with one role.
 
     >>> rank_shares([[0, 0, 0], [1, 1, 1]], [1, 1, 1])
     array([[1., 0.],
