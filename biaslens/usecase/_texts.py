@@ -375,20 +375,15 @@ class _Exceeding:
         units = np.concatenate([np.empty(0, dtype=np.intp), *self._units])
         options, short = self._spec.options, _KINDS[self.kind]
         missing = int(np.isnan(scores).sum())
-        note = f"{missing:,} of {len(scores):,} responses could not be scored" if missing else ""
+        unscored = f"{missing:,} of {len(scores):,} responses could not be scored" if missing else ""
+        note = "; ".join(filter(None, [unscored, _number_of_responses(np.bincount(units))]))
+        what: dict[str, Any] = {"family": self.kind, "direction": _LOWER, "note": note}
+        what["scorer"] = self._spec.scorers[self.kind].name
         names = (f"Expected maximum (EM{short})", f"Probability ({short}P)", f"Fraction ({short}F)")
         found = exceedance_sums(scores, units, count, options.threshold, variant=options.variant)
         for metric, sums in zip(names, found, strict=True):
             estimate = options.resampling.estimate(sums, share=True)
-            yield Measure(
-                family=self.kind,
-                metric=metric,
-                estimate=estimate,
-                units=estimate.items,
-                direction=_LOWER,
-                scorer=self._spec.scorers[self.kind].name,
-                note="; ".join(filter(None, [note, _number_of_responses(np.bincount(units))])),
-            )
+            yield Measure(metric=metric, estimate=estimate, units=estimate.items, **what)
 
 
 def _number_of_responses(numbers: NDArray[np.intp]) -> str:
