@@ -46,15 +46,7 @@ from biaslens.usecase._tokens import Mentions, Tokens, marked, of_attribute, tok
 from biaslens.usecase.metrics._association import Cooccurrences, cooccurrences, sa_sums
 from biaslens.usecase.metrics._scores import exceedance_sums
 from biaslens.usecase.scorers._offline import looks_english
-from biaslens.usecase.scorers._scoring import (
-    DEFAULTS,
-    AnyScorer,
-    Kind,
-    is_remote,
-    open_scorer,
-    score_texts,
-    unanswered,
-)
+from biaslens.usecase.scorers._scoring import DEFAULTS, AnyScorer, Kind, is_remote, open_scorer, score_texts, unanswered
 
 _EMBEDDED = "local/smollm2"
 _AGAIN = "the same command asks {} again. What is shown rests on the others."
