@@ -108,9 +108,9 @@ def ratio(totals: Floats) -> Floats:
         return np.where(totals[..., 1] > 0, totals[..., 0] / totals[..., 1], np.nan)
 
 
-def steps(rounds: int, width: int, held: int | None = None) -> Iterator[slice]:
-    """The rounds in parts, of which none needs more memory than `held` numbers at `width` a round."""
-    size = max(1, (HELD if held is None else held) // max(1, width))
+def steps(rounds: int, width: int) -> Iterator[slice]:
+    """The rounds in parts, of which none needs more memory than `HELD` numbers at `width` a round."""
+    size = max(1, HELD // max(1, width))
     for start in range(0, rounds, size):
         yield slice(start, min(rounds, start + size))
 
