@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from biaslens._util import resource
+from biaslens._util.files import resource
 from biaslens.benchmark import Benchmark, capacity, load_bank, shipped
 from biaslens.benchmark.bank import Bank
 from biaslens.benchmark.files import repeats

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from biaslens._util import resource
+from biaslens._util.files import resource
 from biaslens.benchmark.files import normalised, question_key
 from biaslens.benchmark.llm.checks import ItemFault, ItemRule, check_question, check_role
 from biaslens.benchmark.llm.reading import Draft, read_items
