@@ -275,7 +275,6 @@ class Asking:
         return self.tally
 
     def _saved(self, rows: Sequence[Row]) -> None:
-        """Count rows that are on disk."""
         for row in rows:
             if isinstance(row, Answer):
                 self.tally.answered += 1

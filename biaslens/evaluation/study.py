@@ -22,7 +22,6 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def some(self, *names: str) -> dict[str, Any]:
-        """Values of some settings."""
         return {name: getattr(self, name) for name in names}
 
 
