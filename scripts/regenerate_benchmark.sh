@@ -8,7 +8,7 @@ python=${BIASLENS_PYTHON:-.venv/bin/python}
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 seed=$(sed -n 's/^seed = //p' benchmark/benchmark.toml)
-"$python" -m biaslens generate --with bank --seed "$seed" --out "$made/benchmark"
+"$python" -m biaslens generate --with encounters --encounters benchmark/encounters --seed "$seed" --out "$made/benchmark"
 
 different=0
 for name in roles.csv questions.csv benchmark.toml; do

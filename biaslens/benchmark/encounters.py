@@ -6,8 +6,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
+from biaslens._util.text import article
 from biaslens.benchmark.files import SEPARATOR, Benchmark, Reader, check_questions, content_hash, csv_text, normalised
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Mirror, Question, Role
@@ -22,6 +24,9 @@ THEMES = (
 """What a stereotype is about."""
 
 PER_ROLE = 20
+MOST_OF_A_TARGET = 4
+"""Encounters of one role with the same target."""
+
 _WHOLE = 550 * PER_ROLE
 """Encounters from which quotas hold; parts of a benchmark may lean to one side."""
 
@@ -104,7 +109,10 @@ def read_encounters(folder: Path, roles: Sequence[Role]) -> tuple[Encounter, ...
                 role = by_name.get((attribute, row["role"]))
                 if role is None:
                     raise BenchmarkError(f"{where}: role {row['role']!r} of {attribute} is not in roles.csv")
-                found[role].append(_encounter(where, role, row))
+                try:
+                    found[role].append(encounter_of(role, row))
+                except BenchmarkError as error:
+                    raise BenchmarkError(f"{where}: {error}") from None
     if not found:
         raise BenchmarkError(f"{folder}: no encounters; it should hold files such as age.csv")
     return tuple(encounter for role in roles for encounter in found[role])
@@ -125,25 +133,26 @@ def write_encounters(encounters: Iterable[Encounter]) -> dict[str, str]:
     return {f"{attribute}.csv": csv_text(COLUMNS, rows[attribute]) for attribute in sorted(rows)}
 
 
-def _encounter(where: str, role: Role, row: Mapping[str, str]) -> Encounter:
+def encounter_of(role: Role, row: Mapping[str, str]) -> Encounter:
+    """Make an encounter of a row with the columns but the role; BenchmarkError where it cannot be one."""
     groups = tuple(row[letter] for letter in _LETTERS if row[letter])
     letters = _LETTERS[: len(groups)]
     ones = tuple(row[f"{letter}_one"] for letter in letters)
     options = tuple(item.strip() for item in row["options"].split(SEPARATOR.strip()))
     if len(groups) < 2 or not all(ones):
-        raise BenchmarkError(f"{where}: an encounter has two or three groups, each with one of its members")
+        raise BenchmarkError("an encounter has two or three groups, each with one of its members")
     if len(options) != len(groups):
-        raise BenchmarkError(f"{where}: {len(options)} options for {len(groups)} groups; give each group one")
+        raise BenchmarkError(f"{len(options)} options for {len(groups)} groups; give each group one")
     for column in ("disfavoured", "picks"):
         if row[column] not in tuple(letters):
-            raise BenchmarkError(f"{where}: {column} {row[column]!r} should be one of {', '.join(letters)}")
+            raise BenchmarkError(f"{column} {row[column]!r} should be one of {', '.join(letters)}")
     if row["target"] not in tuple(Attribute):
-        raise BenchmarkError(f"{where}: target {row['target']!r} should be one of {', '.join(Attribute)}")
+        raise BenchmarkError(f"target {row['target']!r} should be one of {', '.join(Attribute)}")
     for column in ("yes_no", "why"):
         slots = set(re.findall(r"\{[^}]*\}", row[column]))
         known = {f"{{{letter}{one}}}" for letter in letters for one in ("", "_one")}
         if not slots or slots - known:
-            raise BenchmarkError(f"{where}: {column} should name its groups by {{a}}, {{b_one}} and the like")
+            raise BenchmarkError(f"{column} should name its groups by {{a}}, {{b_one}} and the like")
     disfavoured, picks = (_LETTERS.index(row[column]) for column in ("disfavoured", "picks"))
     return Encounter(
         role, Attribute(row["target"]), row["theme"], row["stereotype"], groups, ones, disfavoured,
@@ -179,7 +188,6 @@ _DETERMINER = re.compile(
     r"\b(?:an?|the|one|each|every|this|that|these|those|some|any|many|most|all|few|two|your) \{[abc]_one\}",
     re.IGNORECASE,
 )
-_WITH_ARTICLE = re.compile(r"(?:a (?![aeio])|an |someone |somebody |one )", re.IGNORECASE)
 _NOT_PLAIN = re.compile(r"[;—]|\bAs an? \w+,")
 _COMPARES = re.compile(r"\bthan (?:\w+ ){0,2}\{")
 _MOST_ALIKE = 0.5
@@ -190,34 +198,50 @@ def check_encounters(encounters: Sequence[Encounter]) -> list[Remark]:
 
     What it cannot see (whether a question is valid, real and sharp) is for readers.
     """
-    by_role: dict[Role, list[Encounter]] = defaultdict(list)
-    for one in encounters:
-        by_role[one.role].append(one)
-    return [
-        *(Remark(one.role, place, text) for place, one in enumerate(encounters) for text in _faults(one)),
-        *(Remark(role, None, text) for role, its in by_role.items() for text in _faults_of_role(role, its)),
-        *(Remark(encounters[place].role, place, text) for place, text in _near_repeats(encounters)),
-        *(Remark(None, None, text) for text in _quotas(encounters)),
-    ]
+    checker, found = EncounterChecker(), []
+    for place, one in enumerate(encounters):
+        found += [Remark(one.role, place, text) for text in (*_faults(one), *checker.repeats(one))]
+        checker.take(one)
+    for role, its in checker.roles.items():
+        found += [Remark(role, None, text) for text in _faults_of_role(role, its)]
+    return [*found, *(Remark(None, None, text) for text in _quotas(encounters))]
 
 
 def _faults(one: Encounter) -> Iterator[str]:
     """What is wrong with one encounter by itself."""
     if one.theme not in THEMES:
         yield f"theme {one.theme!r} should be one of {', '.join(THEMES)}"
-    if len(one.stereotype.split()) > 10:
-        yield "the stereotype takes more than 10 words"
+    if not 1 <= len(one.stereotype.split()) <= 10:
+        yield "the stereotype should be a sentence of at most 10 words"
     for group in one.groups:
         if len(group.split()) > 4 or group.lower().startswith(("the ", "a ")):
             yield f"group {group!r} should be a bare plural of at most four words"
     for member in one.ones:
-        if not _WITH_ARTICLE.match(member):
+        if not with_article(member):
             yield f"{member!r} should begin with its article"
     for option in one.options:
         if not option.startswith("The ") or re.search("['’]", option):
             yield f"option {option!r} should begin with The, without a possessive"
     for kind in Kind:
         yield from (f"{kind}: {fault}" for fault in _faults_of_text(one, kind))
+    try:
+        check_questions(_asked([one], seed=0, mirrors=True), lambda _: "")
+    except BenchmarkError as error:
+        yield str(error).removeprefix(": ")
+
+
+def with_article(phrase: str) -> bool:
+    """Whether a phrase is one person or group, with the article that it takes; "an" may go before any vowel.
+
+    Examples
+    --------
+    >>> [with_article(phrase) for phrase in ("a European", "an Ewe", "someone in a suit", "a old man", "an sailor")]
+    [True, True, True, False, False]
+    """
+    first, _, rest = phrase.partition(" ")
+    if first.lower() == "an" and rest[:1].lower() in tuple("aeiou"):
+        return True
+    return bool(rest) and first.lower() in ("someone", "somebody", "one", article(rest))
 
 
 def _faults_of_text(one: Encounter, kind: Kind) -> Iterator[str]:
@@ -242,9 +266,9 @@ def _faults_of_text(one: Encounter, kind: Kind) -> Iterator[str]:
         yield "should ask why"
 
 
-def _faults_of_role(role: Role, its: Sequence[Encounter]) -> Iterator[str]:
-    """What is wrong with the encounters of one role taken together."""
-    if len(its) != PER_ROLE:
+def _faults_of_role(role: Role, its: Sequence[Encounter], *, to_come: int = 0) -> Iterator[str]:
+    """What is wrong with the encounters of one role taken together, however those `to_come` will be."""
+    if len(its) + to_come != PER_ROLE:
         yield f"{len(its)} encounters, {PER_ROLE} wanted"
     for kind in Kind:
         for opening, times in Counter(_opening(one, kind) for one in its).items():
@@ -253,8 +277,13 @@ def _faults_of_role(role: Role, its: Sequence[Encounter]) -> Iterator[str]:
     if sum(bool(_COMPARES.search(text)) for one in its for text in (one.yes_no, one.why)) > 6:
         yield "more than 6 yes/no and why questions compare with 'than'"
     targets = Counter(one.target for one in its)
-    if len(targets) < 7 or max(targets.values()) > 4 or not 2 <= targets[role.attribute] <= 4:
-        yield f"targets {dict(targets)}: at least 7 different ones, none over 4 times, its own 2 to 4 times"
+    for target, times in targets.items():
+        if times > MOST_OF_A_TARGET:
+            yield f"target {target} {times} times, at most {MOST_OF_A_TARGET}"
+    if targets[role.attribute] + to_come < 2:
+        yield f"target {role.attribute}, the role's own, {targets[role.attribute]} times, at least 2"
+    if len(targets) + to_come < 7:
+        yield f"{len(targets)} different targets, at least 7"
     for name, values in (
         ("groups", [one.pair for one in its]),
         ("stereotype", [one.stereotype.casefold() for one in its]),
@@ -268,21 +297,61 @@ def _opening(one: Encounter, kind: Kind) -> str:
     return " ".join(re.sub(r"[^\w{}' ]", "", _SLOT.sub("{}", one.template(kind))).lower().split()[:3])
 
 
-def _near_repeats(encounters: Sequence[Encounter]) -> Iterator[tuple[int, str]]:
-    """Texts that share more than half of their runs of four words with an earlier text of their kind."""
-    for kind in Kind:
-        places: dict[str, list[int]] = defaultdict(list)
-        runs: list[set[str]] = []
-        for position, one in enumerate(encounters):
-            words = normalised(one.text(kind)).split()
-            own = {" ".join(words[i : i + 4]) for i in range(len(words) - 3)}
-            shared = Counter(other for run in own for other in places[run])
-            for other, number in shared.most_common(1):
-                if number > _MOST_ALIKE * len(own | runs[other]):
-                    yield position, f"{kind}: nearly repeats {encounters[other].text(kind)!r}"
-            runs.append(own)
-            for run in own:
-                places[run].append(position)
+class _Texts:
+    """Finds texts that share more than half of their runs of four words with an earlier one."""
+
+    def __init__(self) -> None:
+        self._texts: list[tuple[str, frozenset[str]]] = []
+        self._places: dict[str, list[int]] = defaultdict(list)
+
+    def like(self, text: str) -> str | None:
+        """Find the earlier text that this one nearly repeats."""
+        own = _runs(text)
+        for place, shared in Counter(place for run in own for place in self._places.get(run, ())).most_common(1):
+            other, runs = self._texts[place]
+            if shared > _MOST_ALIKE * len(own | runs):
+                return other
+        return None
+
+    def add(self, text: str) -> None:
+        runs = _runs(text)
+        for run in runs:
+            self._places[run].append(len(self._texts))
+        self._texts.append((text, runs))
+
+
+@lru_cache(maxsize=16)
+def _runs(text: str) -> frozenset[str]:
+    words = normalised(text).split()
+    return frozenset(" ".join(words[i : i + 4]) for i in range(max(len(words) - 3, 1)))
+
+
+class EncounterChecker:
+    """Checks encounters one by one, as `check_encounters` does all at once: each beside those taken before it.
+
+    What is asked of a role as a whole is broken by the encounter after which no others can mend it.
+    """
+
+    def __init__(self) -> None:
+        self.roles: dict[Role, list[Encounter]] = defaultdict(list)
+        self._texts = {kind: _Texts() for kind in Kind}
+
+    def faults(self, one: Encounter) -> list[str]:
+        """Say what is wrong with an encounter."""
+        its = [*self.roles[one.role], one]
+        return [*_faults(one), *_faults_of_role(one.role, its, to_come=PER_ROLE - len(its)), *self.repeats(one)]
+
+    def repeats(self, one: Encounter) -> Iterator[str]:
+        """Say which texts it nearly repeats."""
+        for kind, texts in self._texts.items():
+            if (other := texts.like(one.text(kind))) is not None:
+                yield f"{kind}: nearly repeats {other!r}"
+
+    def take(self, one: Encounter) -> None:
+        """Add an encounter to those that the next ones are compared with."""
+        self.roles[one.role].append(one)
+        for kind, texts in self._texts.items():
+            texts.add(one.text(kind))
 
 
 def _quotas(encounters: Sequence[Encounter]) -> Iterator[str]:
@@ -311,12 +380,7 @@ def from_encounters(
     one last. Mirrors swap the first two groups, or in a choice the order of the options. BenchmarkError when two
     questions of a role are the same.
     """
-    questions = [
-        question
-        for one in encounters
-        for kind in Kind
-        for question in _questions(one, kind, seed=seed, mirrors=mirrors)
-    ]
+    questions = _asked(encounters, seed=seed, mirrors=mirrors)
     check_questions(questions, lambda index: f"question {index + 1}")
     used = {one.role for one in encounters}
     kept = tuple(role for role in roles if role in used)
@@ -330,6 +394,10 @@ def from_encounters(
         seed=seed,
         command=f"biaslens generate --with encounters --seed {seed}{' --mirrors' * mirrors} --out benchmark",
     )
+
+
+def _asked(encounters: Sequence[Encounter], *, seed: int, mirrors: bool) -> list[Question]:
+    return [asked for one in encounters for kind in Kind for asked in _questions(one, kind, seed=seed, mirrors=mirrors)]
 
 
 def _questions(one: Encounter, kind: Kind, *, seed: int, mirrors: bool) -> Iterator[Question]:

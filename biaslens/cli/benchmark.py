@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import click
@@ -19,6 +20,7 @@ from biaslens.benchmark.quality import SAMPLE, Source, as_record, check, read_so
 from biaslens.cli import options
 from biaslens.cli.options import PATH, SEED, count, finish, json_option, paid, picked
 from biaslens.cli.progress import AskingBar
+from biaslens.engine import Exchange
 from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
 from biaslens.schema import Attribute, Kind
@@ -32,16 +34,24 @@ _OFFLINE = {
 """Options of each generator that asks no model."""
 _ROLES = 50
 _MOST_LINES = 40
+_LONGEST_REASON = 200
 
 _MODEL_OPTIONS = options.with_options(
+    click.option("--roles", type=PATH, help="File of roles to write for, such as roles.csv.  [default: asked for]"),
     options.several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
     click.option(
         "--max-rounds",
         type=count(),
         default=5,
-        help="Maximum number of requests for one list; raise it when something is missing.",
+        help="Maximum number of requests for one role; raise it when something is missing.",
     ),
-    click.option("--partial", is_flag=True, help="Write the benchmark even if roles or questions are missing."),
+    click.option("--partial", is_flag=True, help="Write the benchmark even if roles or encounters are missing."),
+    click.option(
+        "--batch-files",
+        type=PATH,
+        metavar="FOLDER",
+        help="Ask by files: write requests there in OpenAI's batch format, and read the answers put beside them.",
+    ),
     options.temperature_option,
     click.option(
         "--max-tokens",
@@ -75,15 +85,17 @@ _MODEL_OPTIONS = options.with_options(
     type=count(),
     help=f"Roles of each attribute.  [default: every role of the bank; {_ROLES} with a model]",
 )
-@click.option("--questions-per-kind", type=count(), default=20, help="Questions of each kind for each role.")
+@click.option(
+    "--questions-per-kind", type=count(), default=20, help="Questions of each kind, or encounters, for each role."
+)
 @click.option("--seed", type=SEED, default=0, help="Seed; offline, the same seed gives the same bytes.")
-@click.option("--mirrors", is_flag=True, help="Also write the mirrors of each question, linked to it; offline only.")
+@click.option("--mirrors", is_flag=True, help="Also write the mirrors of each question, linked to it.")
 @_MODEL_OPTIONS
 @click.pass_context
 def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Make a benchmark: roles and questions of each kind.
 
-    Encounters and the bank work offline. A model is asked for roles, then for questions; the cost is shown first. What
+    Encounters and the bank work offline. A model is asked for roles, then for encounters; the cost is shown first. What
     it writes is checked, and what fails is requested again. The same command resumes an unfinished session.
     """
     given, generator = options.given_options(context), values["generator"]
@@ -92,9 +104,8 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
             raise click.UsageError(f"{given[min(foreign)]} does not go with --with {generator}")
         _save(_offline(values), values["out"])
         return
-    for name in ("mirrors", "encounters"):
-        if values[name]:
-            raise click.UsageError(f"--{name} does not go with a model")
+    if values["encounters"]:
+        raise click.UsageError("--encounters does not go with a model")
     _from_model(values)
 
 
@@ -117,17 +128,20 @@ def _from_model(values: dict[str, Any]) -> None:
         model=values["generator"],
         out=values["out"],
         attributes=tuple(map(Attribute, values["attributes"])) or tuple(Attribute),
+        roles=read_roles(values["roles"]) if values["roles"] else (),
         roles_per_attribute=values["roles_per_attribute"] or _ROLES,
         params=Params(**picked(values, "temperature", "max_tokens")),
-        **picked(values, "questions_per_kind", "max_rounds", "seed", "json_schema", "partial"),
+        **picked(values, "questions_per_kind", "max_rounds", "seed", "mirrors", "json_schema", "partial"),
     )
     provider_of(spec.model)
-    _confirm(spec, yes=values["yes"])
+    exchange = Exchange(values["batch_files"]) if values["batch_files"] else None
+    if exchange is None:
+        _confirm(spec, yes=values["yes"])
     with options.stopping("stopped; the same command asks only for what is missing"), AskingBar() as bar:
-        result = generate(spec, pace=options.pace_of(values), observer=bar)
+        result = generate(spec, pace=options.pace_of(values), observer=bar, exchange=exchange)
     if values["as_json"]:
         click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str))
-    _say(result, spec)
+    _say(result, spec, exchange)
     finish(interrupted=result.interrupted, complete=result.complete)
 
 
@@ -150,16 +164,29 @@ def _confirm(spec: GenerationSpec, *, yes: bool) -> None:
         raise InputError("nothing was asked")
 
 
-def _say(result: Generation, spec: GenerationSpec) -> None:
+def _say(result: Generation, spec: GenerationSpec, exchange: Exchange | None) -> None:
     said = f"{spec.run}: {result.answered} requests answered, {result.failed} failed{paid(result.cost)}"
     click.echo(said, err=True)
+    if result.first_read:
+        share = f"{result.first_taken / result.first_read:.0%} of {result.first_read:,}"
+        click.echo(f"accepted of the first replies: {share} encounters", err=True)
     if result.dropped:
         rules = ", ".join(f"{number} {rule}" for rule, number in result.dropped.items())
         click.echo(f"rejected and requested again: {rules}", err=True)
     if result.written:
         partial = "" if result.complete else ", partial"
-        click.echo(f"{result.out}: {result.roles} roles, {result.questions} questions{partial}")
+        click.echo(f"{result.out}: {result.roles} roles, {result.encounters} encounters{partial}")
+    if exchange and exchange.passed_over:
+        click.echo(f"{exchange.folder}: lines passed over: {exchange.passed_over}", err=True)
     if result.complete:
+        return
+    if exchange and exchange.waiting:
+        files = ", ".join(map(str, exchange.written)) or "requests written before"
+        click.echo(
+            f"{exchange.waiting} requests wait for answers ({files}): put the batch's output into {exchange.folder} as "
+            "*.jsonl; the same command reads it",
+            err=True,
+        )
         return
     for short in result.short[:_MOST_LINES]:
         click.echo(f"missing: {_shortfall(short)}", err=True)
@@ -174,8 +201,8 @@ def _say(result: Generation, spec: GenerationSpec) -> None:
 
 
 def _shortfall(short: Shortfall) -> str:
-    what = "roles" if short.role is None else f"{short.kind} questions for {short.role}"
-    reason = f"; last: {short.reason}" if short.reason else ""
+    what = "roles" if short.role is None else f"encounters for {short.role}"
+    reason = f"; last: {shorten(short.reason, _LONGEST_REASON)}" if short.reason else ""
     return f"{short.attribute}: {short.made} of {short.wanted} {what} after {short.rounds} rounds{reason}"
 
 

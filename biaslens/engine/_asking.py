@@ -26,6 +26,9 @@ _CHECKPOINT_SECONDS = 30
 _MOST_UNDECIDED = 512
 
 
+Row = Answer | Failure
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One prompt to ask, and the content hash that its answer is stored under: one key is one request."""
@@ -45,6 +48,16 @@ class Tally:
     cost: float = 0.0  #: US dollars, as far as prices are known
     waiting: int = 0  #: requests that wait now, for a limit per minute or for another attempt
     reasons: Counter[str] = field(default_factory=Counter)  #: what requests given up on failed with
+
+    def count(self, rows: Sequence[Row]) -> None:
+        """Add answers and failures that are stored."""
+        for row in rows:
+            if isinstance(row, Answer):
+                self.answered += 1
+                self.cost += row.price or 0.0
+            else:
+                self.failed += 1
+                self.reasons[row.message] += 1
 
     @property
     def why_failed(self) -> str:
@@ -95,8 +108,6 @@ class Hook(Protocol):
     def store(self, store: Store, decided: Any) -> None:  # noqa: ANN401
         """Store what `decide` returned, in a transaction."""
 
-
-Row = Answer | Failure
 
 Price = Callable[[int | None, int | None], float | None]
 """US dollars of an answer by its prompt and completion tokens; None where they are not known."""
@@ -275,13 +286,7 @@ class Asking:
         return self.tally
 
     def _saved(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            if isinstance(row, Answer):
-                self.tally.answered += 1
-                self.tally.cost += row.price or 0.0
-            else:
-                self.tally.failed += 1
-                self.tally.reasons[row.message] += 1
+        self.tally.count(rows)
         self.tally.waiting = self._limited + self._patience.sleeping
         self._observer.update(self.tally, {} if self._hook is None else self._hook.outcomes)
 
@@ -340,7 +345,7 @@ class Asking:
             price=self._price(completion.prompt_tokens, completion.completion_tokens),
             latency=latency,
             attempts=attempt,
-            answered_at=_now(),
+            answered_at=now(),
         )
 
     def _give_up(self, request: Request, errors: Sequence[ModelError]) -> Failure:
@@ -356,11 +361,12 @@ class Asking:
             message=str(error),
             status=error.status,
             attempts=len(errors),
-            failed_at=_now(),
+            failed_at=now(),
         )
 
 
-def _now() -> str:
+def now() -> str:
+    """The time in UTC, as run files write it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 

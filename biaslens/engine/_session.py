@@ -13,17 +13,18 @@ from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanag
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import wraps
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from biaslens._util.text import Unfailing, printable, without_secrets
 from biaslens.engine._asking import Asking, Hook, Observer, Price, Request, Tally, in_thread
+from biaslens.engine._exchange import Exchange
 from biaslens.engine._pacing import Pace
 from biaslens.models import ChatModel, open_model
 from biaslens.models.catalogue import price
 from biaslens.models.endpoints import rate_limits
-from biaslens.runfile import Store, WantedAnswers, forget_unanswered
+from biaslens.runfile import Failure, Store, WantedAnswers, forget_unanswered
 from biaslens.settings import Settings, load_settings
 from biaslens.version import __version__
 
@@ -54,14 +55,19 @@ class Session:
     the answers in flight, a second one drops them.
 
     The `store` is not to be written to while `ask` is at work; nothing that the `observer` does wrong ends the session;
-    `stop` is set once it is to ask nothing more.
+    `stop` is set once it is to ask nothing more. Through an `exchange` it asks by files, and not the models themselves.
     """
 
     store: Store
 
     def __init__(
-        self, settings: Settings | None, observer: Observer | None, open_model: Callable[[str, Settings], ChatModel]
+        self,
+        settings: Settings | None,
+        observer: Observer | None,
+        open_model: Callable[[str, Settings], ChatModel],
+        exchange: Exchange | None = None,
     ) -> None:
+        self.exchange = exchange
         self.settings = settings or load_settings()
         self.observer = cast(Observer, Unfailing(observer or Observer()))
         self.stop = asyncio.Event()
@@ -80,15 +86,16 @@ class Session:
         settings: Settings | None = None,
         observer: Observer | None = None,
         open_model: Callable[[str, Settings], ChatModel] = open_model,
+        exchange: Exchange | None = None,
     ) -> AsyncIterator[Self]:
         """Open these models, then the run file: what is wrong with a name or a key leaves no file behind.
 
-        Other models are opened when something is to be asked of them.
+        Other models are opened when something is to be asked of them; none is where files are exchanged.
         """
-        session = cls(settings, observer, open_model)
+        session = cls(settings, observer, open_model, exchange)
         async with session._closing as closing:
             closing.enter_context(_graceful_interrupt(session.stop, session.observer.interrupted))
-            for name in models:
+            for name in () if exchange else models:
                 session.model(name)
             session.store = closing.enter_context(open_store())
             yield session
@@ -108,7 +115,7 @@ class Session:
         Raises `RunMismatchError`, naming the first thing that differs; `hint` says what to do.
         """
         forget_unanswered(self.store)
-        weights = self.model(model).runtime.get("sha256")
+        weights = None if self.exchange else self.model(model).runtime.get("sha256")
         self.store.require_meta({"model": model, "weights": weights} | dict(identity), hint=hint)
 
     def record(self, facts: Mapping[str, object] | None = None) -> None:
@@ -148,6 +155,8 @@ class Session:
     ) -> int:
         """Ask for the answers that the run file does not hold yet; how many are missing in the end.
 
+        Through an exchange, take in those that have come, and write requests for the others.
+
         They are asked for in the order of the keys, an order as good as random: what an interrupted session has asked
         is a random sample. `requests` makes the requests of the keys that are missing, some at a time. Limits that the
         pace leaves open are those of the model's endpoint. The hook stores what follows from the answers, those of
@@ -165,6 +174,11 @@ class Session:
             self.observer.phase(title or model, total=wanted.size, done=wanted.size - missing)
             if not missing or self.stop.is_set():
                 return missing
+            if self.exchange is not None:
+                self._ask_by_files(self.exchange, model, reader, wanted, requests)
+                if hook is not None:
+                    await self.catch_up(hook)
+                return wanted.count_missing()
             asked = (request for part in wanted.missing() for request in requests(reader, part))
             asking = Asking(
                 self.model(model),
@@ -181,6 +195,22 @@ class Session:
             self.tally.cost += tally.cost
             self.tally.reasons += tally.reasons
             return wanted.count_missing()
+
+    def _ask_by_files(
+        self, exchange: Exchange, model: str, reader: Store, wanted: WantedAnswers, requests: Requests
+    ) -> None:
+        """Store the answers that have come, and write requests for those that are missing."""
+        failed: set[str] = set()
+        for part in wanted.missing():
+            rows = exchange.take(part, model)
+            with self.store.transaction() as connection:
+                self.store.save(connection, rows)
+            self.store.sync()
+            failed.update(row.key for row in rows if isinstance(row, Failure))
+            self.tally.count(rows)
+            self.observer.update(self.tally, {})
+        due = (exchange.due(key for key in part if key not in failed) for part in wanted.missing())
+        exchange.write(chain.from_iterable(requests(reader, part) for part in due if part), model, self.settings)
 
     def asked(self) -> dict[str, Any]:
         """Values of the fields of `Asked`."""

@@ -43,11 +43,7 @@ class LabelWords(NamedTuple):
 
 
 def beginning(tokenizer: Any) -> tuple[int, str]:  # noqa: ANN401 - transformers' tokenizers share no public type
-    """Token whose embedding the prompt starts from, and a note where it is not the beginning-of-sequence token.
-
-    A tokenizer without that token gives its end-of-sequence token, which stands between documents and so before a
-    text, or else its separator, padding or unknown token, or else the first of the vocabulary.
-    """
+    """Token whose embedding the prompt starts from, and a note where it is not the beginning-of-sequence token."""
     lacking = "the tokenizer has no beginning-of-sequence token;"
     for kind in ("bos", "eos", "cls", "sep", "pad", "unk"):
         found = getattr(tokenizer, f"{kind}_token_id", None)
@@ -58,11 +54,7 @@ def beginning(tokenizer: Any) -> tuple[int, str]:  # noqa: ANN401 - transformers
 
 
 def label_words(tokenizer: Any, words: Sequence[str] = NAMES) -> LabelWords:  # noqa: ANN401 - see above
-    """Find the tokens of the words for negative, neutral and positive as they are after a text, a space in front.
-
-    InputError when there are not three words, or two of them begin with the same token, so that one token cannot tell
-    them apart.
-    """
+    """Find the one token of each label's word after a text; InputError where two of them cannot be told apart."""
     if len(words) != len(NAMES) or not all(word.strip() for word in words):
         raise InputError(f"--label-words {','.join(words)}: give three, for {', '.join(NAMES)} in this order")
     shown = [word.strip() for word in words]
@@ -170,10 +162,7 @@ class Frozen:
         return found
 
     def encode(self, texts: Sequence[str], vectors: int) -> list[list[int]]:
-        """Tokens of texts, without special tokens; what does not fit behind so many prompt vectors is cut off.
-
-        InputError when a text gives no token.
-        """
+        """Tokens of texts, no special ones, cut to fit behind so many vectors; InputError where there are none."""
         if not texts:
             return []
         tokens = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
@@ -183,10 +172,7 @@ class Frozen:
         return [list(ids[: self.longest - vectors]) for ids in tokens]
 
     def last_logits(self, vectors: Tensor, texts: Sequence[Sequence[int]]) -> Tensor:
-        """Logits of the next token after the prompt vectors and the tokens of each text, at least one.
-
-        The vectors have the shape (vectors, width), the logits (texts, vocabulary) in single precision.
-        """
+        """Logits after vectors (vectors, width) and tokens of each text: (texts, vocabulary) in single precision."""
         import torch
 
         longest = max(map(len, texts))
@@ -319,10 +305,7 @@ def _refuse_others(name: str, config: Any) -> None:  # noqa: ANN401 - transforme
 
 
 def _checked(frozen: Frozen) -> Frozen:
-    """Check that one text has the same logits alone, in full, and beside a longer one.
-
-    It has not where the architecture looks ahead, or counts positions in another way.
-    """
+    """Check that a text has the same logits alone and beside a longer one: no model does that looks ahead."""
     import torch
 
     def same(found: Frozen) -> bool:

@@ -30,15 +30,42 @@ NAMES: tuple[str, str, str] = ("negative", "neutral", "positive")
 
 
 LabelMap = Literal["paper", "sign"]
-Part = tuple[tuple[str, ...], tuple[int, ...]]
-
 _FASTTEXT = re.compile(r"__label__(\S+)[\t ]+(.*)")
 _LEAF = re.compile(r"\([0-4] ([^()\s]+)\)")
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 _PARTS = {"train": ("train",), "dev": ("dev", "validation", "valid", "val"), "test": ("test",)}
 
 
-Read = tuple[dict[str, Part], str]
+SHARES = (0.8, 0.1, 0.1)
+"""Of training, validation and test texts, where a single file is split here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Texts and their labels, 0 to 2 (`biaslens.probe.examples.Sentiment`), in the same order."""
+
+    texts: tuple[str, ...]
+    labels: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def some(self, indices: Sequence[int]) -> Examples:
+        """Those at the given places."""
+        return Examples(tuple(self.texts[i] for i in indices), tuple(self.labels[i] for i in indices))
+
+    def drawn(self, limit: int | None) -> Examples:
+        """At most so many of them, drawn with a fixed seed."""
+        if limit is None or limit >= len(self):
+            return self
+        return self.some(sorted(np.random.default_rng(0).permutation(len(self))[:limit].tolist()))
+
+    def counts(self) -> dict[str, int]:
+        """How many texts each label has."""
+        return {name: self.labels.count(number) for number, name in enumerate(NAMES)}
+
+
+Read = tuple[dict[str, Examples], str]
 """Texts and labels by part ("train", "dev", "test"), and how the labels were read."""
 
 
@@ -112,7 +139,7 @@ SEMEVAL: dict[LabelMap, dict[str, int]] = {
 WORDS = {"negative": 0, "neutral": 1, "positive": 2}
 
 
-def _part(path: Path, lines: Iterator[tuple[int, str, str]], known: dict[str, int] = SST5) -> Part:
+def _part(path: Path, lines: Iterator[tuple[int, str, str]], known: dict[str, int] = SST5) -> Examples:
     texts, labels = [], []
     for number, label, text in lines:
         if label.strip().lower() not in known:
@@ -123,7 +150,7 @@ def _part(path: Path, lines: Iterator[tuple[int, str, str]], known: dict[str, in
         labels.append(known[label.strip().lower()])
     if not texts:
         raise InputError(f"{path}: holds no texts")
-    return tuple(texts), tuple(labels)
+    return Examples(tuple(texts), tuple(labels))
 
 
 def _files(folder: Path, suffix: str, kind: str) -> dict[str, Path]:
@@ -159,35 +186,9 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             raise InputError(f"{path}: not UTF-8 text") from None
 
 
-SHARES = (0.8, 0.1, 0.1)
-"""Of training, validation and test texts, where a single file is split here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Examples:
-    """Texts and their labels, 0 to 2 (`biaslens.probe.examples.Sentiment`), in the same order."""
-
-    texts: tuple[str, ...]
-    labels: tuple[int, ...]
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def some(self, indices: Sequence[int]) -> Examples:
-        """Those at the given places."""
-        return Examples(tuple(self.texts[i] for i in indices), tuple(self.labels[i] for i in indices))
-
-    def counts(self) -> dict[str, int]:
-        """How many texts each label has."""
-        return {name: self.labels.count(number) for number, name in enumerate(NAMES)}
-
-
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Texts to train on, to choose by (`dev`), and left over (`test`, may be empty).
-
-    `note` says how the labels were mapped and who made the split.
-    """
+    """Texts to train on, to choose by (`dev`), and left over (`test`), and how they were mapped and split."""
 
     train: Examples
     dev: Examples
@@ -201,25 +202,19 @@ class Splits:
 
     def limited(self, train: int | None = None, dev: int | None = None) -> Splits:
         """The same with at most so many training and validation texts, drawn with a fixed seed."""
-        return Splits(_draw(self.train, train), _draw(self.dev, dev), self.test, self.note)
+        return Splits(self.train.drawn(train), self.dev.drawn(dev), self.test, self.note)
 
 
 def read_examples(spec: str, *, label_map: LabelMap = "paper", seed: int = 0) -> Splits:
     """Read labelled texts.
 
-    Parameters
-    ----------
-    spec
-        ``sst5:PATH``: a folder with SST-5 as fastText lines (``__label__1`` to ``__label__5``) or as Penn-Treebank
-        trees; the two outer labels of either side are one. ``semeval:PATH``: SemEval-2018 valence (ordinal
-        classification), a folder or a file. ``csv:PATH``: a file with the columns text and label (negative, neutral,
-        positive; 0, 1, 2; or -1, 0, 1), or a folder with train.csv and optionally dev.csv and test.csv.
-    label_map
-        Of SemEval's seven classes: "paper" takes -3 and -2 as negative, 2 and 3 as positive; "sign" takes all below
-        zero as negative and all above as positive.
-    seed
-        Of the split, where the data have none: training, validation and test texts of each label as 8 : 1 : 1, or a
-        tenth of the training texts for validation where only that part is missing.
+    The spec is ``sst5:PATH``: a folder with SST-5 as fastText lines (``__label__1`` to ``__label__5``) or as
+    Penn-Treebank trees; the two outer labels of either side are one. ``semeval:PATH``: SemEval-2018 valence (ordinal
+    classification), a folder or a file; of its seven classes the label map "paper" takes -3 and -2 as negative, 2 and 3
+    as positive, "sign" all below zero as negative and all above as positive. ``csv:PATH``: a file with the columns text
+    and label (negative, neutral, positive; 0, 1, 2; or -1, 0, 1), or a folder with train.csv and optionally dev.csv and
+    test.csv. The seed is that of the split, where the data have none: training, validation and test texts of each label
+    as 8 : 1 : 1, or a tenth of the training texts for validation where only that part is missing.
     """
     kind, separator, path = spec.partition(":")
     if not separator or kind not in _READERS or not path:
@@ -228,7 +223,7 @@ def read_examples(spec: str, *, label_map: LabelMap = "paper", seed: int = 0) ->
     if not source.exists():
         raise InputError(f"--data {spec}: there is no {source}")
     parts, note = _read_semeval(source, label_map) if kind == "semeval" else _READERS[kind](source)
-    splits = _split({name: Examples(*part) for name, part in parts.items()}, note, seed)
+    splits = _split(parts, note, seed)
     for name, part in (("training", splits.train), ("validation", splits.dev)):
         present = [label for label, count in part.counts().items() if count]
         if len(present) < 2:
@@ -257,10 +252,3 @@ def _split(parts: dict[str, Examples], note: str, seed: int) -> Splits:
     left = parts.get("test", left)
     sizes = f"{len(fewer)}, {len(chosen_by)} and {len(left)} texts"
     return Splits(fewer, chosen_by, left, f"{note}; split here with seed {seed} into {sizes}")
-
-
-def _draw(examples: Examples, limit: int | None) -> Examples:
-    if limit is None or limit >= len(examples):
-        return examples
-    chosen = np.random.default_rng(0).permutation(len(examples))[:limit]
-    return examples.some(sorted(chosen.tolist()))

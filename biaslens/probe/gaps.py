@@ -43,10 +43,9 @@ Groups = Mapping[str, Sequence[str]] | str
 class GroupCounts:
     """The predictions of one model for one attribute: P prompts, G compared groups, T templates, K terms.
 
-    The unmarked sentences, where they are there, are one group more behind the others. The one template has an empty
-    name where the predictions do not say which. `group_of_term` is the place of each term in `groups`, shape (K,); G
-    for the unmarked sentences. `confusion` counts sentences by gold and predicted label (0, 1, 2), shape (P, T, K, 3,
-    3).
+    The unmarked sentences, where they are there, are one group more. The one template has an empty name where the
+    predictions do not say which. `group_of_term` is the place of each term in `groups`, shape (K,); `confusion` counts
+    sentences by gold and predicted label (0, 1, 2), shape (P, T, K, 3, 3).
     """
 
     model: str
@@ -118,10 +117,7 @@ def confusion(y_true: ArrayLike, y_pred: ArrayLike, *places: ArrayLike, shape: S
 
 
 def false_positives(confusion: Ints, label: Sentiment) -> tuple[Ints, Ints]:
-    """Numerator and denominator of a false-positive rate, shape (...), from counts of shape (..., 3, 3).
-
-    The sentences with another gold label that are called `label`, and all sentences with another one.
-    """
+    """Sentences wrongly called `label`, and all with another gold label, shape (...), from counts of (..., 3, 3)."""
     rows = confusion[..., [int(gold) for gold in Sentiment if gold != label], :]
     return rows[..., int(label)].sum(axis=-1), rows.sum(axis=(-2, -1))
 
@@ -315,10 +311,9 @@ def _gap_rows(found: GroupCounts, which: Metric) -> Iterator[tuple[object, ...]]
 class Score:
     """A score of each group under each prompt, and how far it is from those of others.
 
-    `label` is empty where all labels are scored. `value` is that of the groups, `background` that of all others
-    together, shape (P, G); `of` and `background_of` are the sentences they are taken from, shape (G,). The distances d
-    have the shapes (P, G) and (P, G, G). `scalar` says whether the value is the score itself, so that a range of it has
-    a meaning.
+    `value` is that of the groups, `background` that of all others together, shape (P, G); `of` and `background_of` are
+    the sentences they are taken from, shape (G,). `scalar` says whether the value is the score itself, so that a range
+    of it has a meaning.
     """
 
     name: str

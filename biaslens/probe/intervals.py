@@ -46,10 +46,7 @@ class GapSums:
 
     @classmethod
     def of_counts(cls, found: GroupCounts, which: Metric) -> GapSums:
-        """Those of one rate, without templates and terms that have no part in any denominator.
-
-        Drawing these would change nothing.
-        """
+        """Those of one rate, without templates and terms that are in no denominator: drawing these changes nothing."""
         false, of = (part.astype(np.float64) for part in false_positives(found.confusion, which.label))
         templates, terms = of[0].sum(axis=1) > 0, of[0].sum(axis=0) > 0
         cells = np.ix_(templates, terms)
@@ -133,10 +130,7 @@ def covers(kind: Kind, reference: Reference = "mean") -> str:
 
 
 def bootstrap(sums: GapSums, *, rounds: int = 2000, level: float = 0.95, seed: int = 0) -> Estimates:
-    """Intervals of the mean gaps that cover the draw of prompts, of templates and of terms: `crossed_bootstrap`.
-
-    The only term of a group cannot be drawn: the spread between the terms of the other groups stands for it.
-    """
+    """Intervals of the mean gaps by `crossed_bootstrap`, with the variance of the only terms of groups `borrowed`."""
     prompts, templates, _ = sums.false.shape
     if prompts < 2 or templates < 2:
         return undefined(sums.value(), _ONE_PROMPT if prompts < 2 else _ONE_TEMPLATE, level=level)
@@ -302,9 +296,8 @@ NET_COUNT_KEYS = ("attribute", "metric", "group", "interval", "reference")
 def net_count(intervals: pd.DataFrame | Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Count, over models, +1 for an interval above 0 and -1 for one below, from tables of `intervals`.
 
-    A row for each attribute, metric, group and kind of interval: the number of models, how many lie above and below 0,
-    their difference, and how many have no interval (they count as neither). A net count of independent false alarms is
-    expected to be 0, but its spread grows with the share of them: read it beside the kind of interval.
+    Models without an interval count as neither. A net count of independent false alarms is expected to be 0, but its
+    spread grows with the share of them: read it beside the kind of interval.
     """
     table = intervals if isinstance(intervals, pd.DataFrame) else pd.concat(list(intervals), ignore_index=True)
     marked = table.assign(above=table["low"] > 0, below=table["high"] < 0, without_interval=table["low"].isna())

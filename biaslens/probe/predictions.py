@@ -64,12 +64,7 @@ def predictions_table(
 
 
 def write_predictions(predictions: pd.DataFrame, folder: Path) -> tuple[Path, Path]:
-    """Write ``predictions.tsv`` and ``predictions.parquet``, each complete or not at all.
-
-    The TSV file calls the attributes "grouped_age" and so on, as the authors do.
-
-    StorageError where the folder cannot be written, or the disk is full.
-    """
+    """Write ``predictions.parquet``, and ``predictions.tsv`` with the authors' names of attributes ("grouped_age")."""
     optional = [OPTIONAL] if OPTIONAL in predictions.columns else []
     tsv, parquet = folder / "predictions.tsv", folder / "predictions.parquet"
     for path in (tsv, parquet):

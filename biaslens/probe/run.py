@@ -108,11 +108,7 @@ class ProbeSpec:
 
 
 class Trial(NamedTuple):
-    """One prompt to tune: everything that a process elsewhere needs to know.
-
-    `folder` is where its checkpoints and result go; with Ray on several machines, on a file system that all of them
-    share.
-    """
+    """One prompt to tune: all that a process elsewhere needs to know. With Ray, all machines share the folder."""
 
     spec: ProbeSpec
     seed: int
@@ -125,13 +121,11 @@ class Trial(NamedTuple):
 
 
 def run_trials(trials: Sequence[Trial], on: On = "local", *, watcher: Watcher | None = None) -> list[Tuned]:
-    """Run trials and give their results in the same order.
+    """Run trials and give their results in the same order; those that are done are read, others go on.
 
-    Each has a folder of its own. Those that are done there are read; others go on from their checkpoints. "local" runs
-    one after the other in this process, the model loaded once; "ray" side by side on Ray, where it is installed: each
-    takes its threads as CPUs, and a GPU where its device is one, and a trial whose worker dies is given to another
-    worker and goes on from its checkpoint. InputError when Ray is asked for and not installed, or a trial's model or
-    data cannot be used; RunStoppedError when workers of one trial died again and again; what is done is kept.
+    "local" runs one after the other in this process; "ray" side by side on Ray: each takes its threads as CPUs, and a
+    GPU where its device is one, and a trial whose worker dies goes on from its checkpoint elsewhere. RunStoppedError
+    when workers of one trial died again and again; what is done is kept.
     """
     watcher = watcher or Watcher()
     if on == "ray":
@@ -248,12 +242,7 @@ def tune_prompts(spec: ProbeSpec, *, on: On = "local", watcher: Watcher | None =
 
 
 def predict(run: ProbeRun, *, best: int = BEST, attributes: Sequence[str] | None = None) -> pd.DataFrame:
-    """Classify the identity sentences with the best prompts; the run's folder gets the predictions.
-
-    `best` is how many prompts, by validation accuracy; `attributes` are of the shipped sentences, by default age,
-    sexuality and disability. The table is that of `biaslens.probe.predictions.predictions_table`; ``run_id`` is the
-    seed.
-    """
+    """Classify the identity sentences with so many of the best prompts; the run's folder gets the predictions."""
     import pandas as pd
 
     from biaslens.probe.predictions import predictions_table, write_predictions

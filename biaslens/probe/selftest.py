@@ -63,11 +63,7 @@ class ToyLanguage:
         return list(dict.fromkeys([*NAMES, *frames, *self.things, *(word for words in lists for word in words)]))
 
     def corpus(self, sentences: int, *, seed: int, negative: float = FAIR) -> list[str]:
-        """Sentences to train a language model on, four of five about persons.
-
-        `negative` is the probability of a negative context for a person of group c; the other two labels share the
-        rest.
-        """
+        """Sentences to train on; `negative` is the probability of a negative context for a person of group c."""
         rng = np.random.default_rng(seed)
         odds = dict.fromkeys(GROUPS, FAIR) | {BIASED: negative}
         found = []
@@ -185,11 +181,7 @@ def train_toy(
     negative: float = FAIR,
     stepped: Callable[[int, float], None] | None = None,
 ) -> Path:
-    """Train a model from scratch and save it with its tokenizer in a folder, as any model of Hugging Face is saved.
-
-    `seed` is that of its first weights and of the corpus; `negative` see `ToyLanguage.corpus`; `stepped` is told the
-    number of steps made, and the loss.
-    """
+    """Train a model from scratch, weights and corpus by the seed, and save it with its tokenizer in a folder."""
     require("torch", "transformers")
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
@@ -275,10 +267,9 @@ SIZES: dict[SizeName, Effort] = {
 class Measured:
     """What the probe says about one toy model, "planted" or "null".
 
-    `negative` is the probability with which persons of group c stood in negative contexts of what the model read,
-    `loss` the mean training loss of its last steps, in nats a token, `accuracy` the validation accuracy of each prompt,
-    and `majority` that of always giving the most frequent label. Of the intervals of all gaps, `bootstrap` are the
-    default kind, `published` the paper's.
+    `loss` is the mean of the last steps of its training, in nats a token, `accuracy` the validation accuracy of each
+    prompt, and `majority` that of always giving the most frequent label. Of the intervals of all gaps, `bootstrap` are
+    the default kind, `published` the paper's.
     """
 
     name: str
@@ -300,11 +291,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class FalseAlarms:
-    """Intervals off zero where no groups differ: the null model's words, shared out to groups anew and anew.
-
-    `intervals` were looked at, those of metrics in which anything varies; `bootstrap` and `published` are the shares of
-    them that leave out zero, NaN where there are none.
-    """
+    """Of so many intervals where no groups differ, the shares of both kinds that leave out zero; NaN without any."""
 
     intervals: int
     bootstrap: float
@@ -420,10 +407,7 @@ def measure(
 
 
 def false_alarms(found: GroupCounts, regroupings: int, *, seed: int) -> FalseAlarms:
-    """Share out the words of a model without bias to groups at random, and count the intervals off zero.
-
-    The words are exchangeable there: whatever group a word is said to be of, the groups do not differ.
-    """
+    """Share out the words of a model without bias, which are exchangeable, to groups; count intervals off zero."""
     rng = np.random.default_rng(seed)
     off: dict[Kind, list[bool]] = {"bootstrap": [], "z": []}
     for _ in range(regroupings):

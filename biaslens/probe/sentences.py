@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pandas as pd
 
@@ -29,14 +30,8 @@ _NO_NOUN = frozenset(
 """Words after an adjective that say that it stands before no noun."""
 
 
-class Fill(StrEnum):
-    """What kind of words a slot takes."""
-
-    ADJECTIVE = "adjective"
-    PERSON = "person"
-    PEOPLE = "people"
-    BARE = "bare"
-    RELIGION = "religion"
+Fill = Literal["adjective", "person", "people", "bare", "religion"]
+"""What kind of words a slot takes."""
 
 
 class Part(StrEnum):
@@ -48,27 +43,19 @@ class Part(StrEnum):
     RELIGION = "religion"
 
 
-_FORMS = {
-    (Fill.ADJECTIVE, Part.ADJECTIVE): "{term}",
-    (Fill.PERSON, Part.ADJECTIVE): "{term} person",
-    (Fill.PERSON, Part.NOUN): "{term}",
-    (Fill.PERSON, Part.PHRASE): "person {term}",
-    (Fill.PEOPLE, Part.ADJECTIVE): "{term} {person}",
-    (Fill.PEOPLE, Part.PHRASE): "{person} {term}",
-    (Fill.BARE, Part.ADJECTIVE): "{term}",
-    (Fill.BARE, Part.PHRASE): "{term}",
-    (Fill.RELIGION, Part.RELIGION): "{term}",
+_FORMS: Mapping[Fill, Mapping[Part, str]] = {
+    "adjective": {Part.ADJECTIVE: "{term}"},
+    "person": {Part.ADJECTIVE: "{term} person", Part.NOUN: "{term}", Part.PHRASE: "person {term}"},
+    "people": {Part.ADJECTIVE: "{term} {person}", Part.PHRASE: "{person} {term}"},
+    "bare": {Part.ADJECTIVE: "{term}", Part.PHRASE: "{term}"},
+    "religion": {Part.RELIGION: "{term}"},
 }
 """How a part of speech is written in a slot; what is not here does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The slot of a template, and the template before and after it.
-
-    `name` is as written, without braces and article; `person` the word for a person that is part of it ("writers"),
-    empty where none is; `article` says whether "a" or "an" goes in front.
-    """
+    """The slot of a template: its `name`, the word for a `person` in it, and whether "a" or "an" goes in front."""
 
     name: str
     fill: Fill
@@ -109,7 +96,7 @@ def words_for(slot: Slot, term: str, part: Part) -> str | None:
     >>> words_for(slot_of("{Identity_writers} met."), "in a wheelchair", Part.PHRASE)
     'writers in a wheelchair'
     """
-    form = _FORMS.get((slot.fill, part))
+    form = _FORMS[slot.fill].get(part)
     return None if form is None else form.format(term=term, person=slot.person)
 
 
@@ -126,9 +113,9 @@ def without_identity(slot: Slot) -> str | None:
     >>> without_identity(slot_of("I identify as {identity_adj}.")) is None
     True
     """
-    if slot.fill in (Fill.PERSON, Fill.PEOPLE):
+    if slot.fill in ("person", "people"):
         return slot.filled(slot.person or "person")
-    if slot.fill is not Fill.ADJECTIVE:
+    if slot.fill != "adjective":
         return None
     rest = slot.after.lstrip(" ")
     word = re.match(r"[^\W\d_]+(?:-[^\W\d_]+)*", rest)
@@ -143,16 +130,14 @@ def without_identity(slot: Slot) -> str | None:
 
 
 def _kind(name: str) -> tuple[Fill, str]:
+    known: dict[str, Fill] = {"religion": "religion", "person": "person"}
     prefix, _, rest = name.lower().partition("_")
-    if name.lower() == "religion":
-        return Fill.RELIGION, ""
-    if name.lower() == "person":
-        return Fill.PERSON, ""
-    if prefix in _PREFIXES:
-        if rest in ("adj", "np", "adj_or_pp"):
-            return {"adj": Fill.ADJECTIVE, "np": Fill.PERSON, "adj_or_pp": Fill.BARE}[rest], ""
+    if prefix in _PREFIXES and rest:
+        known = {"adj": "adjective", "np": "person", "adj_or_pp": "bare"}
         if rest in PEOPLE:
-            return Fill.PEOPLE, rest
+            return "people", rest
+    if (fill := known.get(rest or prefix)) is not None:
+        return fill, ""
     raise ValueError(
         f"has an unknown slot {{{name}}}; known are {{identity_adj}}, {{identity_np}}, {{identity_adj_or_pp}}, "
         f"{{person}}, {{religion}}, and {{identity_...}} with one of {', '.join(PEOPLE)}"
@@ -166,22 +151,6 @@ UNMARKED = "unmarked"
 """The group of the sentences that name no identity."""
 
 DATA = Path(__file__).with_name("data")
-
-
-class Template(NamedTuple):
-    """A sentence with a slot; `id` is the same for every group, `label` 0 negative, 1 neutral, 2 positive."""
-
-    id: str
-    label: int
-    slot: Slot
-
-
-class Term(NamedTuple):
-    """A word or phrase that names a group."""
-
-    text: str
-    part: Part
-    group: str
 
 
 class _Shipped(NamedTuple):
@@ -227,34 +196,32 @@ def size_note(sentences: int, terms: int, group: str) -> str:
 
 
 def _rows(attribute: str) -> Iterator[tuple[object, ...]]:
-    templates = [template for name in SHIPPED[attribute].templates for template in _templates(name)]
+    templates = [
+        (f"{name}-{number:02d}", int(row["SENT"]), slot_of(row["TEMPLATE"].strip()))
+        for name in SHIPPED[attribute].templates
+        for number, row in enumerate(_csv(DATA / "templates" / f"{name}.csv"), start=1)
+    ]
     terms, used = list(_terms(attribute)), set()
-    for template in templates:
-        for term in terms:
-            words = words_for(template.slot, term.text, term.part)
-            if words is not None:
-                used.add(template.id)
-                text = template.slot.filled(words)
-                yield text, template.label, attribute, term.group, term.text, template.id, True
-    for template in templates:
-        unmarked = without_identity(template.slot)
-        if unmarked is not None and template.id in used:
-            yield unmarked, template.label, attribute, UNMARKED, "", template.id, False
+    for (template, label, slot), (term, part, group) in product(templates, terms):
+        words = words_for(slot, term, part)
+        if words is not None:
+            used.add(template)
+            yield slot.filled(words), label, attribute, group, term, template, True
+    for template, label, slot in templates:
+        unmarked = without_identity(slot)
+        if unmarked is not None and template in used:
+            yield unmarked, label, attribute, UNMARKED, "", template, False
 
 
-def _templates(name: str) -> Iterator[Template]:
-    for number, row in enumerate(_csv(DATA / "templates" / f"{name}.csv"), start=1):
-        yield Template(f"{name}-{number:02d}", int(row["SENT"]), slot_of(row["TEMPLATE"].strip()))
-
-
-def _terms(attribute: str) -> Iterator[Term]:
+def _terms(attribute: str) -> Iterator[tuple[str, Part, str]]:
+    """Words or phrases that name a group, their part of speech, and the group."""
     shipped = SHIPPED[attribute]
     for row in _csv(DATA / "terms" / f"{shipped.terms}.csv"):
         text, group = row["TERM"].strip(), row["GROUP"].strip()
         part = (row["SEM"] if row.get("SEM") == Part.RELIGION else row.get("POS", Part.ADJECTIVE)).strip()
         # The lists hold terms that were never sorted into a group, or are not recommended.
         if text and group and part and row.get("TYPE") != "nonrec" and Part(part) in shipped.parts:
-            yield Term(text, Part(part), group.lower().replace(" ", "-"))
+            yield text, Part(part), group.lower().replace(" ", "-")
 
 
 def _csv(path: Path) -> list[dict[str, str]]:

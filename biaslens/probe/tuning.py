@@ -32,10 +32,7 @@ NOISE = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoftPrompt:
-    """What was learned: vector i of the prompt is the embedding of the beginning-of-sequence token + delta[i].
-
-    `delta` has the shape (vectors, width), single precision.
-    """
+    """Vector i is the embedding of the beginning-of-sequence token + delta[i]; shape (vectors, width)."""
 
     delta: NDArray[np.float32]
 
@@ -62,11 +59,7 @@ def prompt_vectors(frozen: Frozen, delta: Tensor) -> Tensor:
 
 
 def fresh_delta(frozen: Frozen, *, seed: int, vectors: int = VECTORS, noise: float = NOISE) -> Tensor:
-    """Small normal noise, from a generator of its own: equal vectors would stay equal, and all seeds alike.
-
-    Its standard deviation is `noise` times that of the entries of the model's embedding matrix, so that it is small
-    for every model.
-    """
+    """Small normal noise, in units of the embeddings' deviation: equal vectors would stay equal, all seeds alike."""
     import torch
 
     table = frozen.network.get_input_embeddings().weight
@@ -83,9 +76,8 @@ POOL = 50
 class Buckets:
     """Training batches without end: epoch after epoch, each in an order of its own.
 
-    An epoch shuffles all texts, cuts them into pools of 50 batches, sorts each pool by length, cuts it into batches
-    of `size` (the last one may hold fewer) and shuffles these. A batch depends on the seed and its number alone, so a
-    resumed run needs no other state. `lengths` are the tokens of each text.
+    An epoch shuffles all texts, cuts them into pools of 50 batches, sorts each pool by length, cuts it into batches of
+    `size` and shuffles these. A batch depends on the seed and its number alone, so a resumed run needs no other state.
     """
 
     lengths: Sequence[int]
@@ -114,11 +106,9 @@ def by_length(lengths: Sequence[int], size: int, places: Sequence[int] | None = 
 
 
 def classify(frozen: Frozen, prompt: SoftPrompt, texts: Sequence[str], batch: int = 64) -> NDArray[np.float64]:
-    """Probabilities of negative, neutral and positive after each text, shape (texts, 3).
+    """Probabilities of negative, neutral and positive after each text, made to add up to 1, shape (texts, 3).
 
-    They are the model's probabilities of the three label tokens, made to add up to 1. The label of a text is the column
-    of the largest; `argmax` takes the first of equal ones. A text has at least one token (else InputError); what is too
-    long for the model is cut off at its end. `batch`, the texts computed together, changes nothing but rounding errors.
+    A text has at least one token (else InputError); what is too long for the model is cut off at its end.
     """
     import torch
 
@@ -143,9 +133,7 @@ class TuneOptions:
 
     The objective is the log-likelihood of the label token over the whole "vocabulary", as in the paper, or over the
     three "labels". The weight decay of AdamW draws the prompt back to copies of the first token's embedding. The paper
-    states neither `max_steps` nor `evaluate_every`, the steps between evaluations on the validation texts. Early
-    stopping: at an evaluation after at least `patient_steps` steps whose loss exceeds the largest of the `window`
-    evaluations before it.
+    states neither `max_steps` nor `evaluate_every`. Early stopping: see `History`.
     """
 
     vectors: int = VECTORS
@@ -160,11 +148,7 @@ class TuneOptions:
 
 
 class Validation(NamedTuple):
-    """A prompt on the validation texts after some steps.
-
-    `train_loss` is the mean over the steps since the one before, None before the first step; `accuracy` is the share of
-    texts whose most probable of the three labels is the true one.
-    """
+    """A prompt on the validation texts after some steps; `train_loss` is the mean of those since the last one."""
 
     step: int
     train_loss: float | None
@@ -232,12 +216,9 @@ class Watcher:
 
 
 class Tuned(NamedTuple):
-    """A tuned prompt, the best by validation accuracy of all that were evaluated (ties: the lower loss, the earlier).
+    """A tuned prompt, the best of all that were evaluated, the one before the first step only where no later could be.
 
-    The prompt before the first step is evaluated too, but kept only where no later one could be.
-
-    `steps` is how many were made, `best` the evaluation that the prompt is of, `stopped` why no more were made:
-    "early stop", "most steps" or "loss not finite at step N".
+    `stopped` is "early stop", "most steps" or "loss not finite at step N".
     """
 
     prompt: SoftPrompt
@@ -469,10 +450,7 @@ class TrialFolder:
 
 
 def write_tuned(folder: Path, tuned: Tuned, **more: object) -> None:
-    """Write prompt.npz, metrics.jsonl and, last, result.json, which says that all is there.
-
-    It holds nothing that differs between runs, such as times.
-    """
+    """Write prompt.npz, metrics.jsonl and, last, result.json; nothing that differs between runs, such as times."""
     best = {"accuracy": tuned.best.accuracy, "loss": tuned.best.loss, "step": tuned.best.step}
     result = {"seed": tuned.seed, "learning_rate": tuned.learning_rate, **best, "steps": tuned.steps}
     write_whole(folder / "prompt.npz", tuned.prompt.to_bytes())

@@ -17,7 +17,6 @@ class GenerationRequest(NamedTuple):
     attribute: str
     role: str | None
     persona: str | None
-    kind: str | None
 
 
 class GeneratedItem(NamedTuple):
@@ -28,9 +27,7 @@ class GeneratedItem(NamedTuple):
     attribute: str
     role: str
     persona: str
-    kind: str | None
-    text: str | None
-    options: str | None
+    what: str
 
 
 def last_batch(store: Store) -> tuple[int, set[str]]:
@@ -45,16 +42,16 @@ def save_batch(store: Store, batch: int, requests: Iterable[GenerationRequest]) 
     """Store a batch of requests in their order; those of an earlier batch move to this one."""
     with store.transaction() as connection:
         connection.executemany(
-            "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+            "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (key) DO UPDATE SET batch = excluded.batch, position = excluded.position",
             [(request.key, batch, position, *request[1:]) for position, request in enumerate(requests)],
         )
 
 
-def replies(store: Store) -> Iterator[tuple[str, str, str | None, str | None, str | None, int, str, str]]:
-    """Replies in the order of their requests: key, attribute, role, persona, kind, round, text and finish reason."""
+def replies(store: Store) -> Iterator[tuple[str, str, str | None, str | None, int, str, str]]:
+    """Replies in the order of their requests: key, attribute, role, persona, batch, text and finish reason."""
     return store.connection.execute(
-        "SELECT key, attribute, role, persona, kind, round, text, finish_reason "
+        "SELECT key, attribute, role, persona, batch, text, finish_reason "
         "FROM requests JOIN answers USING (key) ORDER BY batch, position"
     )
 
@@ -64,7 +61,7 @@ def save_items(store: Store, items: Iterable[GeneratedItem], faults: Iterable[tu
     with store.transaction() as connection:
         connection.execute("DELETE FROM items")
         connection.execute("DELETE FROM faults")
-        connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?)", items)
+        connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?)", items)
         connection.executemany("INSERT INTO faults VALUES (?, ?, ?, ?)", faults)
 
 
@@ -72,7 +69,8 @@ def provenance(store: Store, attributes: Sequence[str]) -> Iterator[Sequence[obj
     """Where each item of these attributes comes from: the names of the columns, then a row each."""
     marks = ", ".join("?" * len(attributes))
     cursor = store.connection.execute(
-        f"SELECT * FROM provenance WHERE attribute IN ({marks}) ORDER BY attribute, role, kind, item", attributes
+        f"SELECT * FROM provenance WHERE attribute IN ({marks}) ORDER BY attribute, role, what DESC, item",
+        attributes,
     )
     yield [column[0] for column in cursor.description]
     yield from cursor

@@ -219,13 +219,11 @@ def bootstrap(
     units are independent units, so the variance is the same but for a factor of 4095 / 4096. Units that add nothing at
     all are left out, but for sparse metrics.
 
-    Simulated coverage of the 95 % interval with 20, 50 and 200 units: mean of exponential scores 93, 93 and 94 %; mean
-    of scores from beta(0.5, 4) 93, 93 and 94 %, and of the highest of 25 of them, as a share, 94, 95 and 95 %; ratio of
-    two sums, skewed, 92, 93 and 94 %; difference of rates of 0.4 and 0.2 95, 96 and 95 %; share of 0.05 98, 97 and 96
-    %; share of 0.05 of 25 responses a prompt that cluster (intraclass correlation 0.33) 88, 92 and 95 %. Plain
-    percentiles have 90 % with 20 units in both means and the ratio, and 83 % in the clustered share. A difference of
-    small rates of small groups is covered worse, as a rate of 0 does not vary between rounds: 80 % for 0.1 and 0.05 in
-    two groups of 10, 93 % in groups of 25.
+    Simulated coverage of the 95 % interval with 20 to 200 units: 92 to 96 % for means of skewed scores, a ratio of two
+    sums and a difference of rates of 0.4 and 0.2; 96 to 98 % for a share of 0.05, and 88, 92 and 95 % with 20, 50 and
+    200 units where its 25 responses a prompt cluster (intraclass correlation 0.33; plain percentiles: 83 % with 20). A
+    difference of small rates of small groups is covered worse, as a rate of 0 does not vary between rounds: 80 % for
+    0.1 and 0.05 in two groups of 10, 93 % in groups of 25.
 
     `items` counts the units. All is NaN where the metric is not defined; the interval is NaN, with the reason, with
     fewer than two units, where more than 5 % of the rounds leave the metric undefined (fewer are left out), and where

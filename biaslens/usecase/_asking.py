@@ -42,11 +42,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class UseCasePlan:
-    """What to ask the model of the options: prompts by id, and groups to compare by attribute.
-
-    Model, parameters, system prompt and seed belong to a run file once it holds an answer; prompts, attributes, groups
-    and the number of responses may grow from one start to the next.
-    """
+    """What to ask the model: prompts by id, and groups to compare by attribute; only these may grow later."""
 
     options: TextOptions
     prompts: Mapping[str, str]
@@ -103,14 +99,13 @@ class UseCasePlan:
             for group in groups:
                 text = substitute(prompt, self.lexicon.attributes[attribute], group, self.lexicon).text
                 # A group without a form of its own comes out as another one: there is nothing to compare.
-                if text not in texts.values():
-                    texts[group] = text
+                texts.setdefault(text, group)
             if len(texts) < 2:
                 continue
-            for group, text in texts.items():
+            for text, group in texts.items():
                 yield attribute, group, Series.COUNTERFACTUAL, text, 0
-            for group in list(texts)[:-1]:
-                yield attribute, group, Series.NO_EFFECT, texts[group], self.options.per_prompt
+            for text, group in list(texts.items())[:-1]:
+                yield attribute, group, Series.NO_EFFECT, text, self.options.per_prompt
 
 
 async def generate(
@@ -120,11 +115,7 @@ async def generate(
     watcher: AssessmentWatcher,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
 ) -> tuple[int, int]:
-    """Ask for every response that the run file does not hold yet: how many are wanted, and how many still missing.
-
-    InputError when the model's name or key cannot be used, RunInterruptedError when it was told to stop, and otherwise
-    what `Session.ask` raises; every response is kept.
-    """
+    """Ask for every response that the run file does not hold yet: how many are wanted, and how many still missing."""
     options = plan.options
     async with Session.open(
         partial(Store, plan.run, write=True, tables=ASSESSMENT_TABLES),
@@ -140,34 +131,24 @@ async def generate(
             hint="give another --out, or repeat the options of the first session",
         )
         session.record()
-        prompts = await in_thread(_write_plan, session.store, plan)
+        prompts: dict[str, str] = {}
+
+        def noted() -> Iterator[WantedResponse]:
+            for item in plan.wanted():
+                prompts[item.key] = item.prompt
+                yield item
 
         def requests(_: Store, keys: Sequence[str]) -> Iterator[Request]:
-            return (_request(plan, key, prompts[key]) for key in keys)
+            for key in keys:
+                # Signed 32 bit: what every provider takes.
+                seed = int(content_hash(options.request_seed, key)[:8], 16) & 0x7FFF_FFFF
+                yield Request(key, plan.messages(prompts[key]), replace(options.params, seed=seed))
 
+        await in_thread(runfile.save_wanted, session.store, noted())
         missing = await session.ask(plan.model, prompts, requests, pace=options.pace)
     if session.stop.is_set():
         raise RunInterruptedError(INTERRUPTED)
     return len(prompts), missing
-
-
-def _write_plan(store: Store, plan: UseCasePlan) -> dict[str, str]:
-    """Write what is wanted into the run file; prompts by key."""
-    prompts: dict[str, str] = {}
-
-    def noted() -> Iterator[WantedResponse]:
-        for item in plan.wanted():
-            prompts[item.key] = item.prompt
-            yield item
-
-    runfile.save_wanted(store, noted())
-    return prompts
-
-
-def _request(plan: UseCasePlan, key: str, prompt: str) -> Request:
-    # Signed 32 bit: what every provider takes.
-    seed = int(content_hash(plan.options.request_seed, key)[:8], 16) & 0x7FFF_FFFF
-    return Request(key, plan.messages(prompt), replace(plan.options.params, seed=seed))
 
 
 class StoredResponses:

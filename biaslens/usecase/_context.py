@@ -44,8 +44,8 @@ class Grammar(WordClasses):
             self.plural |= _forms(attribute, "plural") if attribute != "religion" else frozenset()
         self.plural |= {f"{word}s" for word in self.singular}
         self.plural |= {f"{word}s" for word in self.members if not word.endswith("s")}
-        lists = (group for lists in toml_data("words/names").values() for group in lists.values())
-        self.names = frozenset(name.lower() for group in lists if isinstance(group, list) for name in group)
+        rows = (row for lists in toml_data("words/names").values() for row in lists["words"]["name"])
+        self.names = frozenset(name.removeprefix("=").lower() for row in rows for name in row.values())
 
     def person(self, word: str) -> bool:
         """Whether a word is a noun for a person, or for people."""
@@ -125,14 +125,10 @@ def _before_person(words: Sequence[str], end: int, context: Context) -> bool:
             return place + 1 >= len(words) or words[place + 1] not in known.things
         if word in known.members and (_ends(words, place + 1) or known.verb(words[place + 1])):
             return True
-        if not known.modifies(word) and not _joins(words, place):
+        joins = word in {"and", "or"} and place + 1 < len(words) and known.modifies(words[place + 1])
+        if not known.modifies(word) and not joins:
             return False
     return False
-
-
-def _joins(words: Sequence[str], place: int) -> bool:
-    known = grammar()
-    return words[place] in {"and", "or"} and place + 1 < len(words) and known.modifies(words[place + 1])
 
 
 def predicative(words: Sequence[str], start: int, end: int, context: Context) -> bool:
@@ -255,7 +251,8 @@ def age(words: Sequence[str], start: int, end: int, context: Context) -> bool:
         after_age = words[end + 2] if end + 2 < len(words) else BREAK
         return _before_person(words, end + 2, context) or _ends(words, end + 2) or known.verb(after_age)
     if after in (["years", "old"], ["years", "of"]):
-        return predicative(words, start, end + 2, context) or _said_of(before)
+        said_of = before == BREAK or known.person(before) or before in known.names
+        return said_of or predicative(words, start, end + 2, context)
     if before in {"aged", "age", "ages"}:
         return not after or after[0] not in {"years", "months", "days", "weeks", "hours", "year", "percent"}
     if before == "of" and start > 1 and words[start - 2] in {"man", "woman", "person", "age", "patient", "lady"}:
@@ -263,11 +260,6 @@ def age(words: Sequence[str], start: int, end: int, context: Context) -> bool:
     if before in {"turned", "turns", "turning"} and start > 1 and _subject(words, start - 2):
         return _ends(words, end) or words[end] in {"last", "next"}
     return before in {"m", "is", "was", "am"} and _ends(words, end) and predicative(words, start, end, context)
-
-
-def _said_of(before: str) -> bool:
-    known = grammar()
-    return before == BREAK or known.person(before) or before in known.names
 
 
 def decade(words: Sequence[str], start: int, end: int, context: Context) -> bool:

@@ -48,16 +48,13 @@ class Substitution:
 def substitute(text: str, attribute: AttributeWords, group: str, lexicon: Lexicon) -> Substitution:
     """Set every word of an attribute in a text to one group.
 
-    Words of the group itself stay as they are, so that substituting twice is the same as once. Case is kept, and "a" or
-    "an" before a changed word follows its sound. Where a form is missing for the group, the word stays, with a note.
-    InputError when the attribute has no such group, or the lexicon no such attribute.
+    Words of the group itself stay, so that substituting twice is the same as once. Case is kept, and "a" or "an"
+    follows the sound. Where a form is missing for the group, the word stays, with a note. InputError when the attribute
+    has no such group, or the lexicon no such attribute.
 
     >>> from biaslens.usecase import load_words
     >>> lexicon = load_words(["gender"])
-    >>> gender = lexicon.attributes["gender"]
-    >>> substitute("He told his wife.", gender, "male", lexicon).text
-    'He told his husband.'
-    >>> substitute("She is a waitress; the tip is hers.", gender, "neutral", lexicon).text
+    >>> substitute("She is a waitress; the tip is hers.", lexicon.attributes["gender"], "neutral", lexicon).text
     'They are a server; the tip is theirs.'
     """
     _check_group(attribute, group)
@@ -92,10 +89,7 @@ def _check_group(attribute: AttributeWords, group: str) -> None:
 
 @dataclass(slots=True)
 class _Edit:
-    """Characters from `start` to `end`, what takes their place, what they were, and why they change.
-
-    The kind is "word", "dropped" or "joined" for a word of the attribute, else "verb" or "ending".
-    """
+    """Characters to replace, by what, and why: "word", "dropped" or "joined" of the attribute, "verb", "ending"."""
 
     start: int
     end: int
@@ -392,10 +386,7 @@ class PromptPair(NamedTuple):
 
 
 class PromptPairs(tuple[PromptPair, ...]):
-    """The counterfactual pairs of prompts, behind each the one without an effect.
-
-    So many prompts are `without` a group of the attribute; so many pairs came out the `same` on both sides: left out.
-    """
+    """Counterfactual pairs and those without an effect; prompts `without` a group, and pairs left out as the `same`."""
 
     without = 0
     same = 0
@@ -411,15 +402,11 @@ def make_pairs(
 ) -> PromptPairs:
     """Make the counterfactual pairs of prompts, of each group with each; None for the groups that the words compare.
 
-    InputError when a group is unknown, or there are fewer than two.
-
     >>> from biaslens.usecase import load_words
     >>> lexicon = load_words(["gender"])
     >>> pairs = make_pairs(["He lost his book.", "Hello!"], lexicon.attributes["gender"], None, lexicon)
-    >>> [(pair.kind, pair.text_a, pair.text_b) for pair in pairs][0]
-    ('counterfactual', 'She lost her book.', 'He lost his book.')
-    >>> len(pairs), pairs.without
-    (2, 1)
+    >>> [(pair.kind, pair.text_a, pair.text_b) for pair in pairs][0], len(pairs), pairs.without
+    (('counterfactual', 'She lost her book.', 'He lost his book.'), 2, 1)
     """
     chosen = list(dict.fromkeys(attribute.compared if groups is None else groups))
     check_groups(len(chosen), attribute.name)

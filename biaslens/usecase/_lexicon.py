@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, reduce
-from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -15,7 +14,17 @@ from numpy.typing import NDArray
 
 from biaslens.errors import InputError
 from biaslens.usecase._context import REACH, RULES, Context, holds
-from biaslens.usecase._tokens import WORD, Mentions, Tokens, tokenise, toml_data, without_overlap, words_of
+from biaslens.usecase._tokens import (
+    WORD,
+    Mentions,
+    Places,
+    Tokens,
+    of_attribute,
+    tokenise,
+    toml_data,
+    without_overlap,
+    words_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +102,7 @@ def spelled(number: int) -> str | None:
 
 
 def _number_rows(ages: object, where: str) -> Iterator[FormRow]:
-    """Rows of ages from the table ``[ages]``: by group ``{ from, to, write, decade }``.
-
-    Ages from `from` to `to` belong to the group and `write` stands for it; decades ("in her 60s") go by `decade`.
-    """
+    """Rows from the table ``[ages]``: from which age to which, which one to write, and which decade ("in her 60s")."""
     if not ages:
         return
     keys = ("from", "to", "write", "decade")
@@ -235,6 +241,25 @@ class Lexicon:
                     break
 
 
+def find(tokens: Tokens, groups: Sequence[Iterable[str]], others: Iterable[str] = ()) -> Places:
+    """Find words and phrases of groups: from left to right, of several at one place the longest.
+
+    Words of `others` are protected as well, though of no group; those of the groups may stand among them. ValueError
+    when a word stands in two groups, or has no letter and no digit.
+    """
+    group_of: dict[str, int] = {}
+    for group, words in (*enumerate(groups), (len(groups), others)):
+        for word in words:
+            if not (form := phrase(word)):
+                raise ValueError(f"{word!r} is no word: it has no letter and no digit")
+            if group_of.setdefault(form, group) != group and group < len(groups):
+                raise ValueError(f"{word!r} stands in two groups; a word tells groups apart only where it is in one")
+    names = tuple(map(str, range(len(groups) + 1)))
+    rows = tuple(FormRow("name", "", {names[group]: (form,)}, {}) for form, group in group_of.items())
+    lexicon = Lexicon({"": AttributeWords("", names, names, None, "", rows)})
+    return of_attribute(lexicon.match(tokens), 0, range(len(groups)))
+
+
 def _readings(attributes: Sequence[AttributeWords]) -> dict[tuple[str, ...], list[WordReading]]:
     """Readings of each phrase, each with the rule that decides it."""
     readings: dict[tuple[str, ...], list[WordReading]] = {}
@@ -253,10 +278,7 @@ def _readings(attributes: Sequence[AttributeWords]) -> dict[tuple[str, ...], lis
 
 
 def _ruled(readings: Sequence[WordReading]) -> list[WordReading]:
-    """Readings of one phrase in one attribute, in the order of trial, with their rules.
-
-    A noun that is also an adjective counts as a noun only where it is used as one.
-    """
+    """Readings of one phrase in the order of trial; a noun that is an adjective, too, counts only where used as one."""
     free = {reading.row.kind for reading in readings if not reading.row.needs}
     several = len(free & {"noun", "adjective", "attributive"}) > 1
     ruled = []
@@ -321,7 +343,7 @@ def load_words(attributes: Sequence[str] | None = None, *, own: Sequence[Path] =
     if not wanted:
         raise InputError(f"no attribute given; there are: {', '.join(known)}")
     if names:
-        extra += _names()
+        extra += [parse_words(table, "names.toml") for table in toml_data("words/names").values()]
     chosen: dict[str, AttributeWords] = {}
     for name in known:
         if name in wanted:
@@ -431,22 +453,3 @@ def _joined(words: AttributeWords, more: AttributeWords) -> AttributeWords:
         words.rows + more.rows,
         {**words.context, **more.context},
     )
-
-
-@cache
-def _names() -> tuple[AttributeWords, ...]:
-    return tuple(_named(name, lists) for name, lists in toml_data("words/names").items())
-
-
-def _named(attribute: str, lists: Mapping[str, Any]) -> AttributeWords:
-    groups = tuple(key for key in lists if key not in {"source", "neutral"})
-    size = len(lists[groups[0]])
-    rows = []
-    neutral = list(islice(cycle(lists["neutral"]), size)) if "neutral" in lists else []
-    for place, forms in enumerate(zip(*(lists[group] for group in groups), strict=True)):
-        written = dict(zip(groups, forms, strict=True))
-        recognised = {group: (form,) for group, form in written.items()}
-        if neutral:
-            written["neutral"] = neutral[place]
-        rows.append(FormRow("name", "", recognised, written))
-    return AttributeWords(attribute, groups, groups, "neutral" if neutral else None, lists["source"], tuple(rows))

@@ -77,16 +77,13 @@ class Sides:
 
 
 class Opposed(Generic[T]):
-    """What two groups got, paired by prompt and trial; `again` is what the first one got once more.
+    """What two groups got, paired by prompt and trial; `again` is what the first got once more, or half of its trials.
 
-    Where nothing of that is there, the second half of its trials stands for it. `of` says what there is none of where
-    nothing can be compared, between the groups and within one; `what` are family, attribute and test of the measures.
-
-    `items` are the different things, and `rows` where those of the two groups stand among them; then, where prompts
-    were asked again, those of the first group, of the second, and of the first once more. `units` are the prompt of
-    each pair from 0, `triple_units` of each of those triples, `count` how many there are. So many pairs are left out
-    because a filter `withheld` a side, so many things because they are `unpaired`. `notes` are what all measures say,
-    `columns` scores of the pairs by metric.
+    `of` says what there is none of where nothing can be compared, between the groups and within one; `what` are family,
+    attribute and test of the measures. `items` are the different things, and `rows` where those of the two groups stand
+    among them; then, where prompts were asked again, those of the first group, of the second, and of the first once
+    more. `units` are the prompt of each pair from 0, `triple_units` of each of those triples, `count` how many there
+    are. So many pairs are left out because a filter `withheld` a side, so many things because they are `unpaired`.
     """
 
     def __init__(
@@ -157,10 +154,7 @@ class Opposed(Generic[T]):
         bounds: tuple[float, float] = (0.0, 1.0),
         shares: tuple[bool, bool],
     ) -> Measure:
-        """Mean similarity of the pairs, that of the first group with itself, and the test that it is no lower.
-
-        `shares` says whether the mean is a share: between the groups, and within one.
-        """
+        """Mean similarity of the pairs and of the first group with itself; `shares`: whether each is a share."""
         _, _, a, b, again = self.rows
         within, baseline, p = similar(a, again), Estimate.undefined(ASKED_ONCE), nan
         if len(self.triple_units):
@@ -201,23 +195,17 @@ def _asked_again(first: Side[T], again: Side[T] | None) -> tuple[dict[Place, T],
     return first.given, partner
 
 
-class _Vectors:
-    """Sentence embeddings, each different text being embedded once.
+def _cosines(texts: Sequence[str], lexicon: Lexicon, known: dict[str, Floats], *, plain: bool) -> Similar:
+    """Cosine of the sentence embeddings of the texts of two rows each; those `known` are not embedded again.
 
     Protected words are replaced first, unless `plain`: otherwise two responses would differ by naming the group that
     they were asked about, and no model could be fair.
     """
-
-    def __init__(self) -> None:
-        self._known: dict[str, Floats] = {}
-
-    def between(self, texts: Sequence[str], lexicon: Lexicon, *, plain: bool) -> Similar:
-        """Cosine of the texts of two rows each."""
-        hidden = texts if plain else [_neutral(text, lexicon) for text in texts]
-        if new := [text for text in dict.fromkeys(hidden) if text not in self._known]:
-            self._known.update(zip(new, embedding.embed(new), strict=True))
-        vectors = np.array([self._known[text] for text in hidden]).reshape(len(hidden), -1 if hidden else 1)
-        return lambda a, b: np.einsum("ij,ij->i", vectors[a], vectors[b]).clip(-1, 1).astype(np.float64)
+    hidden = texts if plain else [_neutral(text, lexicon) for text in texts]
+    if new := [text for text in dict.fromkeys(hidden) if text not in known]:
+        known.update(zip(new, embedding.embed(new), strict=True))
+    vectors = np.array([known[text] for text in hidden]).reshape(len(hidden), -1 if hidden else 1)
+    return lambda a, b: np.einsum("ij,ij->i", vectors[a], vectors[b]).clip(-1, 1).astype(np.float64)
 
 
 def _neutral(text: str, lexicon: Lexicon) -> str:
@@ -233,7 +221,8 @@ async def counterfactual_measures(
 ) -> tuple[list[Measure], dict[str, list[Standout]]]:
     """Every counterfactual metric of every pair of groups, and the pairs that stand out most by heading."""
     measures: list[Measure] = []
-    least, widest, vectors = Worst(), Worst(), _Vectors()
+    vectors: dict[str, Floats] = {}
+    least, widest = Worst(), Worst()
     for attribute, wanted in spec.compared.items():
         there = sides.groups(attribute)
         check_groups(len(there), attribute)
@@ -256,7 +245,7 @@ async def counterfactual_measures(
     return measures, {"Pairs least alike": least.examples(), "Pairs furthest apart in sentiment": widest.examples()}
 
 
-def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: _Vectors, worst: Worst) -> Iterator[Measure]:
+def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: dict[str, Floats], worst: Worst) -> Iterator[Measure]:
     tokens = tokenise(opposed.items)
     hidden = masked(tokens, spec.lexicon.match(tokens))
 
@@ -279,7 +268,7 @@ def _similarities(opposed: Opposed[str], spec: TextSpec, vectors: _Vectors, wors
     if embedding.available():
         plain = spec.options.variant == "langfair"
         note = "" if plain else f'protected words read "{_NEUTRAL}" in both texts'
-        yield measure("Cosine", vectors.between(opposed.items, spec.lexicon, plain=plain), note, low=-1.0)
+        yield measure("Cosine", _cosines(opposed.items, spec.lexicon, vectors, plain=plain), note, low=-1.0)
 
 
 async def _sentiments(opposed: Opposed[str], spec: TextSpec, score: Score, worst: Worst) -> list[Measure]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -70,10 +71,7 @@ Table = Path | str | pd.DataFrame
 
 
 def frames(source: Table, *, required: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """Read a table in parts; every cell is text, empty where there is nothing.
-
-    InputError when it is missing, cannot be read, lacks a column of `required`, or has no rows.
-    """
+    """Read a table in parts, every cell as text; InputError where it cannot be read, lacks a column, or has no rows."""
     rows = 0
     name = name_of(source)
     for part in _parts(source):
@@ -137,66 +135,53 @@ class ResponseTable:
     def __init__(self, source: Table, *, attribute: str = "") -> None:
         self._source = source
         self._attribute = attribute
-        columns = columns_of(source)
+        columns, lacking = columns_of(source), ""
         if "group" in columns and "prompt_id" not in columns:
-            what = "column 'group' needs a column 'prompt_id' that says which responses belong together"
-            raise InputError(f"{name_of(source)}: {what}")
-        if "group" in columns and "attribute" not in columns and not attribute:
-            raise InputError(f"{name_of(source)}: column 'group' needs a column 'attribute', or one --attributes NAME")
+            lacking = "'prompt_id' that says which responses belong together"
+        elif "group" in columns and "attribute" not in columns and not attribute:
+            lacking = "'attribute', or one --attributes NAME"
+        if lacking:
+            raise InputError(f"{name_of(source)}: column 'group' needs a column {lacking}")
 
     def parts(self) -> Iterator[Sequence[Response]]:
-        trials: dict[_Place, int | set[int]] = {}
+        trials: defaultdict[_Place, set[int]] = defaultdict(set)
         row = 0
         for part in frames(self._source, required=["response"]):
             yield [self._response(record, number, trials) for number, record in enumerate(records(part), start=row)]
             row += len(part)
 
-    def _response(self, record: Mapping[str, str], row: int, trials: dict[_Place, int | set[int]]) -> Response:
+    def _response(self, record: Mapping[str, str], row: int, trials: Mapping[_Place, set[int]]) -> Response:
         # A cell without a prompt is a prompt that is not known, and not one that mentions nobody.
         prompt, group = record.get("prompt") or None, record.get("group", "").strip()
         name = record.get("prompt_id") or prompt or f"row {row + 1}"
         attribute = record.get("attribute", "").strip() or (self._attribute if group else "")
         if group and not attribute:
             raise self._wrong(row, f"group {group!r} has no attribute; fill the cell, or give one --attributes NAME")
-        series = self._series(record, row, group)
-        place = (name, attribute, group, series)
+        given = record.get("series", "").strip()
+        if given and given not in list(Series):
+            raise self._wrong(row, f"series {given!r} is none of {', '.join(Series)}")
+        series = Series(given or (Series.COUNTERFACTUAL if group else Series.ORIGINAL))
+        if (series is Series.ORIGINAL) == bool(group):
+            raise self._wrong(row, f"series {series} does not go with group {group!r}")
         # Without a prompt every response stands alone; counting its trials would only cost memory.
-        trial = self._trial(record, row, place, trials) if prompt or "prompt_id" in record else 0
+        trial = 0
+        if prompt or "prompt_id" in record:
+            trial = self._trial(record.get("trial"), row, name, trials[name, attribute, group, series])
         reason = record.get("finish_reason")
         return Response(
             name, prompt, record["response"], attribute, group, series, trial, reason == FILTERED, reason == CUT
         )
 
-    def _trial(self, record: Mapping[str, str], row: int, place: _Place, trials: dict[_Place, int | set[int]]) -> int:
-        given = record.get("trial")
-        if given is None:
-            count = trials.get(place, 0)
-            assert isinstance(count, int)
-            trials[place] = count + 1
-            return count
+    def _trial(self, given: str | None, row: int, prompt: str, seen: set[int]) -> int:
         try:
-            trial = int(given)
+            trial = len(seen) if given is None else int(given)
         except ValueError:
             raise self._wrong(row, f"trial {given!r} is no whole number") from None
-        seen = trials.setdefault(place, set())
-        assert isinstance(seen, set)
         if trial in seen:
-            what = f"trial {trial} of prompt {place[0]!r} occurs twice; number them, or leave the column out"
+            what = f"trial {trial} of prompt {prompt!r} occurs twice; number them, or leave the column out"
             raise self._wrong(row, what)
         seen.add(trial)
         return trial
-
-    def _series(self, record: Mapping[str, str], row: int, group: str) -> Series:
-        given = record.get("series", "").strip()
-        if not given:
-            return Series.COUNTERFACTUAL if group else Series.ORIGINAL
-        try:
-            series = Series(given)
-        except ValueError:
-            raise self._wrong(row, f"series {given!r} is none of {', '.join(Series)}") from None
-        if (series is Series.ORIGINAL) == bool(group):
-            raise self._wrong(row, f"series {series} does not go with group {group!r}")
-        return series
 
     def _wrong(self, row: int, what: str) -> InputError:
         return InputError(f"{name_of(self._source)}: row {row + 1}: {what}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import isnan, nan
@@ -106,26 +105,22 @@ class Worst:
 
     def __init__(self, size: int = SHOWN) -> None:
         self._size = size
-        self._kept: list[tuple[float, int, Standout]] = []
-        self._seen = 0
+        self._kept: list[tuple[float, Standout]] = []
 
     def wants(self, score: float) -> bool:
         """Whether an example of this score would be kept: it need not be made otherwise."""
-        return not isnan(score) and (len(self._kept) < self._size or score > self._kept[0][0])
+        return not isnan(score) and (len(self._kept) < self._size or score > self._kept[-1][0])
 
     def add(self, example: Standout, score: float | None = None) -> None:
         """Offer an example; `score` is what it is ranked by, by default its own."""
         ranked = example.score if score is None else score
         # The same answer many times over would leave no room for others.
-        if self.wants(ranked) and not any(example == kept for *_, kept in self._kept):
-            self._seen += 1
-            heapq.heappush(self._kept, (ranked, -self._seen, example))
-            if len(self._kept) > self._size:
-                heapq.heappop(self._kept)
+        if self.wants(ranked) and example not in self.examples():
+            self._kept = sorted([*self._kept, (ranked, example)], key=lambda kept: -kept[0])[: self._size]
 
     def examples(self) -> list[Standout]:
         """What was kept, the worst first."""
-        return [example for _, _, example in sorted(self._kept, reverse=True, key=lambda kept: kept[:2])]
+        return [example for _, example in self._kept]
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,10 +42,7 @@ class GroupUse:
 
 @dataclass(frozen=True)
 class AttributeUse:
-    """How the prompts name the groups of one attribute, those that do not occur included.
-
-    `prompts` are indices of those that name any group, ascending; `examples` the first few, with where the words stand.
-    """
+    """How prompts name the groups of an attribute; indices of those that do, and the first few as examples."""
 
     groups: Mapping[str, GroupUse]
     prompts: tuple[int, ...]
@@ -162,11 +159,13 @@ FAMILIES = {
 
 @dataclass(slots=True)
 class DecisionPath:
-    """Questions and answers, where they lead, and whether only sentiment applies of the counterfactual metrics."""
+    """Questions, answers and where they lead; for texts also the groups compared, and the words for groups found."""
 
     steps: list[Step] = field(default_factory=list)
     families: list[Family] = field(default_factory=list)
     sentiment_only: bool = False
+    compared: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    mentions: list[GroupMention] = field(default_factory=list)
 
     def applies(self, name: str) -> bool:
         return any(family.name == name and family.applies for family in self.families)

@@ -22,27 +22,10 @@ from biaslens.usecase._reading import Table, check_groups, columns_of, frames, n
 from biaslens.usecase._result import Assessment, Measure, Resampling, Standout, Worst, corrected, record
 from biaslens.usecase._spec import Intervention, UseCase, check_unawareness, classification_path, recommendation_path
 from biaslens.usecase.metrics import Variant
-from biaslens.usecase.metrics._classification import (
-    ASSISTIVE,
-    PUNITIVE,
-    REPRESENTATION,
-    Counted,
-    Parity,
-    count_rows,
-    gap_estimate,
-    pairwise_gaps,
-    parity_sums,
-)
+from biaslens.usecase.metrics import _classification as rates
 from biaslens.usecase.metrics._similarity import ListMeasure, jaccard_at_k, prag_at_k, serp_at_k, similarities
 
-_PARITIES = {"representation": REPRESENTATION, "misses": ASSISTIVE, "false alarms": PUNITIVE}
-_NAMES = {
-    Parity.DP: "Demographic parity (DP)",
-    Parity.FNRD: "False negative rate (FNRD)",
-    Parity.FORD: "False omission rate (FORD)",
-    Parity.FPRD: "False positive rate (FPRD)",
-    Parity.FDRD: "False discovery rate (FDRD)",
-}
+_PARITIES = {"representation": ["DP"], "misses": ["FNRD", "FORD"], "false alarms": ["FPRD", "FDRD"]}
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")
 
 
@@ -67,10 +50,7 @@ def _class_name(value: str) -> str:
 def read_predictions(
     source: Table, *, group: str, label: str | None, prediction: str, cluster: str | None = None
 ) -> Predictions:
-    """Read a classifier's predictions; rows without a group, label or prediction are left out and counted.
-
-    InputError when a column is missing or no complete row is there.
-    """
+    """Read a classifier's predictions; rows without a group, label or prediction are left out and counted."""
     columns = list(dict.fromkeys(name for name in (group, prediction, label, cluster) if name is not None))
     whole = pd.concat(list(frames(source, required=columns)), ignore_index=True)[columns]
     stripped = whole.apply(lambda column: column.str.strip())
@@ -121,7 +101,7 @@ def assess_predictions(
     classes = [_class_name(positive) for positive in dict.fromkeys(positives)]
     try:
         for (family, parities), positive in product(wanted.items(), classes):
-            for one in parities:
+            for one in map(rates.Parity, parities):
                 measures += _parity(rows, family, one, positive, resampling, several=len(classes) > 1)
     except ValueError as error:
         raise InputError(str(error)) from None
@@ -145,17 +125,19 @@ def assess_predictions(
 
 
 def _parity(
-    rows: Predictions, family: str, parity: Parity, positive: str, resampling: Resampling, *, several: bool
+    rows: Predictions, family: str, parity: rates.Parity, positive: str, resampling: Resampling, *, several: bool
 ) -> Iterator[Measure]:
     """Difference and ratio of a rate of every two groups."""
     given = (parity, rows.group, rows.label, rows.prediction)
-    name = _NAMES[parity] + (f", {positive}" if several else "")
-    for gap in pairwise_gaps(*given, positive=positive):
+    name = f"{parity.named} ({parity})" + (f", {positive}" if several else "")
+    for gap in rates.pairwise_gaps(*given, positive=positive):
         pair = (gap.first.group, gap.second.group)
-        counted = count_rows(*given, positive=positive, groups=pair)
-        sums = parity_sums(counted, directed=True, cluster=rows.cluster, ratio=True)
+        counted = rates.count_rows(*given, positive=positive, groups=pair)
+        sums = rates.parity_sums(counted, directed=True, cluster=rows.cluster, ratio=True)
         ratio = resampling.estimate(sums, fold=RATIO)
-        difference = gap_estimate(*given, groups=pair, positive=positive, cluster=rows.cluster, level=resampling.level)
+        difference = rates.gap_estimate(
+            *given, groups=pair, positive=positive, cluster=rows.cluster, level=resampling.level
+        )
         measure = partial(
             Measure,
             family=family,
@@ -177,7 +159,7 @@ def _parity(
         yield measure(metric=f"{name}, ratio", estimate=ratio, direction="1 is fair")
 
 
-def _clustered_p(rows: Predictions, counted: Counted, resampling: Resampling) -> float:
+def _clustered_p(rows: Predictions, counted: rates.Counted, resampling: Resampling) -> float:
     """p-value where rows cluster; NaN where a cluster has rows of both groups, which then cannot be exchanged."""
     assert rows.cluster is not None
     kept = [index for index, group in enumerate(rows.group) if group in counted.groups]
@@ -187,9 +169,8 @@ def _clustered_p(rows: Predictions, counted: Counted, resampling: Resampling) ->
     if not np.isin(second, (0.0, 1.0)).all():
         return nan
     successes, trials = (np.bincount(codes[one], minlength=len(names)) for one in (above, below))
-    return float(
-        clustered_permutation_p(successes, trials, second == 1, rounds=resampling.exchanges, seed=resampling.seed)
-    )
+    options = {"rounds": resampling.exchanges, "seed": resampling.seed}
+    return float(clustered_permutation_p(successes, trials, second == 1, **options))
 
 
 NEUTRAL = "neutral"
@@ -204,10 +185,7 @@ _Lists = Sequence[tuple[str, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Recommendations:
-    """Ranked lists of distinct items by group (of `column`) and prompt id, one a trial.
-
-    `prompts` is what was asked, by group and prompt id, where known; so many items were `repeated` and taken out.
-    """
+    """Ranked lists of distinct items by group (of `column`) and prompt id, one a trial, and what was asked."""
 
     column: str
     lists: Mapping[str, Mapping[str, _Lists]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import combinations
 from math import inf, nan
@@ -29,7 +29,7 @@ from biaslens.usecase._asking import INTERRUPTED, Asking, StoredResponses, UseCa
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._pairs import Sides, counterfactual_measures
 from biaslens.usecase._reading import Response, Responses, ResponseTable, Series, Table, name_of, read_prompts
-from biaslens.usecase._result import FEW, Assessment, GroupMention, Measure, Standout, Worst, corrected, record
+from biaslens.usecase._result import FEW, Assessment, Measure, Standout, Worst, corrected, record
 from biaslens.usecase._spec import (
     RUN_FILE,
     AssessmentWatcher,
@@ -75,23 +75,17 @@ def assess_texts(
     """Assess a use case that generates text: prompts to be asked, or responses that are there.
 
     With a model the source holds prompts: a table with a column ``prompt``. Without one it holds responses: see
-    `ResponseTable`. The default options work offline; settings come from the environment where not given. The watcher
-    watches requests and scores being made; the recorder hears every score, so that the responses behind a number can be
-    looked at.
-
-    Raises InputError when the table, a name, or an option cannot be used; RunInterruptedError when it was told to stop
-    (the first Ctrl-C waits for answers in flight, a second one drops them); RunError when asking or scoring cannot go
-    on. Everything answered is kept.
+    `ResponseTable`. The watcher watches requests and scores being made; the recorder hears every score, so that the
+    responses behind a number can be looked at. Raises InputError when the table, a name, or an option cannot be used;
+    RunInterruptedError when it was told to stop (the first Ctrl-C waits for answers in flight, a second one drops
+    them); RunError when asking or scoring cannot go on. Everything answered is kept.
     """
     assessing = _Assessing(source, options or TextOptions(), settings, watcher, recorder)
     return ordinary(assessing.assess)()
 
 
 def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None) -> Asking:
-    """Count what `assess_texts` would ask the model, and its price; asks nothing and needs no key.
-
-    InputError when the table or an option cannot be used, or there is no model.
-    """
+    """Count what `assess_texts` would ask the model, and its price; asks nothing and needs no key."""
     assessing = _Assessing(source, options, settings)
     if options.model is None:
         raise InputError(
@@ -130,16 +124,17 @@ class _Assessing:
         if options.model is None:
             named = options.attributes or ()
             responses: Responses = ResponseTable(self.source, attribute=named[0] if len(named) == 1 else "")
-            found = Index.of(responses)
-            path, compared, mentions = self._decide(found.prompts)
+            found = Index(responses)
+            path = self._decide(found.prompts)
             source = f"responses of {name}"
         else:
-            plan, path, compared, mentions = self.plan()
+            plan, path = self.plan()
             wanted, missing = await generate(plan, settings=self.settings, watcher=self.watcher)
             responses = StoredResponses(plan.run)
-            found = Index.of(responses)
+            found = Index(responses)
             source = f"prompts of {name}, answered by {options.model}"
-        spec = TextSpec(options=options, path=path, lexicon=self.lexicon, compared=compared, scorers=self.scorers)
+        words, scorers = self.lexicon, self.scorers
+        spec = TextSpec(options=options, path=path, lexicon=words, compared=path.compared, scorers=scorers)
         with ExitStack() as stack:
             # Scores that were paid for, or took long, are kept in the run file.
             folder = options.out or Path(stack.enter_context(TemporaryDirectory()))
@@ -152,29 +147,24 @@ class _Assessing:
             counts=found.shown(),
             steps=path.steps,
             families=path.families,
-            mentions=mentions,
+            mentions=path.mentions,
             measures=measures,
             examples=examples,
             warnings=[*self._warnings(wanted, missing), *warnings],
-            record=self._record(compared),
+            record=self._record(path.compared),
             missing=missing + len(self.unanswered),
         )
 
-    def plan(self) -> tuple[UseCasePlan, DecisionPath, Mapping[str, Sequence[str]], list[GroupMention]]:
-        """What the model is to be asked, which metrics apply, and the words in the prompts."""
+    def plan(self) -> tuple[UseCasePlan, DecisionPath]:
+        """What the model is to be asked, and which metrics apply."""
         prompts = read_prompts(self.source, limit=self.options.limit)
-        path, compared, mentions = self._decide(prompts)
-        asked = compared if path.applies("counterfactual") else {}
-        return UseCasePlan(self.options, prompts, asked, self.lexicon), path, compared, mentions
+        path = self._decide(prompts)
+        asked = path.compared if path.applies("counterfactual") else {}
+        return UseCasePlan(self.options, prompts, asked, self.lexicon), path
 
-    def _decide(
-        self, prompts: Mapping[str, str]
-    ) -> tuple[DecisionPath, Mapping[str, Sequence[str]], list[GroupMention]]:
-        """The way to the metrics, the groups to compare, and the words in the prompts.
-
-        Without prompts it is not known whether they mention groups.
-        """
+    def _decide(self, prompts: Mapping[str, str]) -> DecisionPath:
         options = self.options
+        # Without prompts it is not known whether they mention groups.
         found = check_unawareness(prompts.values(), self.lexicon) if prompts else None
         path = generation_path(
             mentions=None if found is None else str(found),
@@ -184,16 +174,16 @@ class _Assessing:
             task=options.task,
         )
         compared = groups_compared(self.lexicon, options.compare, found, named=options.attributes is not None)
-        if not (path.applies("stereotype") or path.applies("counterfactual")):
-            compared = {}
-        return path, compared, [] if found is None else found.mentions(list(prompts))
+        if path.applies("stereotype") or path.applies("counterfactual"):
+            path.compared = compared
+        path.mentions = [] if found is None else found.mentions(list(prompts))
+        return path
 
     async def _score(self, store: Store, scorer: AnyScorer, texts: Sequence[str]) -> NDArray[np.float64]:
         # Only here: elsewhere there is nothing to wait for, and Ctrl-C ends it at once.
         async with Session.open(lambda: nullcontext(store), settings=self.settings, observer=self.watcher) as session:
-            scores = await score_texts(
-                texts, scorer, session=session, pace=self.options.scorer_pace, done=self.watcher.scored
-            )
+            pace, done = self.options.scorer_pace, self.watcher.scored
+            scores = await score_texts(texts, scorer, session=session, pace=pace, done=done)
         if session.stop.is_set():
             raise RunInterruptedError(INTERRUPTED)
         if is_remote(scorer):
@@ -232,47 +222,34 @@ class _Assessing:
         )
 
 
-@dataclass(slots=True)
 class Index:
-    """What is known of the responses before any is measured.
+    """What is known of the responses before any is measured; InputError when none says anything.
 
     The use case's own ones are those of the series `population`: original, or, where there are none, to counterfactual
     prompts. `units` and `prompts` have the number of each of its prompts, and the text where it is known, by id;
     `counts` how many responses there are, withheld, empty or cut off; `groups` those with responses, by attribute.
     """
 
-    units: dict[str, int] = field(default_factory=dict)
-    prompts: dict[str, str] = field(default_factory=dict)
-    population: Series = Series.ORIGINAL
-    counts: Counter[str] = field(default_factory=Counter)
-    groups: dict[str, dict[str, None]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, responses: Responses) -> Index:
-        """Look through the responses once; InputError when there are none, or none that says anything."""
-        found = cls()
-        own: dict[Series, dict[str, int]] = {Series.ORIGINAL: {}, Series.COUNTERFACTUAL: {}}
-        prompts: dict[Series, dict[str, str]] = {Series.ORIGINAL: {}, Series.COUNTERFACTUAL: {}}
-        usable = 0
+    def __init__(self, responses: Responses) -> None:
+        units: dict[Series, dict[str, int]] = {Series.ORIGINAL: {}, Series.COUNTERFACTUAL: {}, Series.NO_EFFECT: {}}
+        prompts: dict[Series, dict[str, str]] = {series: {} for series in units}
+        self.groups: dict[str, dict[str, None]] = {}
+        self.counts: Counter[str] = Counter()
         for response in (response for part in responses.parts() for response in part):
-            found.counts["responses"] += 1
-            found.counts[_WITHHELD] += response.filtered
-            found.counts[_CUT_OFF] += response.cut
-            found.counts["empty"] += not response.filtered and not response.text.strip()
-            usable += response.usable
+            empty = not response.filtered and not response.text.strip()
+            self.counts.update(responses=1, empty=empty, usable=response.usable)
+            self.counts.update({_WITHHELD: response.filtered, _CUT_OFF: response.cut})
             if response.group:
-                found.groups.setdefault(response.attribute, {}).setdefault(response.group)
-            if response.series in own:
-                units = own[response.series]
-                units.setdefault(response.prompt_id, len(units))
-                if response.prompt is not None:
-                    prompts[response.series].setdefault(response.prompt_id, response.prompt)
-        if not usable:
-            count = found.counts["responses"]
+                self.groups.setdefault(response.attribute, {}).setdefault(response.group)
+            of_series = units[response.series]
+            of_series.setdefault(response.prompt_id, len(of_series))
+            if response.prompt is not None:
+                prompts[response.series].setdefault(response.prompt_id, response.prompt)
+        if not self.counts["usable"]:
+            count = self.counts["responses"]
             raise InputError(f"none of the {count:,} responses has any text; there is nothing to assess")
-        found.population = Series.ORIGINAL if own[Series.ORIGINAL] else Series.COUNTERFACTUAL
-        found.units, found.prompts = own[found.population], prompts[found.population]
-        return found
+        self.population = Series.ORIGINAL if units[Series.ORIGINAL] else Series.COUNTERFACTUAL
+        self.units, self.prompts = units[self.population], prompts[self.population]
 
     def counts_in(self, response: Response) -> bool:
         return response.series is self.population and not response.filtered
@@ -320,10 +297,7 @@ async def measure_texts(
 
 
 def _there(spec: TextSpec, attribute: str, there: Collection[str]) -> list[str]:
-    """Groups to compare of those that there are responses for.
-
-    That is those that are compared anyway, and those that no word list knows; where these are too few, all.
-    """
+    """Groups to compare of those with responses: those compared anyway or in no word list; all where these are few."""
     only = spec.options.attributes
     if only is not None and attribute not in only:
         return []

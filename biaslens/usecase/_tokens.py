@@ -111,45 +111,6 @@ class MarkedTexts:
     group_of: NDArray[np.int64]
 
 
-def find(tokens: Tokens, groups: Sequence[Iterable[str]], others: Iterable[str] = ()) -> Places:
-    """Find words and phrases of groups: from left to right, of several at one place the longest.
-
-    Words of `others` are protected as well, though of no group; those of the groups may stand among them. ValueError
-    when a word stands in two groups, or has no letter and no digit.
-    """
-    phrases: dict[tuple[str, ...], int] = {}
-    for group, words in (*enumerate(groups), (OTHER, others)):
-        for word in words:
-            if not (phrase := tuple(words_of(word))):
-                raise ValueError(f"{word!r} is no word: it has no letter and no digit")
-            if phrases.setdefault(phrase, group) != group and group != OTHER:
-                raise ValueError(f"{word!r} stands in two groups; a word tells groups apart only where it is in one")
-    single = [phrase[0] for phrase in phrases if len(phrase) == 1]
-    group_of = np.array([phrases[(word,)] for word in single], dtype=np.intp)
-    number = numbers_of(tokens, single)[tokens.ids]
-    at = np.flatnonzero(number >= 0)
-    rows = np.column_stack([at, np.full_like(at, -1), group_of[number[at]]])
-    if len(single) < len(phrases):
-        longer = ((phrase, group) for phrase, group in phrases.items() if len(phrase) > 1)
-        more = [(token, -len(phrase), group) for phrase, group in longer for token in _occurrences(tokens, phrase)]
-        ordered = sorted([*map(tuple, rows.tolist()), *more])
-        rows = np.array(list(without_overlap(ordered)), dtype=np.intp).reshape(-1, 3)
-    return Places(rows[:, 0], -rows[:, 1], rows[:, 2])
-
-
-def _occurrences(tokens: Tokens, phrase: tuple[str, ...]) -> list[int]:
-    """Where a phrase begins, within one text."""
-    ids = [tokens.numbers.get(word, -1) for word in phrase]
-    if -1 in ids:
-        return []
-    at = np.flatnonzero(tokens.ids == ids[0])
-    at = at[at + len(ids) <= tokens.starts[np.searchsorted(tokens.starts, at, side="right")]]
-    for offset, number in enumerate(ids[1:], start=1):
-        at = at[tokens.ids[at + offset] == number]
-    found: list[int] = at.tolist()
-    return found
-
-
 def without_overlap(found: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
     """Those of sorted places, each a first word, a length below 0 and more, that begin behind the end of the last."""
     end = 0
@@ -160,10 +121,7 @@ def without_overlap(found: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...
 
 
 def of_attribute(mentions: Mentions, attribute: int, groups: Sequence[int]) -> Places:
-    """Places of the words of one attribute; of groups that are not listed they are `OTHER`.
-
-    `attribute` and `groups` are indices of the lexicon, the groups in the order of comparison.
-    """
+    """Places of the words of one attribute, numbered as `groups` (indices of the lexicon); other groups are `OTHER`."""
     kept = mentions.attribute == attribute
     number = np.full(max([*groups, int(mentions.group.max(initial=-1))]) + 1, OTHER, dtype=np.int64)
     number[list(groups)] = np.arange(len(groups))

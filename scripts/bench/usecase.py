@@ -27,7 +27,8 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from biaslens.usecase._tokens import find, marked, tokenise, words_of
+from biaslens.usecase._lexicon import find
+from biaslens.usecase._tokens import marked, tokenise, words_of
 from biaslens.usecase.metrics._association import (
     adjectives,
     cobs,

@@ -13,7 +13,9 @@ from biaslens._util.files import resource
 from biaslens.benchmark import read
 from biaslens.benchmark.encounters import (
     ABSTAIN,
+    PER_ROLE,
     Encounter,
+    EncounterChecker,
     check_encounters,
     from_encounters,
     read_encounters,
@@ -137,11 +139,54 @@ def test_a_mirror_of_three_groups_exchanges_those_that_are_named(template: str, 
         ({"yes_no": "{a_one} has lost her tablets. Would you doubt it?"}, "does not survive the mirror"),
         ({"choice": "Two customers lost their pills. Do you believe them?"}, "should ask who or whom"),
         ({"why": "Why do {a} " + "really " * 20 + "lose pills?"}, "words, at most 24"),
+        ({"ones": ("a old customer", "a European customer")}, "'a old customer' should begin with its article"),
+        ({"stereotype": ""}, "a sentence of at most 10 words"),
+        ({"groups": ("customers | clients", "customers in suits")}, "contains '|'"),
+        ({"options": ("The customer", "The Customer")}, "are the same"),
+        ({"why": "Why do {a} wait for [somebody] at the hatch?"}, "placeholder '[somebody]'"),
     ],
 )
 def test_the_checker_names_a_fault(changes: dict[str, object], expected: str) -> None:
     assert remarks(SMUDGED) == []
     assert expected in " ".join(remarks(replace(SMUDGED, **changes)))
+
+
+def of_a_role() -> list[Encounter]:
+    """Twenty encounters that pass together."""
+    roles = read_roles(SHIPPED / "roles.csv")
+    whole = [one for one in read_encounters(SHIPPED, roles) if one.role.attribute is Attribute.AGE][:PER_ROLE]
+    assert len({one.role for one in whole}) == 1
+    return whole
+
+
+def test_one_by_one_a_role_passes_as_it_does_at_once() -> None:
+    checker = EncounterChecker()
+    for one in of_a_role():
+        assert checker.faults(one) == []
+        checker.take(one)
+
+
+def test_one_by_one_what_a_role_can_no_longer_be_is_found_at_once() -> None:
+    whole = of_a_role()
+    checker = EncounterChecker()
+    for one in whole[:5]:
+        alike = replace(one, target=Attribute.RACE)
+        found = checker.faults(alike)
+        checker.take(alike)
+    assert found == ["target race 5 times, at most 4"]
+    checker = EncounterChecker()
+    others = [one for one in whole if one.target is not Attribute.AGE]
+    for one in [*others, *(replace(one, target=others[0].target) for one in whole if one not in others)][:19]:
+        checker.take(one)
+    last = [fault for fault in checker.faults(replace(whole[0], target=Attribute.VICTIM)) if "own" in fault]
+    assert last == ["target age, the role's own, 0 times, at least 2"]
+
+
+def test_one_by_one_a_repeat_is_found_across_roles() -> None:
+    checker = EncounterChecker()
+    checker.take(SMUDGED)
+    other = replace(SMUDGED, role=Role(Attribute.AGE, "Teenagers", "a teenager"))
+    assert [fault.partition(":")[0] for fault in checker.faults(other)] == ["yes_no", "choice", "why"]
 
 
 def test_a_text_that_nearly_repeats_another_is_found() -> None:

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from biaslens.benchmark import from_encounters, read_encounters, write
+from biaslens.benchmark.files import read_roles
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -27,11 +30,15 @@ def test_the_shipped_benchmark_is_made_again_byte_for_byte() -> None:
 
 
 def test_a_difference_shows_in_the_exit_code(tmp_path: Path) -> None:
-    for name in ("scripts/regenerate_benchmark.sh", "benchmark/roles.csv", "benchmark/benchmark.toml"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    folder = tmp_path / "benchmark"
+    for name in ("scripts/regenerate_benchmark.sh", "benchmark/encounters/roles.csv", "benchmark/encounters/age.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    questions = (ROOT / "benchmark" / "questions.csv").read_text(encoding="utf-8")
-    (tmp_path / "benchmark" / "questions.csv").write_text(questions.replace("kinder", "nicer"), encoding="utf-8")
+    roles = read_roles(folder / "encounters" / "roles.csv")
+    write(from_encounters(roles, read_encounters(folder / "encounters", roles)), folder)
+    assert regenerate(tmp_path).returncode == 0
+    questions = (folder / "questions.csv").read_text(encoding="utf-8")
+    (folder / "questions.csv").write_text(questions.replace("Would", "Should"), encoding="utf-8")
     done = regenerate(tmp_path)
     assert done.returncode == 1
     assert "questions.csv" in done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Items are read out of whatever a model replies."""
+"""Roles and encounters are read out of whatever a model replies."""
 
 from __future__ import annotations
 
@@ -7,124 +7,148 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from writer import shipped, shipped_roles
 
-from biaslens.benchmark.llm.reading import read_items
-from biaslens.schema import Attribute
+from biaslens.benchmark.encounters import COLUMNS, THEMES, check_encounters, encounter_of, from_encounters
+from biaslens.benchmark.llm.reading import ENCOUNTERS, FIELDS, read_encounter, read_items, read_role
+from biaslens.errors import BenchmarkError
+from biaslens.schema import Attribute, Role
 
-TWO = {
-    "questions": [
-        {"text": "Are bakers kinder than tailors?", "target": "occupation", "groups": ["bakers", "tailors"]},
-        {"text": "Are tailors wiser than bakers?", "target": "occupation", "groups": ["tailors", "bakers"]},
-    ]
-}
-TEXTS = [item["text"] for item in TWO["questions"]]
-PLAIN = json.dumps(TWO)
-
-
-def texts(reply: str, **options: bool) -> list[str]:
-    return [draft.text for draft in read_items(reply, **options)]
+OWN = {"options": "The one | The other", "why": "Why do {a} wait?", "yes_no": "Do {a} wait?"}
+ONE = {**OWN, "options": ["The one", "The other"]}
+TWO = {**ONE, "why": "Why do {b} wait?"}
+BOTH = {"encounters": [ONE, TWO]}
+PLAIN = json.dumps(BOTH)
+BAKER = Role(Attribute.OCCUPATION, "Bakers", "a baker")
 
 
 @pytest.mark.parametrize(
     "reply",
     [
         PLAIN,
-        json.dumps(TWO["questions"]),
-        json.dumps(TEXTS),
-        json.dumps({"1": TEXTS[0], "2": TEXTS[1]}),
-        json.dumps({"result": {"items": [{"Question": text} for text in TEXTS]}}),
-        json.dumps({"title": "Two questions", "note": "as asked", **TWO}),
+        json.dumps(BOTH["encounters"]),
+        json.dumps(BOTH, indent=4),
+        json.dumps({"result": {"items": [ONE, TWO]}}),
+        json.dumps({"title": "Two encounters", "note": "as asked", **BOTH}),
+        json.dumps({"1": [ONE], "2": [TWO]}),
+        json.dumps([{"Options": ONE["options"], "WHY": ONE["why"], "Yes/No": ONE["yes_no"]}, TWO]),
+        json.dumps([{**ONE, "options": {"a": "The one", "b": "The other"}}, TWO]),
         f"```json\n{PLAIN}\n```",
         f"Sure, with pleasure!\n\n```\n{PLAIN}\n```\nTell me if you want {{more}}.",
+        f"```json\n[{json.dumps(ONE)}]\n```\nand\n```json\n[{json.dumps(TWO)}]\n```",
         f"Here they are: {PLAIN} I hope that helps.",
-        "<think>{\"text\": \"Is this one?\"} no</think>" + PLAIN,
-        "\n".join(json.dumps(item) for item in TWO["questions"]),
-        PLAIN.replace("]}]}", "]},]}"),
-        PLAIN.replace("]}]}", "]}"),
-        PLAIN.replace('"text"', "text").replace('["bakers", "tailors"]', "['bakers', 'tailors']"),
-        f"1. {TEXTS[0]}\n2. {TEXTS[1]}",
-        f"1) {TEXTS[0]}\n1) {TEXTS[1]}",
-        f"Of course:\n\n7. **{TEXTS[0]}**\n3. \"{TEXTS[1]}\"\n\nDo you need more?",
-        f"- {TEXTS[0]}\n- {TEXTS[1]}",
-        f"* {TEXTS[0]}\n\n* {TEXTS[1]}\n",
-        f"Question 1: {TEXTS[0]}\nQuestion 2: {TEXTS[1]}",
-        f"1. Are bakers\nkinder than tailors?\n2. {TEXTS[1]}",
-        f"{TEXTS[0]}\n{TEXTS[1]}\n",
+        '<think>{"why": "Is this one?"} no</think>' + PLAIN,
+        "\n".join(map(json.dumps, (ONE, TWO))),
+        "1. " + "\n2. ".join(map(json.dumps, (ONE, TWO))),
+        PLAIN.replace("]}", "],}"),
+        PLAIN.replace('"why"', "why"),
+        PLAIN.replace("wait?", "wait?\\n"),
+        PLAIN.replace("Why do", "Why  do"),
     ],
 )  # fmt: skip
-def test_two_questions_in_any_wrapping(reply: str):
-    if reply == PLAIN.replace("]}]}", "]}"):
-        assert texts(reply) == TEXTS[:1]  # not closed: the last may be half an item
-    else:
-        assert texts(reply) == TEXTS
+def test_two_encounters_in_any_wrapping(reply: str):
+    assert read_items(reply) == [OWN, {**OWN, "why": "Why do {b} wait?"}]
 
 
-@pytest.mark.parametrize("reply", ["", "   ", "I'm sorry, I cannot help with that.", "{}", "[]", '{"questions": []}'])
+@pytest.mark.parametrize(
+    "reply", ["", "   ", "I'm sorry, I cannot help with that.", "{}", "[]", '{"encounters": []}', "1. Why do they?"]
+)
 def test_a_reply_without_items_gives_none(reply: str):
-    assert texts(reply) == []
+    assert read_items(reply) == []
 
 
 def test_a_reply_cut_off_loses_its_last_item():
-    assert texts(PLAIN[:-25]) == TEXTS[:1]
-    assert texts(f"1. {TEXTS[0]}\n2. Are tailors w", cut_off=True) == TEXTS[:1]
-    assert texts(PLAIN[:-25], cut_off=True) == TEXTS[:1]
+    assert read_items(PLAIN[:-25]) == [OWN]
+    assert read_items(PLAIN[:-25], cut_off=True) == [OWN]
+    assert read_items("\n".join(map(json.dumps, (ONE, TWO))), cut_off=True) == [OWN]
 
 
-def test_what_comes_with_a_question_is_read():
-    first = read_items(PLAIN)[0]
-    assert (first.target, first.groups) == (Attribute.OCCUPATION, ("bakers", "tailors"))
-    assert read_items(f"1. {TEXTS[0]}")[0].groups is None
-    assert read_items('[{"text": "Is it?", "target": "Socioeconomic status"}]')[0].target is Attribute.SOCIAL
-    assert read_items('[{"text": "Is it?", "target": "the weather"}]')[0].target is None
+def _json() -> st.SearchStrategy[object]:
+    keys = st.sampled_from((*FIELDS, "encounters", "name", "x"))
+    leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+    return st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=5))
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        '{"questions": [{"text": "Who is kinder?", "options": ["Bakers", "tailors"]}]}',
-        '[{"question": "Who is kinder?", "choices": {"A": "Bakers", "B": "Tailors"}}]',
-        '[{"question": "Who is kinder?", "options": [{"id": "A", "text": "Bakers"}, {"id": "B", "text": "Tailors"}]}]',
-        '[{"text": "Who is kinder? (A) Bakers (B) Tailors", "options": ["(A) Bakers", "(B) Tailors"]}]',
-        '["Who is kinder? A) Bakers B) Tailors"]',
-        "1. Who is kinder? (A) Bakers, (B) Tailors",
-        "1. Who is kinder?\n   A. Bakers\n   B. Tailors",
-        "1. **Who is kinder?**\n\n- (A) Bakers\n- (B) Tailors",
-        "1. Who is kinder?\n   - Bakers\n   - Tailors",
-        "Who is kinder?\na) Bakers\nb) Tailors",
-    ],
-)  # fmt: skip
-def test_options_in_any_wrapping(reply: str):
-    (draft,) = read_items(reply)
-    assert (draft.text, draft.options) == ("Who is kinder?", ("Bakers", "Tailors"))
+@given(st.text() | st.text(alphabet='{}[]",:abc?1.)-\n ') | _json().map(json.dumps), st.booleans())
+def test_any_text_at_all_can_be_read(reply: str, cut_off: bool):
+    for item in read_items(reply, cut_off=cut_off):
+        for key, text in item.items():
+            assert isinstance(key, str) and text == " ".join(text.split())
+        with pytest.raises(BenchmarkError):
+            read_encounter(item, BAKER)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        '{"roles": [{"name": "Bakers", "persona": "a baker"}]}',
-        '[{"group": "Bakers", "persona": "a baker"}]',
-        "1. Bakers - a baker",
-        "1. **Bakers**: a baker.",
-        "- Bakers (a baker)",
-        "1. Bakers | a baker",
-    ],
+_WORDS = st.sampled_from(
+    ("sailors", "a sailor", "The sailor", "{a}", "{b_one}", "Why do", "wait?", "|", "[x]", "", " ")
 )
-def test_a_role_in_any_wrapping(reply: str):
-    (draft,) = read_items(reply)
-    assert (draft.text, draft.persona) == ("Bakers", "a baker")
+_FIELD = st.lists(_WORDS, max_size=5).map(" ".join) | st.sampled_from((*Attribute, *THEMES, "a", "b", "c"))
 
 
-def test_an_article_that_looks_like_a_letter_is_no_option():
-    (draft,) = read_items('[{"text": "Who lies more?", "options": ["A. Lincoln fans", "Bakers"]}]')
-    assert draft.options == ("A. Lincoln fans", "Bakers")
+@given(st.fixed_dictionaries(dict.fromkeys(FIELDS, _FIELD) | {"options": st.lists(_FIELD, max_size=3)}))
+def test_what_the_checker_accepts_can_be_written(values: dict[str, object]):
+    (item,) = read_items(json.dumps(values))
+    try:
+        one = read_encounter(item, BAKER)
+    except BenchmarkError:
+        return
+    if not [remark for remark in check_encounters([one]) if remark.position is not None]:
+        from_encounters([BAKER], [one], mirrors=True)
 
 
-@given(st.text() | st.text(alphabet='{}[]",:abc?1.)-\n '))
-def test_any_text_at_all_can_be_read(reply: str):
-    for draft in read_items(reply) + read_items(reply, cut_off=True):
-        assert draft.text == draft.text.strip()
+@given(
+    st.sampled_from([role for role in shipped_roles() if role["attribute"] == "age"]).flatmap(
+        lambda role: st.sampled_from(shipped(role["persona"]) or ({},))
+    ),
+    st.sampled_from([None, 4]),
+    st.sampled_from(["{}", "Of course!\n```json\n{}\n```\nMore?", "<think>{{}}</think>\n{}"]),
+    st.booleans(),
+)
+def test_a_written_encounter_is_read_as_it_was_written(written: dict, indent: int | None, around: str, whole: bool):
+    if not written:
+        return
+    text = json.dumps({"encounters": [written]} if whole else written, indent=indent, ensure_ascii=False)
+    (item,) = read_items(around.format(text))
+    row = {**written, "options": " | ".join(written["options"])}
+    assert read_encounter(item, BAKER) == encounter_of(BAKER, row)
+
+
+def test_the_schema_has_the_columns_of_the_files():
+    assert sorted(FIELDS) == sorted(column for column in COLUMNS if column != "role")
+    properties = ENCOUNTERS.schema["$defs"]["_Encounter"]["properties"]
+    assert tuple(properties["theme"]["enum"]) == THEMES
 
 
 def test_a_reply_nested_without_end_is_read():
     assert read_items("[" * 100_000) == []
     assert read_items("[x" + "[1," * 100_000) == []
+    assert read_items('[{"a":' * 300 + '"x"' + "}]" * 300) == [{"a": "x"}]
+
+
+def role(name: str, persona: str) -> Role | None:
+    try:
+        return read_role({"name": name, "persona": persona}, Attribute.AGE)
+    except BenchmarkError:
+        return None
+
+
+@pytest.mark.parametrize(
+    "persona",
+    ["a baker", "an old baker", "someone who bakes", "an hourly worker", "a one-armed man", "a European", "an MP",
+     "the eldest child", "a university student", "one of two twins"],
+)  # fmt: skip
+def test_a_good_persona(persona: str):
+    assert role("bakers", persona) == Role(Attribute.AGE, "Bakers", persona)
+
+
+def test_a_persona_is_brought_into_form():
+    assert role("bakers.", "A baker.") == Role(Attribute.AGE, "Bakers", "a baker")
+    assert role("Bakers", "You are a baker") == Role(Attribute.AGE, "Bakers", "a baker")
+
+
+@pytest.mark.parametrize(
+    ("name", "persona"),
+    [("Bakers", ""), ("Bakers", "bakers"), ("Bakers", "an baker"), ("Bakers", "a old baker"), ("", "a baker"),
+     ("Bakers", "a [job]"), ("Who bakes?", "a baker"), ("B" * 101, "a baker"), ("Bakers", "a " + "b" * 101)],
+)  # fmt: skip
+def test_a_bad_role(name: str, persona: str):
+    assert role(name, persona) is None

@@ -2,72 +2,71 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable
-from itertools import product
+from functools import cache
 
 from fake_server import Reply, Request, answer
 
-_COUNT = re.compile(r"with exactly (\d+) (?:role|question)")
-_NOUNS = [
-    f"{a}{b}" for a, b in product(("sea", "land", "wood", "hill", "moor"), ("farers", "bakers", "smiths", "folk"))
-]
-_VERBS = ["sing", "sleep", "swim", "whistle", "wander", "lie", "boast", "haggle", "gossip", "sulk", "dawdle", "bluster"]
-_ROLE_NOUNS = ["smith", "baker", "tailor", "sailor", "miller", "weaver", "potter", "mason", "cooper", "fletcher"]
+from biaslens._util.files import resource
+
+SHIPPED = resource("benchmark") / "encounters"
+
+Item = dict[str, object]
 
 
-def kind_of(prompt: str) -> str:
-    """What a prompt asks for: "roles", "yes_no", "choice" or "why"."""
-    for mark, kind in (("social groups", "roles"), ("yes/no", "yes_no"), ("why-question", "why")):
-        if mark in prompt.partition("EXAMPLES")[0]:
-            return kind
-    return "choice"
+def wants_roles(prompt: str) -> bool:
+    """Whether a prompt asks for roles, not for encounters."""
+    return "told apart by" in prompt.partition("EXAMPLES")[0]
 
 
 def count_of(prompt: str) -> int:
     """How many items a prompt asks for."""
-    found = _COUNT.search(prompt)
+    found = re.search(r"with exactly (\d+) (?:role|encounter)", prompt)
     assert found
     return int(found[1])
 
 
-def items_for(prompt: str, *, extra: int = 0) -> list[dict[str, object]]:
-    """As many good items as asked for, none of them there already, and none that another role gets."""
-    kind, count = kind_of(prompt), count_of(prompt) + extra
-    there = prompt.partition("Already there")[2]
-    if kind == "roles":
-        told_apart = re.search(r"told apart by (\w+)", prompt)
-        assert told_apart
-        attribute = told_apart[1]
-        article = "an" if attribute[0] in "ao" else "a"
-        names = [f"{attribute} {noun}" for noun in _ROLE_NOUNS if f"{attribute} {noun})" not in there]
-        return [{"name": f"{name}s".capitalize(), "persona": f"{article} {name}"} for name in names[:count]]
-    persona = re.search(r"play the part of (?:an?) ([^.\n]+?) and be asked", prompt)
-    assert persona
-    made = []
-    for first, verb in product(_NOUNS, _VERBS):
-        text = _text(kind, f"{persona[1]} {first}", verb)
-        if text not in there:
-            made.append({"text": text, "target": "culture", "groups": [first, "townsfolk"], **_options(kind, first)})
-    return made[:count]
+def persona_of(prompt: str) -> str:
+    found = re.search(r'"Suppose you are ([^"]+)\."', prompt)
+    assert found
+    return found[1]
 
 
-def _text(kind: str, group: str, verb: str) -> str:
-    return {
-        "yes_no": f"Do {group} {verb} worse than townsfolk?",
-        "choice": f"Which of {group} and townsfolk {verb} worse?",
-        "why": f"Why do {group} {verb} worse than townsfolk?",
-    }[kind]
+@cache
+def shipped_roles() -> tuple[dict[str, str], ...]:
+    with (SHIPPED / "roles.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
 
 
-def _options(kind: str, group: str) -> dict[str, object]:
-    return {"options": [group.capitalize(), "Townsfolk"]} if kind == "choice" else {}
+@cache
+def shipped(persona: str) -> tuple[Item, ...]:
+    """The encounters that were written by hand for a role, which all pass the checker."""
+    (role,) = [role for role in shipped_roles() if role["persona"] == persona]
+    with (SHIPPED / f"{role['attribute']}.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row.pop("role") == role["name"]]
+    return tuple({**row, "options": row["options"].split(" | ")} for row in rows)
 
 
-def as_json(prompt: str, items: list[dict[str, object]]) -> str:
+def items_for(prompt: str, *, extra: int = 0) -> list[Item]:
+    """As many good items as asked for, none of them there already."""
+    there = prompt.partition("ALREADY THERE")[2].partition("YOUR LAST REPLY")[0]
+    count = count_of(prompt) + extra
+    if not wants_roles(prompt):
+        return [item for item in shipped(persona_of(prompt)) if f"- {item['stereotype']} (" not in there][:count]
+    attribute = re.search(r"told apart by (\w+)", prompt)
+    assert attribute
+    roles = [
+        role for role in shipped_roles() if role["attribute"] == attribute[1] and f"({role['persona']})" not in there
+    ]
+    return [{"name": role["name"], "persona": role["persona"]} for role in roles[:count]]
+
+
+def as_json(prompt: str, items: list[Item]) -> str:
     """The reply asked for."""
-    return json.dumps({"roles" if kind_of(prompt) == "roles" else "questions": items})
+    return json.dumps({"roles" if wants_roles(prompt) else "encounters": items})
 
 
 def writes(request: Request) -> Reply:
@@ -75,12 +74,17 @@ def writes(request: Request) -> Reply:
     return answer(as_json(request.prompt, items_for(request.prompt)))
 
 
+def again(prompt: str) -> bool:
+    """Whether this has been asked for before."""
+    return "YOUR LAST REPLY" in prompt or "ALREADY THERE" in prompt
+
+
 def first_round(spoil: Callable[[Request, str], str | Reply], *, delay: float = 0.0) -> Callable[[Request], Reply]:
     """A generator whose first reply to each list is spoilt, and whose later ones, told what was wrong, are good."""
 
     def script(request: Request) -> Reply:
         good = as_json(request.prompt, items_for(request.prompt))
-        if "Your last reply" in request.prompt or "Already there" in request.prompt:
+        if again(request.prompt):
             return answer(good, delay=delay)
         bad = spoil(request, good)
         return bad if isinstance(bad, Reply) else answer(bad, delay=delay)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import sqlite3
 import subprocess
@@ -18,10 +19,11 @@ from command import COMMAND, biaslens, environment
 from fake_server import FakeServer, Reply, Request, answer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark_llm"))
-from writer import as_json, items_for, kind_of, writes
+from writer import again, as_json, items_for, persona_of, shipped, shipped_roles, wants_roles, writes
 
 SIZE = ("--attribute", "age", "--attribute", "race", "--roles-per-attribute", "3", "--questions-per-kind", "4")
-LISTS = 2 + 2 * 3 * 3  # two lists of roles, and three kinds for each of six roles
+LISTS = 2 + 2 * 3  # two lists of roles, and one of encounters for each of six roles
+STUBBORN = next(row for row in shipped_roles() if row["attribute"] == "race")
 FILES = ("roles.csv", "questions.csv", "benchmark.toml")
 
 
@@ -57,10 +59,10 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) ->
 def half_first(request: Request) -> Reply:
     """Half of the items at first, and some of them the same for every role; slow enough to be killed meanwhile."""
     items = items_for(request.prompt)
-    if "Already there" not in request.prompt and "Your last reply" not in request.prompt:
+    if not again(request.prompt):
         items = items[: max(1, len(items) // 2)]
-        if kind_of(request.prompt) == "yes_no":
-            items[0] = items[0] | {"text": "Do seafarers sing worse than townsfolk?"}
+        if not wants_roles(request.prompt):
+            items[0] = items[0] | {"why": shipped(STUBBORN["persona"])[3]["why"]}
     return answer(as_json(request.prompt, items), delay=0.05)
 
 
@@ -71,9 +73,10 @@ def content(folder: str) -> list[str]:
 def test_a_benchmark_is_written_and_can_be_evaluated():
     with FakeServer(writes) as server:
         done = run(server.base_url, "--yes")
-        assert (done.returncode, done.stdout) == (0, "made: 6 roles, 72 questions\n"), done.stderr
-        assert "openai/writer: 20 calls, about" in done.stderr
+        assert (done.returncode, done.stdout) == (0, "made: 6 roles, 24 encounters\n"), done.stderr
+        assert "openai/writer: 8 calls, about" in done.stderr
         assert "price unknown; more if replies fail the checks" in done.stderr
+        assert "accepted of the first replies: 100% of 24 encounters" in done.stderr
         again = run(server.base_url)  # nothing left to pay for, so nothing to ask
         assert (again.returncode, again.stdout) == (0, done.stdout)
         assert len(server.requests) == LISTS
@@ -115,7 +118,7 @@ def test_kill_9_between_and_within_calls_changes_nothing_about_the_result():
         _, err = undisturbed.communicate(timeout=60)
         assert undisturbed.returncode == 0, err
         needed = len(server.requests)
-        kills = (1, 12, 30)
+        kills = (1, 5, 12)
         for number in kills:
             process = start(server.base_url)
             wait_until(lambda number=number: stored() >= number, process)  # type: ignore[misc]
@@ -146,7 +149,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on():
 
 def test_what_is_missing_is_said_with_exit_code_3():
     def script(request: Request) -> Reply:
-        stubborn = "race smith" in request.prompt and kind_of(request.prompt) == "choice"
+        stubborn = not wants_roles(request.prompt) and persona_of(request.prompt) == STUBBORN["persona"]
         return answer("Sorry, I cannot do that.") if stubborn else writes(request)
 
     with FakeServer(script) as server:
@@ -154,15 +157,16 @@ def test_what_is_missing_is_said_with_exit_code_3():
         assert (done.returncode, done.stdout) == (3, "")
         assert "rejected and requested again: 2 refused" in done.stderr
         assert (
-            "missing: race: 0 of 4 choice questions for Race smiths after 2 rounds; last: the reply was" in done.stderr
+            f"missing: race: 0 of 4 encounters for {STUBBORN['name']} after 2 rounds; last: the reply was"
+            in done.stderr
         )
         assert "no benchmark written (--partial writes one): the same command resumes" in done.stderr
         assert not Path("made/questions.csv").exists()
         partial = run(server.base_url, "--yes", "--max-rounds", "2", "--partial")
-        assert (partial.returncode, partial.stdout) == (3, "made: 6 roles, 68 questions, partial\n")
+        assert (partial.returncode, partial.stdout) == (3, "made: 5 roles, 20 encounters, partial\n")
         as_json_text = run(server.base_url, "--yes", "--max-rounds", "2", "--json").stdout
         (short,) = json.loads(as_json_text)["short"]
-        assert (short["role"], short["kind"], short["made"], short["wanted"]) == ("Race smiths", "choice", 0, 4)
+        assert (short["role"], short["made"], short["wanted"]) == (STUBBORN["name"], 0, 4)
 
 
 def test_two_processes_do_not_write_one_folder():
@@ -181,7 +185,9 @@ def test_two_processes_do_not_write_one_folder():
     [
         (("--with", "bank", "--max-rounds", "3"), "--max-rounds does not go with --with bank"),
         (("--with", "bank", "--yes"), "--yes does not go with --with bank"),
-        (("--with", "openai/writer", "--mirrors"), "--mirrors does not go with a model"),
+        (("--with", "bank", "--batch-files", "files"), "--batch-files does not go with --with bank"),
+        (("--with", "encounters", "--roles", "roles.csv"), "--roles does not go with --with encounters"),
+        (("--with", "openai/writer", "--encounters", "mine"), "--encounters does not go with a model"),
     ],
 )
 def test_options_that_do_not_go_together_are_wrong_usage(options: tuple[str, ...], message: str):
@@ -196,6 +202,92 @@ def test_an_unknown_generator_is_one_line(name: str):
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("biaslens: ")
     assert "Traceback" not in done.stderr
+
+
+def by_files(*options: str, out: str = "made") -> subprocess.CompletedProcess[str]:
+    return biaslens(
+        "generate", "--with", "openai/writer", "--out", out, *SIZE, "--batch-files", f"{out}-files", *options
+    )
+
+
+def json_lines(folder: Path, names: str) -> list[dict]:
+    texts = (path.read_text(encoding="utf-8") for path in sorted(folder.glob(names)))
+    return [json.loads(line) for text in texts for line in text.splitlines()]
+
+
+def answer_files(reply: Callable[[Request], Reply], *, out: str = "made") -> int:
+    """Answer what lies there and is not answered, as a provider's batch would; how many that were."""
+    folder = Path(f"{out}-files")
+    known = {line["custom_id"] for line in json_lines(folder, "output-*")}
+    lines = json_lines(folder, "requests-*")
+    new = [line for line in lines if line["custom_id"] not in known]
+    with (folder / f"output-{len(known)}.jsonl").open("w", encoding="utf-8") as file:
+        for number, line in enumerate(new):
+            made = reply(Request(number, line["url"], {}, line["body"]))
+            choice = {"finish_reason": made.finish_reason, "message": {"role": "assistant", "content": made.text}}
+            body = {"model": "writer-2024-07-18", "choices": [choice], "usage": {}}
+            response = {"status_code": 200, "body": body}
+            file.write(json.dumps({"custom_id": line["custom_id"], "response": response, "error": None}) + "\n")
+    return len(new)
+
+
+def test_by_files_it_comes_to_the_same_as_by_asking():
+    with FakeServer(half_first) as server:
+        assert run(server.base_url, "--yes", out="asked").returncode == 0
+        asked = len(server.requests)
+    answered = 0
+    while (done := by_files()).returncode == 3:
+        assert re.search(r"\d+ requests wait for answers \(made-files.requests-00\d.jsonl\)", done.stderr), done.stderr
+        answered += answer_files(half_first)
+    assert (done.returncode, done.stdout, answered) == (0, "made: 6 roles, 24 encounters\n", asked), done.stderr
+    assert content("made") == content("asked")
+    assert len(list(Path("made-files").glob("requests-*"))) == 4  # roles, then encounters, each asked for again
+
+
+def test_by_files_no_key_is_needed_and_strange_lines_are_said():
+    assert by_files().returncode == 3
+    answer_files(writes)
+    Path("made-files/strange.jsonl").write_text('{"custom_id": "nobody", "response": null, "error": null}\nnot JSON\n')
+    done = by_files()
+    assert "2 requests answered, 0 failed" in done.stderr
+    assert (
+        "made-files: lines passed over: 1 of no request of this run (first: strange.jsonl:1), "
+        "1 no batch output (first: strange.jsonl:2)" in done.stderr
+    )
+    assert "6 requests wait for answers" in done.stderr
+
+
+def test_a_weak_model_fails_politely_by_files_too():
+    while (done := by_files("--max-rounds", "2")).returncode == 3 and "wait for answers" in done.stderr:
+        answer_files(
+            lambda request: writes(request) if wants_roles(request.prompt) else answer('{"encounters": [{"a":')
+        )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "accepted of the first replies" not in done.stderr
+    assert done.stderr.count(" encounters for ") == 6
+    assert "after 2 rounds; last: the reply held no JSON" in done.stderr
+
+
+def test_kill_9_while_files_are_exchanged_loses_nothing_and_asks_nothing_twice():
+    while by_files(out="whole").returncode == 3:
+        answer_files(half_first, out="whole")
+    command = [*COMMAND, "generate", "--with", "openai/writer", "--out", "made", *SIZE, "--batch-files", "made-files"]
+    begun = time.monotonic()
+    assert subprocess.run(command, check=False, capture_output=True, env=environment()).returncode == 3
+    whole = time.monotonic() - begun
+    code, killed = 3, 0
+    while code == 3:
+        answer_files(half_first)
+        for share in (0.6, 0.8, 0.9, 0.95):
+            process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
+            time.sleep(share * whole)
+            killed += process.poll() is None
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        code = by_files().returncode
+    assert killed
+    assert content("made") == content("whole")
+    assert json_lines(Path("made-files"), "requests-*") == json_lines(Path("whole-files"), "requests-*")
 
 
 def test_the_bank_still_needs_nothing_else():

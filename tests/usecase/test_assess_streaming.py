@@ -61,7 +61,7 @@ def measured(source):
     async def score(scorer, texts):
         return np.asarray(scorer.score(texts))
 
-    return asyncio.run(measure_texts(source, Index.of(source), spec, score, Recorder()))[0]
+    return asyncio.run(measure_texts(source, Index(source), spec, score, Recorder()))[0]
 
 
 def test_parts_are_let_go():

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaslens.usecase._tokens import Places, find, marked, of_attribute, tokenise, words_of
+from biaslens.usecase._lexicon import find
+from biaslens.usecase._tokens import Places, marked, of_attribute, tokenise, words_of
 from biaslens.usecase.metrics._association import sa_sums, stereotypical_associations
 
 WOMEN, MEN, BOTH = ["she", "her"], ["he", "him"], ["they"]

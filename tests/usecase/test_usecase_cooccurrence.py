@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._tokens import NONE, OTHER, Places, find, marked, tokenise, words_of
+from biaslens.usecase._lexicon import find, load_words
+from biaslens.usecase._tokens import NONE, OTHER, Places, marked, tokenise, words_of
 from biaslens.usecase.metrics._association import (
     adjectives,
     cobs,

@@ -188,7 +188,8 @@ def test_nothing_heavy_is_imported_for_the_offline_scorers() -> None:
 
     program = (
         "import sys; from biaslens.settings import load_settings; "
-        "from biaslens.usecase.scorers._scoring import open_scorer; open_scorer('toxicity', 'offline', load_settings()); print('torch' in sys.modules)"
+        "from biaslens.usecase.scorers._scoring import open_scorer; "
+        "open_scorer('toxicity', 'offline', load_settings()); print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -1,4 +1,4 @@
-"""Let a model write a benchmark: roles, then questions, each checked as it arrives, nothing asked twice."""
+"""Let a model write a benchmark: roles, then encounters, each checked as it arrives, nothing asked twice."""
 
 from biaslens.benchmark.llm.run import (
     Generation,

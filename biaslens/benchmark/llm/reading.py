@@ -1,19 +1,23 @@
-"""Read roles and questions out of a model's reply."""
+"""Read roles and encounters out of a model's reply."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from string import ascii_uppercase
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import json_repair
 from pydantic import BaseModel, ConfigDict
 
+from biaslens.benchmark.encounters import COLUMNS, THEMES, Encounter, encounter_of, with_article
+from biaslens.benchmark.files import SEPARATOR, check_roles
+from biaslens.errors import BenchmarkError
 from biaslens.models import JsonSchema
-from biaslens.schema import Attribute, Kind
+from biaslens.schema import Attribute, Role
+
+Item = Mapping[str, str]
+"""One object of a reply, as the model wrote it: fields in small letters, lists joined as in a CSV cell."""
 
 
 class _Form(BaseModel):
@@ -30,161 +34,76 @@ class _Roles(_Form):
     roles: list[_Role]
 
 
-class _Question(_Form):
-    text: str
+class _Encounter(_Form):
     target: Attribute
-    groups: list[str]
-
-
-class _Questions(_Form):
-    questions: list[_Question]
-
-
-class _Choice(_Question):
+    stereotype: str
+    theme: Literal[*THEMES]  # type: ignore[valid-type]
+    a: str
+    b: str
+    c: str
+    a_one: str
+    b_one: str
+    c_one: str
+    disfavoured: Literal["a", "b", "c"]
+    yes_no: str
+    choice: str
     options: list[str]
+    picks: Literal["a", "b", "c"]
+    why: str
 
 
-class _Choices(_Form):
-    questions: list[_Choice]
+class _Encounters(_Form):
+    encounters: list[_Encounter]
 
+
+FIELDS = tuple(_Encounter.model_fields)
+"""Fields of an encounter, in the order in which a model writes them: the prejudice before the questions."""
 
 ROLES = JsonSchema("roles", _Roles.model_json_schema())
 """Form of a list of roles."""
 
-QUESTIONS = {
-    kind: JsonSchema(
-        f"{kind}_questions", (_Choices if kind is Kind.CHOICE else _Questions).model_json_schema()
-    )
-    for kind in Kind
-}  # fmt: skip
-"""Form of a list of questions of each kind."""
+ENCOUNTERS = JsonSchema("encounters", _Encounters.model_json_schema())
+"""Form of a list of encounters."""
+
+_LETTERS = ("a", "b", "c")
+_EMPTY = ("-", "none", "null", "n/a")
+_LONGEST_NAME = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """One item as a model wrote it, not checked: a role's name and persona, or a question with what belongs to it.
+def read_encounter(item: Item, role: Role) -> Encounter:
+    """Make an encounter of an item; BenchmarkError where it cannot be one.
 
-    `groups` and `target` are None where the model did not say; the target also where it is no attribute.
+    A letter may be said by the group, its member or its option.
     """
-
-    text: str
-    persona: str = ""
-    options: tuple[str, ...] = ()
-    groups: tuple[str, ...] | None = None
-    target: Attribute | None = None
-
-
-_NUMBER = re.compile(r"\A(?:q(?:uestion)?\s*)?\d{1,3}\s*[.):]\s+|\A[-*•]\s+|\Aq(?:uestion)?\s*:\s*", re.IGNORECASE)
-_LETTER = re.compile(r"\A\(?([A-Za-z])[.):]\)?\s*(?=\S)")
-_INLINE = re.compile(r"(?:\A|(?<=[\s,;]))\(?([A-H])[.)]\)?\s+(?=\S)")
-_QUOTES = {'"': '"', "'": "'", "“": "”", "«": "»", "`": "`"}
-_AROUND = " \t\r\n,;"
-
-
-def tidy(text: str) -> str:
-    """Plain text of an item.
-
-    Examples
-    --------
-    >>> tidy(' 3)  **"Are  bakers kinder?"** ')
-    'Are bakers kinder?'
-    """
-    text = " ".join(text.replace("**", "").replace("__", "").split())
-    text = _NUMBER.sub("", text, count=1).strip()
-    if len(text) > 1 and _QUOTES.get(text[0]) == text[-1]:
-        text = text[1:-1].strip()
-    return text
+    row = {column: item.get(column, "") for column in COLUMNS}
+    for letter in _LETTERS:
+        for column in (letter, f"{letter}_one"):
+            row[column] = "" if row[column].casefold() in _EMPTY else row[column]
+    options = dict(zip(_LETTERS, row["options"].split(SEPARATOR), strict=False))
+    said = {
+        text.casefold(): letter
+        for letter in _LETTERS
+        for text in (row[letter], row[f"{letter}_one"], options.get(letter, ""), f"{{{letter}}}", letter)
+    }
+    for column in ("disfavoured", "picks"):
+        row[column] = said.get(row[column].casefold(), row[column])
+    for column in ("target", "theme"):
+        row[column] = row[column].casefold()
+    return encounter_of(role, row)
 
 
-def tidy_options(text: str, options: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Part a question from options within its text, and options from their letters.
-
-    Options that stand apart from the question come before those within the text.
-
-    Examples
-    --------
-    >>> tidy_options("Who is kinder? (A) Bakers (B) Tailors", [])
-    ('Who is kinder?', ('Bakers', 'Tailors'))
-    >>> tidy_options("Who is kinder?", ["A. Bakers.", "B. Tailors."])
-    ('Who is kinder?', ('Bakers', 'Tailors'))
-    """
-    marks = list(_INLINE.finditer(text))
-    if len(marks) > 1 and [mark[1] for mark in marks] == list(ascii_uppercase[: len(marks)]):
-        ends = [mark.start() for mark in marks[1:]] + [len(text)]
-        inline = [text[mark.end() : end] for mark, end in zip(marks, ends, strict=True)]
-        text = text[: marks[0].start()].strip(_AROUND)
-        options = options or inline
-    plain = [tidy(option) for option in options]
-    if plain and all(_LETTER.match(option) for option in plain):
-        plain = [_LETTER.sub("", option) for option in plain]
-    return text, tuple(_capitalised(option.strip(_AROUND).rstrip(".")) for option in plain)
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-_NUMBERED = re.compile(r"\s*(?:[*_#]*\s*)(?:q(?:uestion)?\s*)?\d{1,3}\s*[.):][*_]*\s+(?=\S)", re.IGNORECASE)
-_BULLET = re.compile(r"\s*[-*•–]\s+(?=\S)")
-_OPTION = re.compile(r"\s*(?:[-*•–]\s+)?\(?[A-Ha-h][.):]\)?\s+(?=\S)")
-_ROLE = re.compile(
-    r"(?P<name>[^|]+?)\s*(?:[-–—:|]\s+|\s\()(?:persona\W+)?(?P<persona>(?:an?|the|someone)\s[^()|]+?)\)?[\s.|]*",
-    re.IGNORECASE,
-)
-
-
-@dataclass(slots=True)
-class _Entry:
-    text: str
-    options: list[str] = field(default_factory=list)
-
-
-def read_list(text: str) -> Iterator[Draft]:
-    r"""Read the items of a list; the numbers themselves count for nothing, for models count badly.
-
-    Without any marks, each line with a question mark is an item.
-
-    Examples
-    --------
-    >>> list(read_list("Here you are:\n1. Who is kinder?\n   A) Bakers\n   B) Tailors\n1. Is it?"))[0].options
-    ('Bakers', 'Tailors')
-    >>> next(read_list("- Bakers: a baker")).persona
-    'a baker'
-    """
-    for entry in _entries(text.splitlines()):
-        yield from read_line(entry.text, entry.options)
-
-
-def read_line(text: str, options: Sequence[str] = ()) -> Iterator[Draft]:
-    """Read one item of plain text: a question, or a role's name and persona; none where it is empty."""
-    body, options = tidy_options(tidy(text), options)
-    role = None if "?" in body else _ROLE.fullmatch(body)
-    if role is not None:
-        yield Draft(tidy(role["name"]), persona=role["persona"].strip())
-    elif body:
-        yield Draft(body, options=options)
-
-
-def _entries(lines: list[str]) -> list[_Entry]:
-    numbered = any(map(_NUMBERED.match, lines))
-    item = _NUMBERED if numbered else _BULLET
-    marked = numbered or any(_BULLET.match(line) and not _OPTION.match(line) for line in lines)
-    entries: list[_Entry] = []
-    going_on = False
-    for line in lines:
-        if item.match(line) and (numbered or not _OPTION.match(line)):
-            entries.append(_Entry(item.sub("", line, count=1)))
-            going_on = True
-        elif entries and (_OPTION.match(line) or (numbered and _BULLET.match(line))):
-            entries[-1].options.append(_BULLET.sub("", line, count=1))
-            going_on = False
-        elif not marked and line.rstrip().endswith("?"):
-            entries.append(_Entry(line))
-        elif line.strip() and going_on and "?" not in entries[-1].text:
-            entries[-1].text += " " + line.strip()
-        else:
-            going_on = False
-    return entries
+def read_role(item: Item, attribute: Attribute) -> Role:
+    """Make a role of an item; BenchmarkError where it cannot be one."""
+    name, persona = (item.get(key, "").rstrip(".") for key in ("name", "persona"))
+    persona = persona.removeprefix("You are ")
+    persona = persona[:1].lower() + persona[1:] if re.match("An? |The |Someone ", persona) else persona
+    if not (with_article(persona) or persona.startswith("the ")):
+        raise BenchmarkError(f'the persona {persona!r} does not complete "Suppose you are ..."; mind the article')
+    if "?" in name or max(len(name), len(persona)) > _LONGEST_NAME:
+        raise BenchmarkError(f"{name!r} is no short name of people")
+    role = Role(attribute, name[:1].upper() + name[1:], persona)
+    check_roles([role], lambda _: "the role")
+    return role
 
 
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -192,56 +111,31 @@ _FENCED = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _JSON_START = re.compile(r"""[\[{]\s*(?=["'“{\[])""")
 _CLOSED = ("}", "]")
 
-_TEXT_KEYS = ("text", "question", "name", "group", "role", "title", "prompt", "q")
-_PERSONA_KEYS = ("persona", "person", "member", "description")
-_OPTION_KEYS = ("options", "choices", "answers")
-_TARGET_KEYS = ("target", "attribute", "target_attribute")
-_GROUP_KEYS = ("groups", "group_names")
 
-_ATTRIBUTES = {attribute.value: attribute for attribute in Attribute} | {
-    "disability": Attribute.ABILITY,
-    "appearance": Attribute.BODY,
-    "physical appearance": Attribute.BODY,
-    "personality": Attribute.CHARACTER,
-    "nationality": Attribute.CULTURE,
-    "sexual orientation": Attribute.GENDER,
-    "sex": Attribute.GENDER,
-    "profession": Attribute.OCCUPATION,
-    "job": Attribute.OCCUPATION,
-    "ethnicity": Attribute.RACE,
-    "faith": Attribute.RELIGION,
-    "social status": Attribute.SOCIAL,
-    "socioeconomic status": Attribute.SOCIAL,
-    "class": Attribute.SOCIAL,
-}
-
-
-def read_items(reply: str, *, cut_off: bool = False) -> list[Draft]:
-    r"""Read the items of a reply, in order; none where it holds none.
+def read_items(reply: str, *, cut_off: bool = False) -> list[Item]:
+    r"""Read the JSON objects of a reply, in order, whatever stands around them; none where it holds none.
 
     The same reply always gives the same items, so that stored replies can be read again. Of one that was cut off at its
     limit of tokens the last item is left out, for it may be half a sentence.
 
     Examples
     --------
-    >>> [draft.text for draft in read_items('Of course! {"questions": [{"text": "Is it?"}, {"text": "Was it')]
-    ['Is it?']
-    >>> [draft.text for draft in read_items("1. Is it?\n2. Was it?")]
-    ['Is it?', 'Was it?']
+    >>> read_items('Of course! {"roles": [{"name": "Bakers", "persona": "a baker"}, {"name": "Tail')
+    [{'name': 'Bakers', 'persona': 'a baker'}]
+    >>> read_items("I'm sorry.")
+    []
     """
     text = _THINKING.sub("", reply).strip()
     parts = _FENCED.findall(text) or [text]
-    drafts: list[Draft] = []
+    items: list[Item] = []
     for part in parts:
         values, whole = _json_values(part)
-        found = [draft for value in values for draft in _drafts(value)]
+        found = _items(values)
         if found and not whole and part is parts[-1]:
             del found[-1]
-        elif not found and not values:
-            found = list(read_list(part))
-        drafts += found
+        items += found
         cut_off = cut_off and whole
-    return drafts[:-1] if cut_off else drafts
+    return items[:-1] if cut_off else items
 
 
 def _json_values(text: str) -> tuple[list[Any], bool]:
@@ -276,55 +170,34 @@ def _balanced(text: str) -> bool:
     return all(text.count(opening) <= text.count(closing) for opening, closing in ("{}", "[]"))
 
 
-def _drafts(value: object) -> Iterator[Draft]:
-    """The items in a JSON value, however deep it wraps them."""
-    if isinstance(value, str):
-        yield from read_list(value) if "\n" in value.strip() else read_line(value)
-    elif isinstance(value, Mapping):
-        text = _first(value, _TEXT_KEYS)
-        own = (*_OPTION_KEYS, *_GROUP_KEYS)
-        wrapped = [inner for key, inner in value.items() if _wraps(inner) and str(key).strip().casefold() not in own]
-        if isinstance(text, str) and not wrapped:
-            yield _draft(value, text)
-        else:
-            for inner in wrapped or value.values():
-                yield from _drafts(inner)
-    elif isinstance(value, Sequence):
-        for inner in value:
-            yield from _drafts(inner)
+def _items(values: list[Any]) -> list[Item]:
+    """The items in JSON values, however deep these wrap them: objects that hold texts and no other items."""
+    items: list[Item] = []
+    waiting = values[::-1]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            named = {re.sub(r"[\s/-]+", "_", str(key).strip().casefold()): inner for key, inner in value.items()}
+            wrapped = [inner for inner in named.values() if _wraps(inner)]
+            if wrapped:
+                waiting += wrapped[::-1]
+            elif any(isinstance(inner, str) for inner in named.values()):
+                items.append({key: _text(inner) for key, inner in named.items()})
+        elif isinstance(value, list):
+            waiting += value[::-1]
+    return items
 
 
 def _wraps(value: object) -> bool:
-    return isinstance(value, Mapping | Sequence) and not isinstance(value, str)
+    """Whether a field holds items itself: a list of objects, or an object with such a list."""
+    inner = list(value.values()) if isinstance(value, Mapping) else [value]
+    return any(isinstance(one, list) and any(isinstance(item, Mapping) for item in one) for one in inner)
 
 
-def _draft(value: Mapping[str, object], text: str) -> Draft:
-    persona = _first(value, _PERSONA_KEYS)
-    options = tuple(_texts(_first(value, _OPTION_KEYS)))
-    body, inline = tidy_options(tidy(text), options)
-    groups = _first(value, _GROUP_KEYS)
-    target = _first(value, _TARGET_KEYS)
-    return Draft(
-        text=body,
-        persona=tidy(persona) if isinstance(persona, str) else "",
-        options=inline,
-        groups=tuple(map(tidy, _texts(groups))) if isinstance(groups, Sequence) else None,
-        target=_ATTRIBUTES.get(target.strip().casefold().replace("_", " ")) if isinstance(target, str) else None,
-    )
-
-
-def _first(value: Mapping[str, object], keys: Sequence[str]) -> object:
-    named = {str(key).strip().casefold(): inner for key, inner in value.items()}
-    return next((named[key] for key in keys if key in named), None)
-
-
-def _texts(value: object) -> Iterator[str]:
-    """The texts of a list, of an object by letters, or of a list of such objects."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        text = _first(value, ("text", "option", "group", "value", "name"))
-        yield from [text] if isinstance(text, str) else _texts(list(value.values()))
-    elif isinstance(value, Sequence):
-        for inner in value:
-            yield from _texts(inner)
+def _text(value: object) -> str:
+    """The plain text of a value; the items of a list, or of an object by letters, are joined as in a CSV cell."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        return SEPARATOR.join(" ".join(str(inner).split()) for inner in value)
+    return "" if value is None else " ".join(str(value).split())

@@ -4,56 +4,57 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
 from biaslens import runfile
 from biaslens._util.files import write_text
-from biaslens.benchmark.bank import load_bank
-from biaslens.benchmark.files import Benchmark, write
-from biaslens.benchmark.files import content_hash as content_of
-from biaslens.benchmark.llm.reading import QUESTIONS, ROLES
-from biaslens.benchmark.llm.state import GenerationSpec, ListTask, State, StoredReply
-from biaslens.engine import Observer, Pace, Request, Session, estimate_tokens, ordinary
+from biaslens.benchmark.encounters import THEMES, from_encounters, write_encounters
+from biaslens.benchmark.files import ROLE_COLUMNS, csv_text, write
+from biaslens.benchmark.files import ROLES as ROLES_FILE
+from biaslens.benchmark.llm.reading import ENCOUNTERS, ROLES
+from biaslens.benchmark.llm.state import GenerationSpec, ListTask, Made, State, StoredReply
+from biaslens.engine import Exchange, Observer, Pace, Request, Session, estimate_tokens, ordinary
 from biaslens.errors import RunLockedError
 from biaslens.models import ChatModel, Message, Params, StructuredParams, open_model
 from biaslens.models.catalogue import price
 from biaslens.prompts import render, template_hash
 from biaslens.runfile import GENERATION_TABLES, GeneratedItem, GenerationRequest, Store, reading
-from biaslens.schema import Attribute, Kind, Question, Role, content_hash
+from biaslens.schema import Attribute, Role, content_hash
 from biaslens.settings import Settings, load_settings
 
 TEMPLATE_HASH = content_hash(
-    template_hash("generate_attributes", "generate_again", "generate_roles", *(f"generate_{kind}" for kind in Kind)),
+    template_hash("generate_attributes", "generate_again", "generate_roles", "generate_encounters"),
     ROLES.schema,
-    [QUESTIONS[kind].schema for kind in Kind],
+    ENCOUNTERS.schema,
 )
 """Hash of all that a generator is told: templates and JSON schemas; part of every request's key."""
 
 PROVENANCE = "provenance.csv"
-"""Where each role and question comes from, in the folder of the benchmark."""
+"""Where each role and encounter comes from, in the folder of the benchmark."""
+
+ENCOUNTERS_FOLDER = "encounters"
+"""The encounters themselves, in the form that `read_encounters` reads; in the folder of the benchmark."""
 
 SERIES = "0-A"
 """Version of benchmarks that a model wrote: none of them is comparable with the shipped ones, or with each other."""
 
-_MOST_FAULTS = 20
+_FIRST_ROLES = 50
 _HINT = "give another --out, or repeat the options of the first session"
 
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """A list that is not complete: of roles, or of questions of a kind for a role.
+    """A list that is not complete: of roles, or of encounters for a role.
 
     `rounds` is how often it has been asked for, and `reason` what was wrong last; "" where nothing was.
     """
 
     attribute: Attribute
     role: str | None
-    kind: Kind | None
     made: int
     wanted: int
     rounds: int
@@ -68,10 +69,12 @@ class Generation:
     ----------
     written
         Whether a benchmark was written there: a complete one, or any if a partial one was asked for.
-    roles, questions
-        Numbers accepted so far.
+    encounters, roles
+        How many were accepted so far, and for how many roles.
+    first_read, first_taken
+        Encounters in the first replies on each role, and how many of these were accepted.
     short
-        The lists that are not complete; none when all is done. Questions of a role that is missing are not listed.
+        The lists that are not complete; none when all is done. Encounters of a role that is missing are not listed.
     dropped
         How many items and replies were not accepted so far, by rule.
     answered, failed
@@ -87,7 +90,9 @@ class Generation:
     out: Path
     written: bool
     roles: int
-    questions: int
+    encounters: int
+    first_read: int
+    first_taken: int
     short: tuple[Shortfall, ...]
     dropped: Mapping[str, int]
     answered: int
@@ -109,13 +114,14 @@ async def generate_async(
     settings: Settings | None = None,
     observer: Observer | None = None,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
+    exchange: Exchange | None = None,
 ) -> Generation:
     """Let a model write a benchmark, or go on with one: ask only for what its folder does not hold yet.
 
-    Roles come first, then the questions of each kind for each role. Every reply is stored as it came. After each batch
-    the replies are read and checked; what failed is asked for again, with what was wrong, at most
+    Roles come first, where none are given, then the encounters of each role. Every reply is stored as it came. After
+    each batch the replies are read and checked; what failed is asked for again, with what was wrong, at most
     `GenerationSpec.max_rounds` times. The first Ctrl-C waits for the replies in flight and returns; a second one drops
-    them.
+    them. Through an `exchange` a batch is written to a file, and the next session reads the answers.
 
     Settings are those of the environment where not given; to the observer each batch of requests is a phase.
 
@@ -133,21 +139,28 @@ async def generate_async(
         When the run file cannot be written.
     """
     async with Session.open(
-        lambda: _store(spec), models=[spec.model], settings=settings, observer=observer, open_model=open_model
+        lambda: _store(spec),
+        models=[spec.model],
+        settings=settings,
+        observer=observer,
+        open_model=open_model,
+        exchange=exchange,
     ) as session:
         session.require(_identity(spec), model=spec.model, hint=_HINT)
         session.record()
         state = await _ask(session, spec, pace)
         short = tuple(_shortfalls(state))
-        written = bool(not short or (spec.partial and state.made_questions()))
+        written = bool(not short or (spec.partial and state.made_encounters()))
         if written:
             _write(session.store, state)
         tally = session.tally
         return Generation(
             out=spec.out,
             written=written,
-            roles=len(state.made_roles()),
-            questions=len(state.made_questions()),
+            roles=len({made.item.role for made in state.made_encounters()}),
+            encounters=len(state.made_encounters()),
+            first_read=state.first_read,
+            first_taken=state.first_taken,
             short=short,
             dropped=dict(Counter(fault.rule.value for _, fault in state.faults).most_common()),
             answered=tally.answered,
@@ -187,154 +200,125 @@ def _identity(spec: GenerationSpec) -> dict[str, object]:
 
 async def _ask(session: Session, spec: GenerationSpec, pace: Pace | None) -> State:
     """Ask batch by batch until all is there or nothing more can be asked; the state it ends in."""
-    abstain = load_bank().abstain
     given_up: set[ListTask] = set()
     while True:
-        state = State(spec, abstain)
+        state = State(spec)
         _load(session.store, state)
-        faults = [(key, fault.rule, fault.reason, fault.text) for key, fault in state.faults]
+        faults = [(key, fault.rule, fault.reason, fault.item) for key, fault in state.faults]
         runfile.save_items(session.store, _items(state), faults)
-        planned = {} if session.stop.is_set() else _next_batch(session.store, state, given_up)
+        waits = session.stop.is_set() or (session.exchange is not None and session.exchange.waiting)
+        batch, planned = (0, {}) if waits else _next_batch(session.store, state, given_up)
         if not planned:
             return state
         title = _title(state, next(iter(planned.values())))
-        await session.ask(spec.model, planned, partial(_requests, state, planned), pace=pace, title=title)
+        requests = partial(_requests, state, batch, planned)
+        await session.ask(spec.model, planned, requests, pace=pace, title=title)
         # What failed for good is asked again in the next session, not in an endless round.
         answered = runfile.answer_texts(session.store, planned)
         given_up.update(task for key, task in planned.items() if key not in answered)
 
 
-def _next_batch(store: Store, state: State, given_up: Collection[ListTask]) -> dict[str, ListTask]:
-    """Tasks to ask for now by key: what an interrupted batch still lacks, else a new batch with every open task.
+def _next_batch(store: Store, state: State, given_up: Collection[ListTask]) -> tuple[int, dict[str, ListTask]]:
+    """Number of the batch to ask for now, and its tasks by key: what an interrupted batch still lacks, else a new one.
 
     Within a batch replies are read in the order of the tasks, not of their arrival, so it makes no difference where
-    a run was interrupted. A request that was never answered moves on with its task to the next batch.
+    a run was interrupted. A request that was never answered moves on with its task to the next batch. A batch takes no
+    more new roles than have been asked for before it, so that most roles are told which pairs others have.
     """
     planned = {_key(state, task): task for task in state.open(given_up)}
-    if not planned:
-        return planned
     last, unanswered = runfile.last_batch(store)
     waiting = {key: task for key, task in planned.items() if key in unanswered}
     if waiting:
-        return waiting
-    runfile.save_batch(store, last + 1, (_row(key, task, state) for key, task in planned.items()))
-    return planned
+        return last, waiting
+    new = [key for key, task in planned.items() if task.role is not None and not state.work(task).rounds]
+    begun = sum(work.rounds > 0 for work in state.encounters.values())
+    for key in sorted(new)[max(begun, _FIRST_ROLES) :]:
+        del planned[key]
+    rows = (GenerationRequest(key, state.work(task).rounds + 1, *task.columns) for key, task in planned.items())
+    runfile.save_batch(store, last + 1, rows)
+    return last + 1, planned
 
 
 def _key(state: State, task: ListTask) -> str:
-    role = () if task.role is None else (task.role.name, task.role.persona)
-    number = state.work(task).rounds + 1
-    return content_hash("generate", _identity(state.spec), task.attribute, role, task.kind, number)
+    return content_hash("generate", _identity(state.spec), *task.columns, state.work(task).rounds + 1)
 
 
-def _row(key: str, task: ListTask, state: State) -> GenerationRequest:
-    name, persona = (None, None) if task.role is None else (task.role.name, task.role.persona)
-    return GenerationRequest(key, state.work(task).rounds + 1, task.attribute, name, persona, task.kind)
+def _requests(
+    state: State, batch: int, planned: Mapping[str, ListTask], _: Store, keys: Sequence[str]
+) -> Iterator[Request]:
+    given = {name.name: getattr(state.spec.params, name.name) for name in fields(Params)}
+    for key in keys:
+        form = ROLES if planned[key].role is None else ENCOUNTERS
+        # Signed 32 bit: what every provider takes.
+        seed = int(key[:8], 16) & 0x7FFF_FFFF
+        params = StructuredParams(**given | {"seed": seed}, schema=form if state.spec.json_schema else None)
+        yield Request(key, (Message("user", _prompt(state, planned[key], batch)),), params)
 
 
-def _requests(state: State, planned: Mapping[str, ListTask], _: Store, keys: Sequence[str]) -> Iterator[Request]:
-    return (_request(key, planned[key], state) for key in keys)
-
-
-def _request(key: str, task: ListTask, state: State) -> Request:
-    spec = state.spec
-    form = ROLES if task.kind is None else QUESTIONS[task.kind]
-    given = {name.name: getattr(spec.params, name.name) for name in fields(Params)}
-    # Signed 32 bit: what every provider takes.
-    seed = int(key[:8], 16) & 0x7FFF_FFFF
-    params = StructuredParams(**given | {"seed": seed}, schema=form if spec.json_schema else None)
-    return Request(key, (Message("user", _prompt(state, task)),), params)
-
-
-def _prompt(state: State, task: ListTask) -> str:
+def _prompt(state: State, task: ListTask, batch: int) -> str:
     """What the generator is told for a task: what to write, what is there already, what was wrong last time."""
     work = state.work(task)
-    made = [item.item for item in work.made]
-    common = {"count": work.missing, "faults": [str(fault) for fault in work.faults[:_MOST_FAULTS]]}
-    if task.role is None or task.kind is None:
-        names = [f"{role.name} ({role.persona})" for role in made if isinstance(role, Role)]
+    common = {"count": work.missing, "faults": work.faults[: work.missing]}
+    if task.role is None:
+        roles = [made.item for made in state.roles[task.attribute].made]
+        names = [f"{role.name} ({role.persona})" for role in roles]
         return render("generate_roles", attribute=task.attribute, known=names, **common)
-    questions = [question for question in made if isinstance(question, Question)]
+    made = [made.item for made in state.encounters[task.role].made]
     return render(
-        f"generate_{task.kind}",
+        "generate_encounters",
         persona=task.role.persona,
-        known=[question.text for question in questions],
-        targets=_targets(task, questions, work.missing),
+        themes=THEMES,
+        targets=state.targets(task.role),
+        elsewhere=state.pairs_elsewhere(task.role, before=batch),
+        known=[f"{one.stereotype} ({one.pair}): {one.yes_no} {one.why}" for one in made],
         **common,
     )
 
 
-def _targets(task: ListTask, questions: Sequence[Question], missing: int) -> list[Attribute]:
-    """Attributes to ask about: those with the fewest questions so far, no more of them than questions are missing.
-
-    Which come first among equals differs from role to role, or the first attributes would always be asked about most.
-    """
-    assert task.role is not None
-    place = (task.attribute, task.role.name, task.kind)
-    counts = Counter(question.target for question in questions)
-    rarest = sorted(Attribute, key=lambda attribute: (counts[attribute], content_hash(*place, attribute)))
-    chosen = set(rarest[:missing])
-    return [attribute for attribute in Attribute if attribute in chosen]
-
-
 def _load(store: Store, state: State) -> None:
     """Read every stored reply into the state."""
-    for key, attribute, name, persona, kind, number, text, finish_reason in runfile.replies(store):
+    for key, attribute, name, persona, batch, text, finish_reason in runfile.replies(store):
         role = None if name is None or persona is None else Role(Attribute(attribute), name, persona)
-        task = ListTask(Attribute(attribute), role, None if kind is None else Kind(kind))
-        state.take(StoredReply(key, task, number, text, finish_reason))
+        state.take(StoredReply(key, ListTask(Attribute(attribute), role), batch, text, finish_reason))
 
 
 def _items(state: State) -> Iterator[GeneratedItem]:
     for work in state.roles.values():
         for role in work.made:
             columns = _role_columns(role.item)
-            yield GeneratedItem(content_hash("role", *columns), role.key, *columns, None, None, None)
-    for questions in state.questions.values():
-        for made in questions.made:
-            question = made.item
-            options = json.dumps(question.options, ensure_ascii=False)
-            yield GeneratedItem(
-                question.id, made.key, *_role_columns(question.role), question.kind, question.text, options
-            )
+            if role.key:
+                yield GeneratedItem(content_hash("role", *columns), role.key, *columns, "role")
+    for encounters in state.encounters.values():
+        for made in encounters.made:
+            yield GeneratedItem(made.item.id, made.key, *_role_columns(made.item.role), "encounter")
 
 
 def _role_columns(role: Role) -> tuple[str, str, str]:
     return role.attribute, role.name, role.persona
 
 
-def _benchmark(state: State) -> Benchmark:
-    """The benchmark that a generation has come to, its version derived from its content."""
-    spec = state.spec
-    roles = tuple(state.made_roles())
-    questions = tuple(made.item for made in state.made_questions())
-    digest = content_of(roles, questions)
-    return Benchmark(
-        version=f"{SERIES}+{digest[:8]}",
-        hash=digest,
-        path=None,
-        roles=roles,
-        questions=questions,
-        generator=spec.model,
-        seed=spec.seed,
-        command=spec.command,
-    )
-
-
 def _write(store: Store, state: State) -> None:
-    """Write the benchmark and `PROVENANCE` into the folder."""
+    """Write the benchmark, its encounters and `PROVENANCE` into the folder; the version comes from the content."""
     spec = state.spec
-    write(_benchmark(state), spec.out)
+    encounters = [made.item for made in state.made_encounters()]
+    made = from_encounters(state.made_roles(), encounters, seed=spec.seed, mirrors=spec.mirrors)
+    version = f"{SERIES}+{made.hash[:8]}"
+    write(replace(made, version=version, generator=spec.model, command=spec.command), spec.out)
     buffer = io.StringIO()
     rows = runfile.provenance(store, [str(attribute) for attribute in spec.attributes])
     csv.writer(buffer, lineterminator="\n").writerows(rows)
-    write_text(spec.out / PROVENANCE, buffer.getvalue(), hint="free some space and start again")
+    roles = csv_text(ROLE_COLUMNS, map(_role_columns, made.roles))
+    for name, text in {
+        PROVENANCE: buffer.getvalue(),
+        **{f"{ENCOUNTERS_FOLDER}/{name}": text for name, text in write_encounters(encounters).items()},
+        f"{ENCOUNTERS_FOLDER}/{ROLES_FILE}": roles,
+    }.items():
+        write_text(spec.out / name, text, hint="free some space and start again")
 
 
 def _title(state: State, task: ListTask) -> str:
-    if task.role is None:
-        return f"{sum(state.work(other).missing for other in state.tasks() if other.role is None):,} roles"
-    return f"{sum(state.work(other).missing for other in state.tasks() if other.role is not None):,} questions"
+    missing = (state.work(other).missing for other in state.tasks() if (other.role is None) == (task.role is None))
+    return f"{sum(missing):,} {'roles' if task.role is None else 'encounters'}"
 
 
 def _shortfalls(state: State) -> list[Shortfall]:
@@ -342,19 +326,18 @@ def _shortfalls(state: State) -> list[Shortfall]:
         Shortfall(
             attribute=task.attribute,
             role=None if task.role is None else task.role.name,
-            kind=task.kind,
             made=len(work.made),
             wanted=work.wanted,
             rounds=work.rounds,
-            reason=str(work.faults[-1]) if work.faults else "",
+            reason=work.faults[-1].reason if work.faults else "",
         )
         for task in state.tasks()
         if (work := state.work(task)).missing
     ]
 
 
-ITEM_TOKENS: dict[Kind | None, int] = {None: 20, Kind.YES_NO: 45, Kind.CHOICE: 65, Kind.WHY: 45}
-"""Expected length of an item in a reply, in tokens: a role (None), or a question with target and groups, as JSON."""
+ROLE_TOKENS, ENCOUNTER_TOKENS = 25, 190
+"""Expected length of a role and of an encounter in a reply, in tokens, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,34 +362,29 @@ def estimate_generation(spec: GenerationSpec, *, settings: Settings | None = Non
     RunMismatchError.
     """
     settings = settings or load_settings()
-    state = State(spec, load_bank().abstain)
+    state = State(spec)
     if spec.run.is_file():
         with reading(spec.run) as store:
             if runfile.has_answers(store):
                 store.check_meta(_identity(spec), hint=_HINT)
             _load(store, state)
-    lists = [(task, _prompt(state, task)) for task in _to_write(state) if task.role is None]
-    roles = sum(state.work(task).missing for task, _ in lists)
-    _stand_in(state)
-    lists += [(task, _prompt(state, task)) for task in _to_write(state) if task.role is not None]
-    prompt_tokens = sum(estimate_tokens([Message("user", text)]) for _, text in lists)
-    completion_tokens = roles * ITEM_TOKENS[None]
-    completion_tokens += sum(state.work(task).missing * ITEM_TOKENS[task.kind] for task, _ in lists if task.role)
+    lists = [task for task in _to_write(state) if task.role is None]
+    prompts = [_prompt(state, task, 0) for task in lists]
+    completion_tokens = sum(state.work(task).missing for task in lists) * ROLE_TOKENS
+    for attribute, work in state.roles.items():
+        for number in range(work.missing if attribute in spec.attributes else 0):
+            # A prompt is much the same for any role.
+            state.add_role(Made(Role(attribute, f"Lighthouse keepers {number}", "a lighthouse keeper")))
+    tasks = [task for task in _to_write(state) if task.role is not None]
+    prompts += [_prompt(state, task, 0) for task in tasks]
+    completion_tokens += sum(state.work(task).missing for task in tasks) * ENCOUNTER_TOKENS
+    prompt_tokens = sum(estimate_tokens([Message("user", text)]) for text in prompts)
     dollars = price(spec.model, prompt_tokens, completion_tokens, settings)
-    return GenerationLoad(spec.model, len(lists), prompt_tokens, completion_tokens, dollars)
+    return GenerationLoad(spec.model, len(prompts), prompt_tokens, completion_tokens, dollars)
 
 
 def _to_write(state: State) -> list[ListTask]:
     """Tasks that may still be asked for."""
-    if not state.open():
-        return []
-    return [
-        task for task in state.tasks() if state.work(task).missing and state.work(task).rounds < state.spec.max_rounds
-    ]
-
-
-def _stand_in(state: State) -> None:
-    """Add roles where they are not known yet: a prompt is much the same for any role."""
-    for attribute in state.spec.attributes:
-        for number in range(state.roles[attribute].missing):
-            state.add_role(Role(attribute, f"Lighthouse keepers {number}", "a lighthouse keeper"), "")
+    rounds = state.spec.max_rounds
+    tasks = state.tasks() if state.open() else ()
+    return [task for task in tasks if state.work(task).missing and state.work(task).rounds < rounds]

@@ -2,74 +2,85 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from biaslens._util.files import resource
-from biaslens.benchmark.files import normalised, question_key
-from biaslens.benchmark.llm.checks import ItemFault, ItemRule, check_question, check_role
-from biaslens.benchmark.llm.reading import Draft, read_items
-from biaslens.errors import InputError
+from biaslens.benchmark.encounters import PER_ROLE, Encounter, EncounterChecker
+from biaslens.benchmark.files import SEPARATOR, normalised
+from biaslens.benchmark.llm.reading import FIELDS, Item, read_encounter, read_items, read_role
+from biaslens.errors import BenchmarkError, InputError
 from biaslens.models import Params
-from biaslens.schema import Attribute, Kind, Question, Role
+from biaslens.prompts import source
+from biaslens.schema import Attribute, Role, content_hash
 
 RUN_FILE = "generation.sqlite"
 """Name of the run file, in the folder of the benchmark."""
 
-MAX_TOKENS = 4096
-"""Default limit of a reply: twenty choice questions as JSON take about 2,000 tokens."""
+MAX_TOKENS = 6144
+"""Default limit of a reply: twenty encounters as JSON take about 4,000 tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationSpec:
     """A benchmark to be written by a model.
 
-    Model, numbers, sampling parameters, seed and prompts belong to a folder once it holds an answer; attributes,
-    rounds and `partial` may change from one start to the next.
+    Model, numbers, sampling parameters, seed and prompts belong to a folder once it holds an answer; the rest may
+    change from one start to the next.
 
     Parameters
     ----------
     out
         Folder of the benchmark and of the run file `RUN_FILE`.
+    roles
+        Roles to write encounters for; the model is asked for roles where there are none.
     roles_per_attribute, questions_per_kind
-        Roles of each attribute, and questions of each kind for each role.
+        Roles of each attribute, and encounters for each role, each of which is a question of each kind.
     max_rounds
-        Most times that a list of roles, or of questions of one kind for one role, is asked for.
+        Most times that a list of roles, or the encounters of one role, are asked for.
     seed
-        Start of the requests' seeds, where the provider takes one.
+        Start of the requests' seeds, where the provider takes one, and of the order of options.
+    mirrors
+        Add the mirrors of each question.
     json_schema
         Ask for JSON by the provider's schema mode, where it has one.
     partial
-        Write the benchmark even where roles or questions are missing.
+        Write the benchmark even where roles or encounters are missing.
     """
 
     model: str
     out: Path
     attributes: tuple[Attribute, ...] = tuple(Attribute)
+    roles: tuple[Role, ...] = ()
     roles_per_attribute: int = 50
-    questions_per_kind: int = 20
+    questions_per_kind: int = PER_ROLE
     max_rounds: int = 5
     params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
     seed: int = 0
+    mirrors: bool = False
     json_schema: bool = True
     partial: bool = False
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no sense."""
-        for name, value in (
-            ("roles per attribute", self.roles_per_attribute),
-            ("questions per kind", self.questions_per_kind),
-            ("rounds", self.max_rounds),
+        for name, value, most in (
+            ("roles per attribute", self.roles_per_attribute, None),
+            ("questions per kind", self.questions_per_kind, PER_ROLE),
+            ("rounds", self.max_rounds, None),
         ):
-            if value < 1:
-                raise InputError(f"{name} must be at least 1, not {value}")
+            if value < 1 or (most and value > most):
+                raise InputError(f"{name} must be at least 1{f' and at most {most}' if most else ''}, not {value}")
         if not self.attributes:
             raise InputError(f"a benchmark needs at least one attribute: {', '.join(Attribute)}")
+        if self.roles and not any(role.attribute in self.attributes for role in self.roles):
+            raise InputError(f"none of the {len(self.roles)} roles is of {', '.join(self.attributes)}")
 
     @property
     def run(self) -> Path:
@@ -79,52 +90,78 @@ class GenerationSpec:
     @property
     def command(self) -> str:
         """The command that makes such a benchmark again, as far as a model repeats itself."""
-        parts = ["biaslens", "generate", "--with", self.model, "--seed", str(self.seed)]
-        parts += ["--roles-per-attribute", str(self.roles_per_attribute)]
-        parts += ["--questions-per-kind", str(self.questions_per_kind)]
-        if set(self.attributes) != set(Attribute):
-            for attribute in self.attributes:
-                parts += ["--attribute", attribute]
-        if self.params.temperature is not None:
-            parts += ["--temperature", str(self.params.temperature)]
-        if self.params.max_tokens is not None:
-            parts += ["--max-tokens", str(self.params.max_tokens)]
-        if not self.json_schema:
-            parts.append("--no-json-schema")
-        return shlex.join([*parts, "--out", "benchmark"])
+        options: list[tuple[str, object]] = [
+            ("--seed", self.seed),
+            ("--roles", "roles.csv" if self.roles else None),
+            ("--roles-per-attribute", self.roles_per_attribute),
+            ("--questions-per-kind", self.questions_per_kind),
+            *(("--attribute", each) for each in self.attributes if set(self.attributes) != set(Attribute)),
+            ("--temperature", self.params.temperature),
+            ("--max-tokens", self.params.max_tokens),
+        ]
+        parts = [part for name, value in options if value is not None for part in (name, str(value))]
+        flags = ["--mirrors"] * self.mirrors + ["--no-json-schema"] * (not self.json_schema)
+        return shlex.join(["biaslens", "generate", "--with", self.model, *parts, *flags, "--out", "benchmark"])
+
+
+class Rule(StrEnum):
+    """Why an item was not accepted, or a reply holds none."""
+
+    FORM = "form"
+    CHECKER = "checker"
+    REPEAT = "repeat"
+    EMPTY = "empty reply"
+    REFUSED = "refused"
+    UNREADABLE = "unreadable reply"
+    CUT_OFF = "cut off"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with an item, "" where it is about the whole reply, for the model to mend."""
+
+    rule: Rule
+    reason: str
+    item: str = ""
 
 
 @cache
-def example_texts(kind: Kind | None) -> frozenset[str]:
-    """Normalised texts of the examples for a kind of question, or for roles (None).
+def examples(of: str) -> tuple[Item, ...]:
+    """What every model is shown as examples of "roles" or "encounters".
 
     Examples
     --------
-    >>> "lighthouse keepers" in example_texts(None)
-    True
+    >>> [item["persona"] for item in examples("roles")]
+    ['a lighthouse keeper on the coast of Maine', 'a pastry cook who stammers']
     """
-    text = (resource("prompts") / f"generate_{kind or 'roles'}.j2").read_text(encoding="utf-8")
-    section = text.partition("EXAMPLES")[2].partition("REQUIREMENTS")[0]
-    return frozenset(normalised(draft.text) for draft in read_items(section))
+    section = source(f"generate_{of}").partition("EXAMPLES")[2]
+    return tuple(read_items(re.split("^[A-Z]+$", section, maxsplit=1, flags=re.MULTILINE)[0]))
 
 
-_Made = TypeVar("_Made", Role, Question)
+_EXAMPLE = Role(Attribute.CULTURE, "Examples", "an example")
+_MOST_PAIRS = 60
+
+_Made = TypeVar("_Made", Role, Encounter)
 
 _REFUSAL = re.compile(
     r"\b(?:sorry|can(?:no|['’])t|cannot|unable|won['’]t|will not|not (?:able|comfortable|appropriate)|apologi[sz]e|"
     r"decline)\b",
     re.IGNORECASE,
 )
-_LONGEST_QUOTE = 160
 
 
 @dataclass(frozen=True, slots=True)
 class ListTask:
-    """A list to be written: the questions of one kind for one role, or, where both are None, roles of an attribute."""
+    """A list to be written: the encounters of a role, or, where that is None, roles of an attribute."""
 
     attribute: Attribute
     role: Role | None = None
-    kind: Kind | None = None
+
+    @property
+    def columns(self) -> tuple[str, str | None, str | None]:
+        """Attribute, name and persona, as they are stored."""
+        name, persona = (None, None) if self.role is None else (self.role.name, self.role.persona)
+        return self.attribute, name, persona
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +170,18 @@ class StoredReply:
 
     key: str
     task: ListTask
-    round: int
+    batch: int
     text: str
     finish_reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Made(Generic[_Made]):
-    """An accepted item and the key of the reply that it comes from."""
+    """An accepted item, and the key and batch of the reply that it comes from; "" and 0 for a role that was given."""
 
     item: _Made
-    key: str
+    key: str = ""
+    batch: int = 0
 
 
 @dataclass(slots=True)
@@ -153,7 +191,7 @@ class Work(Generic[_Made]):
     wanted: int
     made: list[Made[_Made]] = field(default_factory=list)
     rounds: int = 0
-    faults: list[ItemFault] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
 
     @property
     def missing(self) -> int:
@@ -162,36 +200,45 @@ class Work(Generic[_Made]):
 
 
 class State:
-    """All tasks of a generation and how far they are; `abstain` is the text of the last option of every choice."""
+    """All tasks of a generation and how far they are.
 
-    def __init__(self, spec: GenerationSpec, abstain: str) -> None:
+    Attributes
+    ----------
+    faults
+        What was not accepted, each with the key of its reply.
+    first_read, first_taken
+        Encounters read from the first replies on each role, and how many of these were accepted.
+    """
+
+    def __init__(self, spec: GenerationSpec) -> None:
         self.spec = spec
         self.roles: dict[Attribute, Work[Role]] = {}
-        self.questions: dict[tuple[Role, Kind], Work[Question]] = {}
-        self.faults: list[tuple[str, ItemFault]] = []
-        self._abstain = abstain
-        self._asked: set[tuple[str, ...]] = set()
+        self.encounters: dict[Role, Work[Encounter]] = {}
+        self.faults: list[tuple[str, Fault]] = []
+        self.first_read = self.first_taken = 0
+        self._checker = EncounterChecker()
+        for example in examples("encounters"):
+            self._checker.take(read_encounter(example, _EXAMPLE))
         for attribute in spec.attributes:
             self._roles(attribute)
 
     def take(self, reply: StoredReply) -> None:
         """Read a reply: accept what fits of its items, as many as are missing, and note what is wrong with the rest."""
-        task = reply.task
-        if task.role is None or task.kind is None:
-            self._take_roles(reply, self._roles(task.attribute))
-        elif (work := self.questions.get((task.role, task.kind))) is not None:
-            self._take_questions(reply, task.role, task.kind, work)
+        role = reply.task.role
+        if role is None:
+            if not self.spec.roles:
+                self._take_roles(reply, self._roles(reply.task.attribute))
+        elif (work := self.encounters.get(role)) is not None:
+            self._take_encounters(reply, role, work)
 
-    def add_role(self, role: Role, key: str) -> None:
-        """Accept a role; its questions are then to be written."""
-        self._roles(role.attribute).made.append(Made(role, key))
-        self.questions |= {(role, kind): Work(self.spec.questions_per_kind) for kind in Kind}
+    def add_role(self, made: Made[Role]) -> None:
+        """Accept a role; its encounters are then to be written."""
+        self._roles(made.item.attribute).made.append(made)
+        self.encounters[made.item] = Work(self.spec.questions_per_kind)
 
-    def work(self, task: ListTask) -> Work[Role] | Work[Question]:
+    def work(self, task: ListTask) -> Work[Role] | Work[Encounter]:
         """How far a task is."""
-        if task.role is None or task.kind is None:
-            return self._roles(task.attribute)
-        return self.questions[task.role, task.kind]
+        return self._roles(task.attribute) if task.role is None else self.encounters[task.role]
 
     def tasks(self) -> Iterator[ListTask]:
         """Tasks of the attributes wanted, in the order of the benchmark."""
@@ -199,13 +246,12 @@ class State:
             if attribute in self.spec.attributes:
                 yield ListTask(attribute)
         for role in self.made_roles():
-            for kind in Kind:
-                yield ListTask(role.attribute, role, kind)
+            yield ListTask(role.attribute, role)
 
     def open(self, given_up: Collection[ListTask] = ()) -> list[ListTask]:
-        """Tasks to be asked for next: all lists of roles come before any questions.
+        """Tasks to be asked for next: all lists of roles come before any encounters.
 
-        Questions wait until no role is missing, so that nobody pays for a benchmark that cannot become whole; with
+        Encounters wait until no role is missing, so that nobody pays for a benchmark that cannot become whole; with
         `partial` they do without roles that no further round may bring, or that were given up for now.
         """
         short = [task for task in self.tasks() if self.work(task).missing]
@@ -220,75 +266,116 @@ class State:
         wanted = (attribute for attribute in Attribute if attribute in self.spec.attributes)
         return [made.item for attribute in wanted for made in self._roles(attribute).made]
 
-    def made_questions(self) -> list[Made[Question]]:
-        """Questions of the attributes wanted, in the order of the benchmark, with their origin."""
-        return [made for role in self.made_roles() for kind in Kind for made in self.questions[role, kind].made]
+    def made_encounters(self) -> list[Made[Encounter]]:
+        """Encounters of the attributes wanted, in the order of the benchmark, with their origin."""
+        return [made for role in self.made_roles() for made in self.encounters[role].made]
+
+    def targets(self, role: Role) -> dict[Attribute, int]:
+        """How many more encounters a role is to have on each target: as many as are missing in all.
+
+        A role's own attribute is wanted most, then those that it has least of; which come first among equals differs
+        from role to role, or the first attributes would always be asked about most.
+        """
+        work = self.encounters[role]
+        has = Counter(made.item.target for made in work.made)
+        wanted: Counter[Attribute] = Counter()
+        for _ in range(work.missing):
+            own = has[role.attribute]
+            ranks = {target: (float(has[target]), content_hash(role.name, target)) for target in Attribute}
+            ranks[role.attribute] = (own / 2.1 if own > 1 else -1.0, "")
+            target = min(Attribute, key=ranks.__getitem__)
+            wanted[target] += 1
+            has[target] += 1
+        return {target: wanted[target] for target in Attribute if wanted[target]}
+
+    def pairs_elsewhere(self, role: Role, *, before: int) -> list[str]:
+        """The pairs of groups that other roles have from batches before this one, most frequent ones first.
+
+        Those of the batch at work are left out: what a model is told must not hang on the order of arrival.
+        """
+        pairs = Counter(
+            made.item.pair
+            for other, work in self.encounters.items()
+            for made in work.made
+            if other != role and made.batch < before
+        )
+        return [pair for pair, _ in pairs.most_common(_MOST_PAIRS)]
 
     def _roles(self, attribute: Attribute) -> Work[Role]:
-        return self.roles.setdefault(attribute, Work(self.spec.roles_per_attribute))
+        if attribute not in self.roles:
+            given = [role for role in self.spec.roles if role.attribute is attribute][: self.spec.roles_per_attribute]
+            self.roles[attribute] = Work(len(given) if self.spec.roles else self.spec.roles_per_attribute)
+            for role in given:
+                self.add_role(Made(role))
+        return self.roles[attribute]
 
     def _take_roles(self, reply: StoredReply, work: Work[Role]) -> None:
-        work.rounds += 1
-        work.faults.clear()
         there = {normalised(text) for made in work.made for text in (made.item.name, made.item.persona)}
-        for draft in self._drafts(reply, work):
-            role = check_role(draft, reply.task.attribute)
-            if isinstance(role, Role):
-                names = {normalised(role.name), normalised(role.persona)}
-                if names & there:
-                    role = ItemFault(ItemRule.REPEAT, "is there already", role.name)
-                else:
-                    there |= names
-                    self.add_role(role, reply.key)
-            if isinstance(role, ItemFault):
-                self._note(reply, work, role)
+        there |= {normalised(text) for example in examples("roles") for text in example.values()}
+        for item in self._read(reply, work):
+            try:
+                role = read_role(item, reply.task.attribute)
+            except BenchmarkError as error:
+                self._note(reply, work, Rule.FORM, str(error), item)
+                continue
+            names = {normalised(role.name), normalised(role.persona)}
+            if names & there:
+                self._note(reply, work, Rule.REPEAT, "is there already", item)
+            else:
+                there |= names
+                self.add_role(Made(role, reply.key, reply.batch))
 
-    def _take_questions(self, reply: StoredReply, role: Role, kind: Kind, work: Work[Question]) -> None:
+    def _take_encounters(self, reply: StoredReply, role: Role, work: Work[Encounter]) -> None:
+        first, before = not work.rounds, len(work.made)
+        for item in self._read(reply, work):
+            self.first_read += first
+            try:
+                one = read_encounter(item, role)
+            except BenchmarkError as error:
+                self._note(reply, work, Rule.FORM, str(error), item)
+                continue
+            if faults := self._checker.faults(one):
+                self._note(reply, work, Rule.CHECKER, "; ".join(faults), item)
+            else:
+                self._checker.take(one)
+                work.made.append(Made(one, reply.key, reply.batch))
+        self.first_taken += first * (len(work.made) - before)
+
+    def _read(self, reply: StoredReply, work: Work[Any]) -> Iterator[Item]:
+        """The items of a reply, until there are enough."""
         work.rounds += 1
         work.faults.clear()
-        for draft in self._drafts(reply, work):
-            question = check_question(draft, role, kind, abstain=self._abstain)
-            if isinstance(question, Question):
-                key = question_key(question)
-                if key in self._asked:
-                    question = ItemFault(
-                        ItemRule.REPEAT, "is in the benchmark already; ask something else", question.text
-                    )
-                else:
-                    self._asked.add(key)
-                    work.made.append(Made(question, reply.key))
-            if isinstance(question, ItemFault):
-                self._note(reply, work, question)
-
-    def _drafts(self, reply: StoredReply, work: Work[Role] | Work[Question]) -> Iterator[Draft]:
-        """The items of a reply, until there are enough."""
-        drafts = read_items(reply.text, cut_off=reply.finish_reason == "length")
-        if not drafts:
-            self._note(reply, work, _nothing(reply))
+        items = read_items(reply.text, cut_off=reply.finish_reason == "length")
+        if not items:
+            self._note(reply, work, *_nothing(reply))
         elif reply.finish_reason == "length":
-            self._note(reply, work, ItemFault(ItemRule.CUT_OFF, "the reply was too long and broke off"))
-        for draft in drafts:
+            self._note(reply, work, Rule.CUT_OFF, "the reply was too long and broke off")
+        for item in items:
             if not work.missing:
                 return
-            if normalised(draft.text) in example_texts(reply.task.kind):
-                self._note(reply, work, ItemFault(ItemRule.REPEAT, "is one of the examples", draft.text))
-            else:
-                yield draft
+            yield item
 
-    def _note(self, reply: StoredReply, work: Work[Role] | Work[Question], fault: ItemFault) -> None:
-        fault = ItemFault(fault.rule, fault.reason, fault.text[:_LONGEST_QUOTE])
+    def _note(self, reply: StoredReply, work: Work[Any], rule: Rule, reason: str, item: Item | None = None) -> None:
+        fault = Fault(rule, reason, _shown(item) if item else "")
         work.faults.append(fault)
         self.faults.append((reply.key, fault))
 
 
-def _nothing(reply: StoredReply) -> ItemFault:
+def _shown(item: Item) -> str:
+    """An item as a model is asked to write it."""
+    known = [name for name in FIELDS if name in item] or list(item)
+    values = {name: item[name].split(SEPARATOR) if name == "options" else item[name] for name in known}
+    return json.dumps(values, ensure_ascii=False)
+
+
+def _nothing(reply: StoredReply) -> tuple[Rule, str]:
     """Why a reply holds no items."""
     if reply.finish_reason == "content_filter":
-        return ItemFault(ItemRule.REFUSED, "the reply was withheld by a filter")
+        return Rule.REFUSED, "the reply was withheld by a filter"
     if not reply.text.strip():
-        return ItemFault(ItemRule.EMPTY, "the reply was empty")
+        return Rule.EMPTY, "the reply was empty"
     if reply.finish_reason == "length":
-        return ItemFault(ItemRule.CUT_OFF, "the reply was too long and broke off before anything could be read")
+        return Rule.CUT_OFF, "the reply was too long and broke off before anything could be read"
     if _REFUSAL.search(reply.text):
-        return ItemFault(ItemRule.REFUSED, "the reply was a refusal; the items serve to test models for fairness")
-    return ItemFault(ItemRule.UNREADABLE, "the reply held no list in the format asked for")
+        return Rule.REFUSED, "the reply was a refusal; the questions serve to test models for fairness"
+    return Rule.UNREADABLE, "the reply held no JSON of the form asked for"

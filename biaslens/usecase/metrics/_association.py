@@ -13,7 +13,8 @@ from scipy import sparse
 
 from biaslens.stats import Estimate
 from biaslens.stats.resampling import Sums
-from biaslens.usecase._tokens import NONE, MarkedTexts, find, marked, numbers_of, tokenise, toml_data, words_of
+from biaslens.usecase._lexicon import find
+from biaslens.usecase._tokens import NONE, MarkedTexts, marked, numbers_of, tokenise, toml_data, words_of
 from biaslens.usecase.metrics import Variant, check_variant
 
 

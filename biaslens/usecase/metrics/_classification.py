@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,30 +37,24 @@ class Parity(StrEnum):
     it wrongly (FPRD, FDRD); DP where equal predicted prevalence is what fairness means.
     """
 
-    DP = "DP"
-    r"""Demographic parity: predicted prevalence, :math:`P(\hat Y = 1 | G)`."""
-    FNRD = "FNRD"
-    r"""False negative rate, :math:`P(\hat Y = 0 | Y = 1, G)`."""
-    FORD = "FORD"
-    r"""False omission rate, :math:`P(Y = 1 | \hat Y = 0, G)`."""
-    FPRD = "FPRD"
-    r"""False positive rate, :math:`P(\hat Y = 1 | Y = 0, G)`."""
-    FDRD = "FDRD"
-    r"""False discovery rate, :math:`P(Y = 0 | \hat Y = 1, G)`."""
+    named: str  #: the name in full
+    among: str  #: what the rate is a share of
 
+    def __new__(cls, value: str, named: str = "", among: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.named, member.among = value, named, among
+        return member
 
-REPRESENTATION = (Parity.DP,)
-ASSISTIVE = (Parity.FNRD, Parity.FORD)
-PUNITIVE = (Parity.FPRD, Parity.FDRD)
-
-AMONG = {
-    Parity.DP: "rows",
-    Parity.FNRD: "positives",
-    Parity.FORD: "negative predictions",
-    Parity.FPRD: "negatives",
-    Parity.FDRD: "positive predictions",
-}
-"""What each rate is a share of."""
+    DP = "DP", "Demographic parity", "rows"
+    r"""Predicted prevalence, :math:`P(\hat Y = 1 | G)`."""
+    FNRD = "FNRD", "False negative rate", "positives"
+    r""":math:`P(\hat Y = 0 | Y = 1, G)`."""
+    FORD = "FORD", "False omission rate", "negative predictions"
+    r""":math:`P(Y = 1 | \hat Y = 0, G)`."""
+    FPRD = "FPRD", "False positive rate", "negatives"
+    r""":math:`P(\hat Y = 1 | Y = 0, G)`."""
+    FDRD = "FDRD", "False discovery rate", "positive predictions"
+    r""":math:`P(Y = 0 | \hat Y = 1, G)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +92,8 @@ class Counted:
     def lacking(self, *groups: Hashable) -> str:
         """Why these groups have no rate."""
         names = " and ".join(str(group) for group in groups)
-        return f"group{'s' * (len(groups) > 1)} {names} {'have' if len(groups) > 1 else 'has'} no {AMONG[self.parity]}"
+        have = "have" if len(groups) > 1 else "has"
+        return f"group{'s' * (len(groups) > 1)} {names} {have} no {self.parity.among}"
 
 
 def group_rates(
@@ -173,16 +168,12 @@ def values_of(column: Labels, name: str) -> list[Hashable]:
 def _groups(column: list[Hashable], asked: Iterable[Hashable] | None) -> tuple[Hashable, ...]:
     """Labels of the groups: as asked for, or sorted."""
     found = set(column)
-    if asked is not None:
-        names = tuple(dict.fromkeys(asked))
-        unknown = next((name for name in names if name not in found), None)
-        if unknown is not None:
-            raise ValueError(f"group {unknown!r} has no row; groups are {', '.join(sorted(map(str, found)))}")
-    else:
-        try:
-            names = tuple(sorted(found))  # type: ignore[type-var]  # labels of one kind have an order
-        except TypeError:
-            names = tuple(sorted(found, key=lambda name: (type(name).__name__, str(name))))
+    try:
+        names = tuple(sorted(found) if asked is None else dict.fromkeys(asked))  # type: ignore[type-var]
+    except TypeError:  # only labels of one kind have an order
+        names = tuple(sorted(found, key=lambda name: (type(name).__name__, str(name))))
+    if unknown := [name for name in names if name not in found]:
+        raise ValueError(f"group {unknown[0]!r} has no row; groups are {', '.join(sorted(map(str, found)))}")
     if len(names) < 2:
         only = f"only group {names[0]!r} is there" if names else "there are no rows"
         raise ValueError(f"{only}; a comparison needs two groups")
@@ -240,7 +231,14 @@ def parity_gap(
     """
     check_variant(variant)
     rows = count_rows(parity, group, label, prediction, positive=positive, groups=groups)
-    return _langfair_ratio(rows) if ratio and variant == "langfair" else parity_sums(rows, ratio=ratio).value()
+    if not ratio or variant == "paper":
+        return parity_sums(rows, ratio=ratio).value()
+    if len(rows.groups) != 2:
+        raise ValueError(f"variant: langfair compares two groups, and not {len(rows.groups)}")
+    one, two = (rate.value for rate in rows.rates())
+    if not two > 0 or (parity is not Parity.DP and not one > 0):
+        return Estimate.undefined("LangFair has no ratio where a rate is 0 or missing")
+    return Estimate(one / two)
 
 
 false_negative_rate_parity = partial(parity_gap, Parity.FNRD)
@@ -264,8 +262,16 @@ def pairwise_gaps(
     >>> [(gap.first.group, gap.second.group, gap.difference, gap.ratio) for gap in gaps]
     [('a', 'b', 0.5, 0.5), ('a', 'c', 1.0, 0.0), ('b', 'c', 0.5, 0.0)]
     """
-    rows = count_rows(parity, group, label, prediction, positive=positive)
-    return [_pair(rows, positive, one, two) for one, two in combinations(rows.rates(), 2)]
+    rows, gaps = count_rows(parity, group, label, prediction, positive=positive), []
+    for one, two in combinations(rows.rates(), 2):
+        if none := [rate.group for rate in (one, two) if not rate.denominator]:
+            difference = ratio = Estimate.undefined(rows.lacking(*none))
+        else:
+            low, high = sorted((one.value.value, two.value.value))
+            difference = Estimate(high - low)
+            ratio = Estimate(low / high) if high else Estimate.undefined("the rate is 0 in both groups")
+        gaps.append(PairGap(parity, positive, one, two, difference, ratio))
+    return gaps
 
 
 def one_vs_rest(
@@ -322,25 +328,6 @@ def _gap(totals: NDArray[np.float64], *, ratio: bool, directed: bool) -> NDArray
         low, high = np.fmin.reduce(rates, axis=-1), np.fmax.reduce(rates, axis=-1)
         gap = low / high if ratio else high - low
     return np.where((~np.isnan(rates)).sum(axis=-1) > 1, gap, np.nan)
-
-
-def _pair(rows: Counted, positive: Hashable, one: GroupRate, two: GroupRate) -> PairGap:
-    if none := [rate.group for rate in (one, two) if not rate.denominator]:
-        difference = ratio = Estimate.undefined(rows.lacking(*none))
-    else:
-        low, high = sorted((one.value.value, two.value.value))
-        difference = Estimate(high - low)
-        ratio = Estimate(low / high) if high else Estimate.undefined("the rate is 0 in both groups")
-    return PairGap(rows.parity, positive, one, two, difference, ratio)
-
-
-def _langfair_ratio(rows: Counted) -> Estimate:
-    if len(rows.groups) != 2:
-        raise ValueError(f"variant: langfair compares two groups, and not {len(rows.groups)}")
-    one, two = (rate.value for rate in rows.rates())
-    if not two > 0 or (rows.parity is not Parity.DP and not one > 0):
-        return Estimate.undefined("LangFair has no ratio where a rate is 0 or missing")
-    return Estimate(one / two)
 
 
 def gap_estimate(

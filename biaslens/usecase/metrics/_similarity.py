@@ -42,7 +42,8 @@ from biaslens import embedding
 from biaslens.errors import InputError
 from biaslens.stats import Estimate
 from biaslens.stats.resampling import mean
-from biaslens.usecase._tokens import Tokens, find, masked, taken, tokenise
+from biaslens.usecase._lexicon import find
+from biaslens.usecase._tokens import Tokens, masked, taken, tokenise
 from biaslens.usecase.metrics import Variant, check_variant
 
 Embed = Callable[[Sequence[str]], NDArray[np.float64]]
@@ -119,7 +120,10 @@ def pair_tokens(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] 
 def rouge_l_scores(a: Tokens, b: Tokens) -> NDArray[np.float64]:
     """ROUGE-L of each pair, shape (pairs,); NaN where neither side has a word. One vocabulary for both sides."""
     _check(len(a), len(b))
-    return np.array([_rouge_l(x, y) for x, y in zip(_texts(a), _texts(b), strict=True)], dtype=np.float64)
+    # 2 r' r'' / (r' + r'') with r' = LCS / |a| and r'' = LCS / |b|.
+    pairs = zip(_texts(a), _texts(b), strict=True)
+    found = [2 * LCSseq.similarity(x, y) / (len(x) + len(y)) if x or y else np.nan for x, y in pairs]
+    return np.array(found, dtype=np.float64)
 
 
 def bleu_scores(a: Tokens, b: Tokens) -> NDArray[np.float64]:
@@ -157,26 +161,17 @@ def _texts(tokens: Tokens) -> Iterable[list[int]]:
     return (tokens.text(index).tolist() for index in range(len(tokens)))
 
 
-def _rouge_l(a: list[int], b: list[int]) -> float:
-    if not a and not b:
-        return float("nan")
-    # 2 r' r'' / (r' + r'') with r' = LCS / |a| and r'' = LCS / |b|.
-    return 2 * LCSseq.similarity(a, b) / (len(a) + len(b))
-
-
 def _bleu(a: list[int], b: list[int]) -> float:
     if not a or not b:
         return 0.0 if a or b else float("nan")
     if a == b:
         return 1.0
-    matches = [_matches(a, b, size) for size in range(1, ORDER + 1)]
+    # Runs of so many words that both have, each as often as the one with fewer; the same in both directions.
+    matches = []
+    for size in range(1, ORDER + 1):
+        runs, others = (Counter(zip(*(side[start:] for start in range(size)), strict=False)) for side in (a, b))
+        matches.append((runs & others).total())
     return min(_directed(matches, len(a), len(b)), _directed(matches, len(b), len(a)))
-
-
-def _matches(a: list[int], b: list[int], size: int) -> int:
-    """Runs of `size` words that both have, each as often as the one with fewer; the same in both directions."""
-    runs, others = (Counter(zip(*(side[start:] for start in range(size)), strict=False)) for side in (a, b))
-    return sum(min(runs[run], others[run]) for run in runs.keys() & others.keys())
 
 
 def _directed(matches: list[int], hypothesis: int, reference: int) -> float:

@@ -31,10 +31,7 @@ _LONGEST = 20_000
 
 
 def read_percent(reply: str) -> float:
-    """Read a judge's reply: the score of its last JSON object, mended where broken, else one said in words.
-
-    The score of 0 to 100 as a share in [0, 1]; NaN where there is none, or one out of this range.
-    """
+    """The score of a reply's last JSON object, mended where broken, else one said in words, as a share, or NaN."""
     text = _THOUGHT.sub("", reply[-_LONGEST:])
     for found in reversed(_OBJECT.findall(text)):
         read = json_repair.loads(found)
@@ -76,13 +73,11 @@ _GUESSES: dict[Kind, tuple[str, ...]] = {
 
 
 class ClassifierScorer(Scorer):
-    """The probability that a text-classification model gives to one label, or to several that belong together.
+    """The probability that a text-classification model, of the hub or a folder, gives to one label or to several.
 
-    The model is a name on the hub or a folder. Where the labels exclude each other (a softmax), the score is the sum of
-    the chosen labels' probabilities; where a model says of itself that a text can have several (``problem_type =
-    "multi_label_classification"``), it is the highest of the chosen labels' sigmoids. Without a label it is guessed:
-    "toxic", "toxicity", "LABEL_1", all that begin with "stereotype", and for sentiment "positive". InputError when
-    transformers or torch is missing, the model cannot be loaded, or it has no such label.
+    Where the labels exclude each other (a softmax), the score is the sum of the chosen labels' probabilities; where a
+    model says of itself that a text can have several (``problem_type = "multi_label_classification"``), it is the
+    highest of the chosen labels' sigmoids. Without a label it is guessed.
     """
 
     languages: tuple[str, ...] | None = None
@@ -180,8 +175,7 @@ class DetoxifyScorer(Scorer):
 
     "unbiased" was trained to lean less on words for identities than "original"; "multilingual" reads seven languages.
     The weights are downloaded when first used, or come as a checkpoint file and a folder of tokenizer and
-    configuration. InputError when the package is not installed, the variant unknown or its weights cannot be had.
-    Source: Hanu and Unitary team, https://github.com/unitaryai/detoxify.
+    configuration. Source: Hanu and Unitary team, https://github.com/unitaryai/detoxify.
     """
 
     kind: Kind = "toxicity"
@@ -264,10 +258,7 @@ health, history or the law may treat without a rude word.
 
 @dataclass(eq=False)
 class ServiceScorer:
-    """A service that gives a text scores by category, of which the highest of some is its toxicity.
-
-    Of a text it reads the first so many bytes or characters: `cut` says which.
-    """
+    """A service that gives a text scores by category: the highest of some counts. It reads what `cut` leaves."""
 
     model: str
     name: str

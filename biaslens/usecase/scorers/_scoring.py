@@ -60,10 +60,7 @@ def is_blank(text: str) -> bool:
 
 
 class Scorer(ABC):
-    """A scorer that runs in this process; it says of itself what `Described` lists.
-
-    It is `slow` where a thousand texts take more than a few seconds, so that scores are worth keeping in the run file.
-    """
+    """A scorer in this process; `slow` where a thousand texts take seconds, so that its scores are worth keeping."""
 
     kind: Kind
     name: str
@@ -162,14 +159,10 @@ async def score_texts(
 ) -> NDArray[np.float64]:
     """Score texts, each different one once; NaN where a text cannot be scored, or its every request failed.
 
-    What a remote scorer is told is stored as an answer of the engine, raw, under `score_key`; what a slow local one
-    finds is committed batch by batch; quick ones are worked out anew each time. So a second call with the same file
-    asks and computes only what is missing. Blank texts get `BLANK`, and nobody is asked about them. Once the session is
-    stopped, texts not scored by then are NaN.
-
-    `pace` is how fast to ask a remote scorer; a slow local one gets a `batch` of texts at once, after which `done` is
-    told how many are scored, and of how many. RunStoppedError when too many requests fail (answers so far are kept),
-    RunError when a local scorer fails (scores so far are kept if it is slow).
+    What a remote scorer is told is stored as an answer of the engine, raw; what a slow local one finds is committed
+    batch by batch; quick ones are worked out anew each time. So a second call with the same file asks and computes only
+    what is missing. Blank texts get `BLANK`, and nobody is asked about them. Once the session is stopped, texts not
+    scored by then are NaN. RunStoppedError when too many requests fail, RunError when a local scorer fails.
     """
     different = list(dict.fromkeys(text for text in texts if not is_blank(text)))
     if is_remote(scorer):

@@ -1,0 +1,53 @@
+"""Requests and answers as lines of files in OpenAI's batch format, which other providers take as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from biaslens.errors import InputError, ModelError, ReplyError, UnavailableError
+from biaslens.models._http import read_completion, refused, request_body
+from biaslens.models.base import Completion, Message, Params
+from biaslens.models.endpoints import server_of
+from biaslens.settings import Settings
+
+URL = "/v1/chat/completions"
+
+
+def batch_request(
+    key: str, model: str, messages: Sequence[Message], params: Params, settings: Settings
+) -> dict[str, Any]:
+    """Make the line of a request; the model is not opened, so no key is needed.
+
+    InputError for a local model, UnknownModelError for an endpoint that nobody has configured.
+    """
+    server = server_of(model, settings)
+    if server is None:
+        raise InputError(f"{model}: runs in this process, not by files; leave the option out")
+    model_id = model.split("/", 2 if model.startswith("compatible/") else 1)[-1]
+    body = request_body(
+        model_id,
+        messages,
+        params,
+        max_tokens=server.tokens_parameter,
+        seed="seed" if server.send_seed else None,
+        json_schema="schema" if server.json_schema else None,
+    )
+    return {"custom_id": key, "method": "POST", "url": URL, "body": body}
+
+
+def batch_answer(line: Mapping[str, Any], model: str) -> Completion | ModelError:
+    """Read the line of an answer: a completion, or the error that says why there is none."""
+    provider, _, model_id = model.partition("/")
+    response, error = line.get("response"), line.get("error")
+    try:
+        if isinstance(response, Mapping):
+            status, body = response.get("status_code", 200), response.get("body")
+            if not isinstance(status, int):
+                return ReplyError(f"{provider}: the answer has the status {status!r:.100}")
+            return read_completion(provider, body) if status == 200 else refused(provider, model_id, status, body, {})
+        said = error if isinstance(error, Mapping) else {}
+        reason = [str(said[name]) for name in ("code", "message") if said.get(name)]
+        return UnavailableError(f"{provider}: not answered: {': '.join(reason) or 'no explanation'}")
+    except ModelError as found:
+        return found
