@@ -6,8 +6,6 @@ from importlib import import_module
 from pathlib import Path
 from sys import modules
 
-_PACKAGE = Path(__file__).resolve().parents[1]
-
 
 def lazily(package: str, stub: Path) -> tuple[list[str], Callable[[str], object]]:
     """Make the ``__all__`` and ``__getattr__`` of a package whose names are imported when they are first used.
@@ -31,9 +29,3 @@ def lazily(package: str, stub: Path) -> tuple[list[str], Callable[[str], object]
         return found
 
     return sorted(homes), get
-
-
-def resource(name: str) -> Path:
-    """Path of a shipped folder (prompts, benchmark, screen): in the wheel, or in an editable checkout."""
-    packaged = _PACKAGE / "data" / name
-    return packaged if packaged.exists() else _PACKAGE.parent / name
