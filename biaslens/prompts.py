@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import DictLoader, Environment, FileSystemLoader, StrictUndefined, Template
 from jinja2.sandbox import SandboxedEnvironment
 
-from biaslens._util import resource
+from biaslens._util.files import resource
 from biaslens.schema import Kind, Outcome, content_hash
 
 # Prompts are plain text for a model, not HTML: escaping would put "&#39;" into questions.

@@ -22,7 +22,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from biaslens._util import resource
+from biaslens._util.files import resource
 from biaslens.benchmark.encounters import Encounter, check_encounters, read_encounters, write_encounters
 from biaslens.benchmark.files import read_roles
 from biaslens.errors import BiasLensError, InputError

@@ -8,8 +8,6 @@ from pathlib import Path
 from sys import modules
 from typing import TypeVar
 
-_PACKAGE = Path(__file__).resolve().parents[1]
-
 T = TypeVar("T")
 
 
@@ -42,9 +40,3 @@ def lazily(package: str, stub: Path) -> tuple[list[str], Callable[[str], object]
         return found
 
     return sorted(homes), get
-
-
-def resource(name: str) -> Path:
-    """Path of a shipped folder (prompts, benchmark, screen): in the wheel, or in an editable checkout."""
-    packaged = _PACKAGE / "data" / name
-    return packaged if packaged.exists() else _PACKAGE.parent / name

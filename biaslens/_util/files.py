@@ -1,4 +1,4 @@
-"""Write a file completely or not at all, and hold one for this process alone."""
+"""Find a shipped file, write one completely or not at all, and hold one for this process alone."""
 
 from __future__ import annotations
 
@@ -16,8 +16,15 @@ from filelock import FileLock, Timeout
 from biaslens._util.text import finite, safe_name
 from biaslens.errors import RunLockedError, StorageError
 
+_PACKAGE = Path(__file__).resolve().parents[1]
 _HINT = "give another --out, or free some space"
 _HOST = safe_name(platform.node(), fallback="host")
+
+
+def resource(name: str) -> Path:
+    """Path of a shipped folder (prompts, benchmark, screen): in the wheel, or in an editable checkout."""
+    packaged = _PACKAGE / "data" / name
+    return packaged if packaged.exists() else _PACKAGE.parent / name
 
 
 @contextmanager

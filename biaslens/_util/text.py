@@ -8,6 +8,8 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 HIDDEN = "[hidden]"
@@ -39,6 +41,22 @@ def printable(text: str) -> str:
     '\\x1b[2J done\\u202e'
     """
     return UNUSUAL.sub(_escape, text)
+
+
+class Unfailing:
+    """Stands before a stream or an observer whose reader may go away: a call that fails for that does nothing."""
+
+    def __init__(self, thing: object) -> None:
+        self._thing = thing
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the thing has
+        found = getattr(self._thing, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+            with suppress(OSError, ValueError):
+                return found(*arguments, **named)
+
+        return call if callable(found) else found
 
 
 def one_line(text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from biaslens import stats
+import biaslens.stats as stats  # noqa: PLR0402 - by its name alone it would be looked for among the lazy names first
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, NOTHING, STATES, VALID, Questions, Run
 from biaslens.schema import Condition, Kind
 from biaslens.stats import Estimate, Estimates, share

@@ -12,7 +12,7 @@ from typing import Annotated, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from biaslens._util import resource
+from biaslens._util.files import resource
 from biaslens.benchmark.files import read_toml
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Mirror, Role

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from biaslens import schema
-from biaslens._util import resource
-from biaslens._util.files import write_text
+from biaslens._util.files import resource, write_text
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Mirror, Question, Role
 

@@ -13,6 +13,7 @@ from typing import Any, TextIO, cast
 
 import click
 
+from biaslens._util.text import Unfailing
 from biaslens.errors import BiasLensError
 from biaslens.version import __version__
 
@@ -110,28 +111,6 @@ PROBE_SECTIONS = {
 }
 
 
-class _UnfailingStream:
-    """A stream whose reader may go away, as a closed terminal or pipe does: what cannot be written is dropped."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        """Write what can be written."""
-        with suppress(OSError, ValueError):
-            self._stream.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        """Flush what can be flushed."""
-        with suppress(OSError, ValueError):
-            self._stream.flush()
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        """The rest is the stream's."""
-        return getattr(self._stream, name)
-
-
 @click.group(
     cls=LazyGroup,
     sections=SECTIONS,
@@ -153,7 +132,7 @@ def probe_group() -> None:
 def main() -> None:
     """Run the command line; what it cannot do, or cannot say, becomes one line on stderr and exit code 1."""
     # Nobody may be listening to progress any more; that ends no run.
-    with redirect_stderr(cast(TextIO, _UnfailingStream(sys.stderr))):
+    with redirect_stderr(cast(TextIO, Unfailing(sys.stderr))):
         if isinstance(sys.stdout, io.TextIOWrapper):
             # A file's name may hold bytes that are no text; it is shown with them escaped.
             sys.stdout.reconfigure(errors="backslashreplace")

@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from biaslens._util import resource
-from biaslens._util.files import write_text
+from biaslens._util.files import resource, write_text
 from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, read_encounters, write
 from biaslens.benchmark.files import ROLES, read_roles
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +86,7 @@ def several(name: str, values: type[StrEnum], help_text: str) -> Decorator:
 
 def with_options(*options: Decorator) -> Decorator:
     """Give a command several options, in the order in which help lists them."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
 
 
 def names_of(*options: Decorator) -> set[str]:

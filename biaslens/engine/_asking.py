@@ -286,7 +286,6 @@ class Asking:
         return self.tally
 
     def _saved(self, rows: Sequence[Row]) -> None:
-        """Count rows that are on disk."""
         self.tally.count(rows)
         self.tally.waiting = self._limited + self._patience.sleeping
         self._observer.update(self.tally, {} if self._hook is None else self._hook.outcomes)

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import wraps
@@ -17,7 +17,7 @@ from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
-from biaslens._util.text import printable, without_secrets
+from biaslens._util.text import Unfailing, printable, without_secrets
 from biaslens.engine._asking import Asking, Hook, Observer, Price, Request, Tally, in_thread
 from biaslens.engine._exchange import Exchange
 from biaslens.engine._pacing import Pace
@@ -69,7 +69,7 @@ class Session:
     ) -> None:
         self.exchange = exchange
         self.settings = settings or load_settings()
-        self.observer = cast(Observer, _Unfailing(observer or Observer()))
+        self.observer = cast(Observer, Unfailing(observer or Observer()))
         self.stop = asyncio.Event()
         self._open_model = open_model
         self._models: dict[str, ChatModel] = {}
@@ -216,22 +216,6 @@ class Session:
         """Values of the fields of `Asked`."""
         known = {name: getattr(self.tally, name) for name in ("answered", "failed", "cost", "why_failed")}
         return known | {"interrupted": self.stop.is_set()}
-
-
-class _Unfailing:
-    """An observer whose own reader may go away: a closed terminal or pipe ends no session."""
-
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        tell = getattr(self._observer, name)
-
-        def told(*arguments: Any, **named: Any) -> None:  # noqa: ANN401
-            with suppress(OSError, ValueError):
-                tell(*arguments, **named)
-
-        return told
 
 
 def pace_for(model: str, pace: Pace, settings: Settings) -> Pace:

@@ -254,14 +254,12 @@ class _Ballots:
         return self.votes.open(self.panel.ballot(judge))
 
     def requests(self, reader: Store, keys: Sequence[str]) -> Iterator[Request]:
-        """Requests for votes."""
         prompt = self.panel.prompt
         for key, question, answer in runfile.votes_to_ask(reader, keys):
             params = judge_params(self.panel.params, prompt, request_seed(self.panel.seed, key))
             yield Request(key, judge_messages(question, answer, prompt), params)
 
     def count(self, judge: str) -> VoteCount:
-        """Votes of a judge, of all sessions."""
         return runfile.count_votes(self._store, self.panel.ballot(judge))
 
     def require_usable(self) -> None:
@@ -313,16 +311,13 @@ class _Votes:
         return self._ballots.votes.unread()
 
     def look_up(self, store: Store, answers: Sequence[Answer]) -> list[tuple[str, str]]:
-        """Keys and texts of the replies."""
         del store
         return [(answer.key, answer.text) for answer in answers]
 
     def decide(self, found: Iterable[tuple[str, str]]) -> list[tuple[str, Reply]]:
-        """Read the votes."""
         return [(key, read_reply(text, self._ballots.panel.prompt)) for key, text in found]
 
     def store(self, store: Store, decided: Sequence[tuple[str, Reply]]) -> None:
-        """Insert the votes, and the verdicts they decide."""
         for key, reply in decided:
             self.count = VoteCount(self.count.given + 1, self.count.usable + (reply.vote is not Vote.UNUSABLE))
             response_key = runfile.give_vote(store, key, reply.vote, reply.reason)

@@ -11,6 +11,7 @@ from string import ascii_uppercase
 
 from jinja2 import TemplateError
 
+from biaslens._util.files import resource
 from biaslens._util.text import quoted
 from biaslens.errors import InputError
 from biaslens.models import Message, Params
@@ -91,33 +92,23 @@ def read_wording(folder: Path | None, system: str | None = None) -> Wording:
     """
     sources = dict(shipped_wording().sources)
     if folder is not None:
-        found = sorted(folder.glob("*.j2"))
+        found, names = sorted(folder.glob("*.j2")), ", ".join(f"{name}.j2" for name in ASK_TEMPLATES)
         if not found:
-            raise InputError(f"{folder}: no templates here; it may hold {_names()}")
+            raise InputError(f"{folder}: no templates here; it may hold {names}")
         for path in found:
             try:
                 text = path.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"{path}: cannot be read: {error}") from None
+            shipped = resource("prompts") / path.name
             if path.stem in sources:
                 sources[path.stem] = text
-            elif text != _shipped(path.stem):
-                raise InputError(f"{path}: not a template that asks questions; only {_names()} can be replaced")
+            elif not shipped.is_file() or text != source(path.stem):
+                raise InputError(f"{path}: not a template that asks questions; only {names} can be replaced")
     wording = Wording(sources, (system or "").strip())
     for kind in Kind:
         _try(wording, kind, folder)
     return wording
-
-
-def _names() -> str:
-    return ", ".join(f"{name}.j2" for name in ASK_TEMPLATES)
-
-
-def _shipped(name: str) -> str | None:
-    try:
-        return source(name)
-    except OSError:
-        return None
 
 
 def _try(wording: Wording, kind: Kind, folder: Path | None) -> None:

@@ -22,7 +22,6 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def some(self, *names: str) -> dict[str, Any]:
-        """Values of some settings."""
         return {name: getattr(self, name) for name in names}
 
 
@@ -104,11 +103,10 @@ def _fault(values: Mapping[str, Any], error: ErrorDetails) -> str:
 
 
 def _task(study: _Study, model: _Model, runs: Path) -> Task:
-    panel = Panel(
-        prompt=study.judge_prompt,
-        params=Params(max_tokens=study.judge_max_tokens),
-        **study.some("judges", "votes", "screen", "seed"),
-    ) if study.judges else None  # fmt: skip
+    panel = None
+    if study.judges:
+        params = Params(max_tokens=study.judge_max_tokens)
+        panel = Panel(prompt=study.judge_prompt, params=params, **study.some("judges", "votes", "screen", "seed"))
     spec = Spec(
         model=model.name,
         run=model.run or default_run(runs, model.name),

@@ -85,7 +85,6 @@ class Completion:
 
 
 def _storable(text: str) -> str:
-    """Replace half surrogate pairs."""
     try:
         text.encode()
     except UnicodeEncodeError:

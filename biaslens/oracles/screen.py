@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens._util import resource
+from biaslens._util.files import resource
 
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[.!?;:,]")
 _LONGEST = 20_000

@@ -19,7 +19,7 @@ from biaslens.analysis.frame import BIASED, KINDS, NOTHING, STATES
 from biaslens.analysis.rates import ALL, rates
 from biaslens.annotation.folder import INFO, read_info
 from biaslens.errors import InputError
-from biaslens.replication.reproduce import KIND_ORDER, PublishedRun, Reproduction, printed
+from biaslens.replication.reproduce import PublishedRun, Reproduction, printed
 from biaslens.report.page import markdown
 from biaslens.report.table import Table, intervals, percent
 from biaslens.runfile import PUBLISHED_PANEL, reading, ruled_answers, samples
@@ -210,7 +210,7 @@ def finding(
     The comparison is of the models under our oracles, None where there is only one.
     """
     body = [
-        [printed().biased_questions[model, Condition.ROLE, Attribute.BODY, kind] for kind in KIND_ORDER]
+        [printed().biased_questions[model, Condition.ROLE, Attribute.BODY, kind] for kind in Kind]
         for model in ("qwen", "deepseek")
     ]
     return markdown(

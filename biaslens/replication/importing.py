@@ -127,7 +127,6 @@ class _Importer:
         self.missing: dict[str, str] = {}
 
     def add(self, files: Sequence[AnswerFile]) -> None:
-        """Import the files of one attribute."""
         tables: dict[AnswerFile, AnswerTable] = {}
         for file in files:
             try:
@@ -155,7 +154,6 @@ class _Importer:
             self._progress(self._model, self.known)
 
     def conditions(self) -> list[str]:
-        """Conditions in the run file, in their order."""
         found = runfile.conditions(self._store)
         return [condition.value for condition in Condition if condition in found]
 

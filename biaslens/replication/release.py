@@ -245,7 +245,6 @@ class _Bounded(io.RawIOBase):
         self._left = LARGEST_ARCHIVE
 
     def readable(self) -> bool:
-        """Tell the base class so."""
         return True
 
     def read(self, size: int = -1, /) -> bytes:

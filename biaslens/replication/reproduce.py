@@ -22,8 +22,6 @@ from biaslens.oracles.published import ABSENT, Consistency
 from biaslens.runfile import Store, reading
 from biaslens.schema import Attribute, Condition, Kind
 
-KIND_ORDER = (Kind.YES_NO, Kind.CHOICE, Kind.WHY)
-
 
 @dataclass(frozen=True, slots=True)
 class Printed:
@@ -55,7 +53,7 @@ def printed() -> Printed:
             for condition, models in table["biased_questions"].items()
             for model, rows in models.items()
             for attribute, counts in rows.items()
-            for kind, count in zip(KIND_ORDER, counts, strict=True)
+            for kind, count in zip(Kind, counts, strict=True)
         },
         consistency={
             (model, Kind(kind)): tuple(shares)
@@ -68,7 +66,7 @@ def printed() -> Printed:
         triggered={
             (int(k), kind): share
             for k, shares in table["triggered"].items()
-            for kind, share in zip((*KIND_ORDER, None), shares, strict=True)
+            for kind, share in zip((*Kind, None), shares, strict=True)
         },
     )
 
@@ -244,18 +242,18 @@ def reproduce(runs: Sequence[PublishedRun]) -> Reproduction:
 
 
 def count_table(run: PublishedRun, condition: Condition) -> NDArray[np.int64]:
-    """Biased questions by attribute (in the order of `Attribute`) and kind (of `KIND_ORDER`), shape (11, 3)."""
-    table = np.zeros((len(Attribute), len(KINDS)), dtype=np.int64)
+    """Biased questions by attribute (in the order of `Attribute`) and kind (of `Kind`), shape (11, 3)."""
+    table = np.zeros((len(Attribute), len(Kind)), dtype=np.int64)
     biased = run.conditions[condition].biased_questions
     np.add.at(table, (run.questions.attribute[biased], run.questions.kind[biased]), 1)
-    return table[:, [KINDS.index(kind) for kind in KIND_ORDER]]
+    return table
 
 
 def _counts(run: PublishedRun, condition: Condition) -> Iterator[Figure]:
     table = count_table(run, condition)
     rows = [*zip(Attribute, table, strict=True), (None, table.sum(axis=0))]
     for attribute, counts in rows:
-        for kind, count in zip(KIND_ORDER, counts.tolist(), strict=True):
+        for kind, count in zip(Kind, counts.tolist(), strict=True):
             expected = printed().biased_questions[run.model, condition, attribute, kind]
             yield Figure(
                 _TABLES[condition], run.model, attribute or "all", kind, "biased questions", str(expected), str(count)
@@ -283,7 +281,7 @@ def consistency_classes(run: PublishedRun, kind: Kind) -> list[Consistency | Non
 
 
 def _consistency(run: PublishedRun) -> Iterator[Figure]:
-    for kind in KIND_ORDER:
+    for kind in Kind:
         classes = [found for found in consistency_classes(run, kind) if found is not None]
         for name, expected in zip(_CLASSES, printed().consistency[run.model, kind], strict=True):
             share = 100 * classes.count(name) / len(classes) if classes else float("nan")
@@ -324,7 +322,7 @@ def triggers(runs: Sequence[PublishedRun]) -> list[Triggered]:
         return []
     counts, questions = trigger_counts(with_role), with_role[0].questions
     found = []
-    for k, kind in product(range(1, len(with_role) + 1), (None, *KIND_ORDER)):
+    for k, kind in product(range(1, len(with_role) + 1), (None, *Kind)):
         chosen = counts if kind is None else counts[questions.select(kind=kind)]
         exactly, any_model = int((chosen == k).sum()), int((chosen > 0).sum())
         found.append(Triggered(kind, k, exactly, exactly / any_model if any_model else float("nan")))

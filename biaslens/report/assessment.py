@@ -18,7 +18,7 @@ from rich.text import Text
 from biaslens._util.files import json_text, replacing, write_text
 from biaslens._util.text import printable
 from biaslens.report.page import environment
-from biaslens.report.table import NOTHING, Column, Table, between, decimal, known, p_value, write_csv
+from biaslens.report.table import NOTHING, Column, Table, between, decimal, known, labelled, p_value, write_csv
 from biaslens.stats import Estimate
 from biaslens.usecase import CUT, FILTERED, Assessment, GroupMention, Measure, Recorder, Response
 
@@ -81,7 +81,6 @@ class _ScoreFiles(Recorder):
         self._pairs.writerow(_PAIR)
 
     def responses(self, part: Sequence[Response], scores: Mapping[str, Sequence[float]]) -> None:
-        """Write some responses."""
         nothing = [float("nan")] * len(part)
         columns = [scores.get(name, nothing) for name in _SCORES]
         self._responses.writerows(
@@ -93,7 +92,6 @@ class _ScoreFiles(Recorder):
         )  # fmt: skip
 
     def pairs(self, attribute: str, groups: tuple[str, str], rows: Mapping[str, Sequence[object]]) -> None:
-        """Write all pairs of two groups."""
         nothing = [""] * len(rows["prompt_id"])
         columns = [rows.get(name, nothing) for name in _PAIR[3:]]
         self._pairs.writerows((attribute, *groups, *map(_cell, row)) for row in zip(*columns, strict=True))
@@ -120,7 +118,8 @@ def _cell(value: object) -> object:
 def print_assessment(assessment: Assessment, console: Console | None = None) -> None:
     """Print an assessment: the decision path, the metrics, what a reader must know; on standard output by default."""
     console = console or Console()
-    console.print(_heading(assessment))
+    counts = ", ".join(f"{count:,} {what}" for what, count in assessment.counts.items())
+    console.print(labelled({"Assessed": assessment.source, "Read": counts}))
     console.print()
     console.print(_path(assessment))
     level = _level(assessment)
@@ -133,15 +132,6 @@ def print_assessment(assessment: Assessment, console: Console | None = None) -> 
     for warning in assessment.warnings:
         console.print()
         console.print(Text(printable(f"Note: {warning}"), style="yellow"))
-
-
-def _heading(assessment: Assessment) -> Text:
-    text = Text()
-    text.append("Assessed     ", style="bold").append(printable(assessment.source))
-    counts = ", ".join(f"{count:,} {what}" for what, count in assessment.counts.items())
-    if counts:
-        text.append("\nRead         ", style="bold").append(printable(counts))
-    return text
 
 
 def _path(assessment: Assessment) -> Text:

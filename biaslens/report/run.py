@@ -11,7 +11,7 @@ from rich.text import Text
 from biaslens._util.text import plural, printable
 from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
 from biaslens.analysis.frame import Took
-from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, percent
+from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, labelled, percent
 from biaslens.schema import Attribute, Condition, Kind
 
 LOW_COVERAGE = 0.9
@@ -110,12 +110,7 @@ def _heading(summary: Summary) -> Text:
         "Wording": "templates of one's own" if run.meta.get("templates") else None,
         **dict(_took(summary.took)),
     }
-    text = Text()
-    for label, value in lines.items():
-        if value:
-            text.append(f"{label:<12} ", style="bold").append(printable(str(value)) + "\n")
-    text.rstrip()
-    return text
+    return labelled(lines)
 
 
 def _took(took: Took) -> Iterator[tuple[str, str]]:

@@ -165,6 +165,16 @@ class Table:
         return headings, [[written(str(shown)) for shown in row] for row in self.rows if row is not None]
 
 
+def labelled(lines: Mapping[str, object]) -> Text:
+    """Lines of labels and what they say, for a terminal; those that say nothing are left out."""
+    text = Text()
+    for label, said in lines.items():
+        if said:
+            text.append(f"{label:<12} ", style="bold").append(printable(str(said)) + "\n")
+    text.rstrip()
+    return text
+
+
 def write_csv(frame: pd.DataFrame, path: Path) -> Path:
     """Write a data frame as `Table.csv` does."""
     return Table.of(frame).csv(path)

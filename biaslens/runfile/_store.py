@@ -21,7 +21,7 @@ from typing import Any, Self
 from filelock import FileLock
 
 from biaslens._util.files import lock
-from biaslens.errors import BiasLensError, RunMismatchError, StorageError
+from biaslens.errors import RunMismatchError, StorageError
 from biaslens.runfile._schema import ALSO, EVALUATION_TABLES, FORMAT, TABLES
 
 _READ_BY = {1: "biaslens 0.1.0"}
@@ -57,6 +57,7 @@ class Failure:
     failed_at: str
 
 
+# How SQLite complains of what the file holds, and not of the disk or of another process.
 _SQLITE_SAYS = re.compile(
     r"malformed|could not decode|no such (table|column)|has \d+ columns|has no column|mismatch|not a database|"
     r"cannot join|error binding|constraint failed",
@@ -90,22 +91,11 @@ def _without_log(path: Path) -> bool:
         return False
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
-    """Whether SQLite complains of what the file holds, and not of the disk or of another process."""
-    return _SQLITE_SAYS.search(str(error)) is not None
-
-
 @contextmanager
 def decoding(path: Path) -> Iterator[None]:
     """Turn what goes wrong while a run file's values are read into one line: no biaslens has written such a value."""
     try:
         yield
-    except BiasLensError:
-        raise
-    except sqlite3.Error as error:
-        if not _is_damage(error):
-            raise
-        raise damaged(path, error) from error
     except _DECODING as error:
         raise damaged(path, f"{type(error).__name__}: {error}") from error
 
@@ -154,9 +144,9 @@ def storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if _is_damage(error):
-            raise damaged(path, error) from error
         text = str(error)
+        if _SQLITE_SAYS.search(text):
+            raise damaged(path, error) from error
         if "full" in text or "disk I/O" in text:
             hint = "free some space and start again: everything already stored is kept"
         elif "readonly" in text or "unable to open" in text:

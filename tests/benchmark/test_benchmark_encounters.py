@@ -9,7 +9,7 @@ from command import biaslens
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens._util import resource
+from biaslens._util.files import resource
 from biaslens.benchmark import read
 from biaslens.benchmark.encounters import (
     ABSTAIN,

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from biaslens._util import resource
+from biaslens._util.files import resource
 from biaslens._util.text import article
 from biaslens.benchmark import Benchmark, capacity, load_bank, select, shipped
 from biaslens.benchmark.bank import Bank

@@ -10,7 +10,7 @@ from functools import cache
 
 from fake_server import Reply, Request, answer
 
-from biaslens._util import resource
+from biaslens._util.files import resource
 
 SHIPPED = resource("benchmark") / "encounters"
 

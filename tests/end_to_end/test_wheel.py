@@ -17,7 +17,7 @@ def test_the_wheel_carries_prompts_and_benchmark(tmp_path: Path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     code = (
-        "import biaslens, biaslens.evaluation.prompting as p; from biaslens._util import resource; "
+        "import biaslens, biaslens.evaluation.prompting as p; from biaslens._util.files import resource; "
         "assert resource('prompts').parent.name == 'data', resource('prompts'); "
         "print(biaslens.__file__, len(biaslens.shipped().questions) > 0, len(biaslens.load_bank().roles) > 0)"
     )

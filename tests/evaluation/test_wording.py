@@ -10,7 +10,7 @@ from fake_server import FakeServer
 from judged import ask_at
 from small import small_benchmark
 
-from biaslens._util import resource
+from biaslens._util.files import resource
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.evaluation import Slice, Spec, evaluate
 from biaslens.evaluation.prompting import read_wording, shipped_wording

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens._util import resource
+from biaslens._util.files import resource
 from biaslens.oracles.screen import Expected, Half, Screen, load
 
 
