@@ -161,17 +161,15 @@ def _chosen_groups(predictions: pd.DataFrame, attribute: str, groups: Groups) ->
     present = sorted(set(predictions["group"].unique()) - {UNMARKED})
     if groups == "paper":
         return [name for name in PAPER_GROUPS.get(attribute, present) if name in present] or present
-    if isinstance(groups, str):
-        if groups != "all":
-            raise InputError(f"unknown choice of groups {groups!r}; write paper, all, or name the groups by attribute")
+    if groups == "all":
         return present
+    if isinstance(groups, str):
+        raise InputError(f"unknown choice of groups {groups!r}; write paper, all, or name the groups by attribute")
     chosen = list(dict.fromkeys(groups.get(attribute, present)))
     missing = [name for name in chosen if name not in present]
     if missing or not chosen:
-        raise InputError(
-            f"no predictions of {attribute} group {', '.join(map(repr, missing)) or '(none named)'}; "
-            f"there are: {', '.join(present)}"
-        )
+        none = ", ".join(map(repr, missing)) or "(none named)"
+        raise InputError(f"no predictions of {attribute} group {none}; there are: {', '.join(present)}")
     return chosen
 
 
@@ -255,11 +253,6 @@ def gap_of(rate: ArrayLike, groups: int) -> Floats:
 
 NO_SENTENCE = "no sentence to be wrong about"
 
-GAP_COLUMNS = (
-    "model", "attribute", "metric", "group", "run_id", "false", "of", "rate", "reference_rate", "gap", "sentences",
-    "terms", "note",
-)  # fmt: skip
-
 
 class Chosen(TypedDict, total=False):
     """What is compared of predictions: attributes and groups as for `counts`, the reference, and the metrics."""
@@ -286,25 +279,22 @@ def gaps(predictions: Predictions, **chosen: Unpack[Chosen]) -> pd.DataFrame:
     both sides. A row for each model, attribute, metric, group and prompt has false and of (numerator and denominator),
     rate, what it is compared with, gap (NaN where `of` is 0), sentences and terms of the group, and a note.
     """
-    rows = [row for found, which in compared(predictions, **chosen) for row in _gap_rows(found, which)]
-    return pd.DataFrame(rows, columns=list(GAP_COLUMNS))
-
-
-def _gap_rows(found: GroupCounts, which: Metric) -> Iterator[tuple[object, ...]]:
-    by_group = found.by_group()
-    false, of = false_positives(by_group, which.label)
-    rate = rates(false, of)
-    gap = gap_of(rate, len(found.groups))
-    sentences = by_group.sum(axis=(-2, -1))
-    for number, group in enumerate(found.groups):
-        terms = found.terms_of(number)
-        for place, run in enumerate(found.runs):
-            at = (place, number)
-            yield (
-                found.model, found.attribute, which.name, group, run, int(false[at]), int(of[at]), rate[at],
-                rate[at] - gap[at], gap[at], int(sentences[at]), terms,
-                size_note(int(sentences[at]), terms, group) if of[at] else NO_SENTENCE,
-            )  # fmt: skip
+    tables = []
+    for found, which in compared(predictions, **chosen):
+        by_group, count = found.by_group(), len(found.groups)
+        false, of = false_positives(by_group, which.label)
+        rate = rates(false, of)
+        gap = gap_of(rate, count)
+        parts = {"false": false, "of": of, "rate": rate, "reference_rate": rate[:, :count] - gap, "gap": gap}
+        parts["sentences"] = by_group.sum(axis=(-2, -1))
+        places = pd.MultiIndex.from_product([found.groups, found.runs], names=["group", "run_id"])
+        table = pd.DataFrame({name: part[:, :count].T.ravel() for name, part in parts.items()}, places).reset_index()
+        table["terms"] = table["group"].map({group: found.terms_of(n) for n, group in enumerate(found.groups)})
+        sizes = table[["sentences", "terms", "group", "of"]].itertuples(index=False)
+        table["note"] = [size_note(*size) if of else NO_SENTENCE for *size, of in sizes]
+        named = {"model": found.model, "attribute": found.attribute, "metric": which.name}
+        tables.append(pd.DataFrame(named, index=table.index).join(table))
+    return pd.concat(tables, ignore_index=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, lgamma
 from typing import Literal, Unpack, get_args
@@ -156,13 +156,6 @@ def prompt_interval(gap: ArrayLike, *, kind: Kind = "t", level: float = 0.95) ->
     return student(mean, error, prompts - 1 if kind == "t" else np.inf, level=level, alike=_ALIKE)
 
 
-COLUMNS = (
-    "model", "attribute", "metric", "group", "gap", "low", "high", "standard_error", "p", "p_holm", "direction", "rate",
-    "false", "of", "prompts", "sentences", "templates", "terms", "interval", "level", "reference", "note",
-)  # fmt: skip
-"""Of the table that `intervals` gives."""
-
-
 def intervals(
     predictions: Predictions,
     *,
@@ -181,36 +174,29 @@ def intervals(
     denominator, summed over the prompts), what the number rests on, and a note where the interval is missing or the
     group is small.
     """
-    rows: list[tuple[object, ...]] = []
+    tables = []
     for found, which in compared(predictions, **chosen):
-        sums = GapSums.of_counts(found, which)
+        sums, count = GapSums.of_counts(found, which), len(found.groups)
         if kind == "bootstrap":
             known = bootstrap(sums, rounds=rounds, level=level, seed=seed)
         else:
             known = prompt_interval(sums.by_prompt(), kind=kind, level=level)
-        rows += _rows(found, which, sums.value(), known)
-    given = [name for name in COLUMNS if name not in ("interval", "level", "reference")]
-    table = pd.DataFrame(rows, columns=given)
-    return table.assign(interval=kind, level=level, reference=chosen.get("reference", "mean"))[list(COLUMNS)]
-
-
-def _rows(found: GroupCounts, which: Metric, gap: Floats, known: Estimates) -> Iterator[tuple[object, ...]]:
-    adjusted = holm(known.p)
-    by_group = found.by_group()
-    false, of = (part.sum(axis=0) for part in false_positives(by_group, which.label))
-    sentences = by_group[0].sum(axis=(1, 2))
-    for number, group in enumerate(found.groups):
-        terms = found.terms_of(number)
-        low, high = known.low[number], known.high[number]
-        missing = NO_SENTENCE if np.isnan(gap[number]) else known.reason if np.isnan(low) else ""
-        notes = [size_note(int(sentences[number]), terms, group), missing]
-        yield (
-            found.model, found.attribute, which.name, group, gap[number], low, high, known.standard_error[number],
-            known.p[number], adjusted[number], direction(gap[number], low, high, which),
-            float(false[number]) / float(of[number]) if of[number] else np.nan, int(false[number]), int(of[number]),
-            len(found.runs), int(sentences[number]), len(found.templates), terms,
-            "; ".join(note for note in notes if note),
-        )  # fmt: skip
+        by_group, gap = found.by_group(), sums.value()
+        false, of = (part.sum(axis=0)[:count] for part in false_positives(by_group, which.label))
+        sentences, terms = by_group[0].sum(axis=(1, 2))[:count], [found.terms_of(number) for number in range(count)]
+        missing = np.where(np.isnan(gap), NO_SENTENCE, np.where(np.isnan(known.low), known.reason, ""))
+        notes = zip(map(size_note, sentences, terms, found.groups), missing, strict=True)
+        columns = {
+            "model": found.model, "attribute": found.attribute, "metric": which.name, "group": found.groups,
+            "gap": gap, "low": known.low, "high": known.high, "standard_error": known.standard_error,
+            "p": known.p, "p_holm": holm(known.p),
+            "direction": [direction(*cells, which) for cells in zip(gap, known.low, known.high, strict=True)],
+            "rate": rates(false, of), "false": false, "of": of, "prompts": len(found.runs), "sentences": sentences,
+            "templates": len(found.templates), "terms": terms, "interval": kind, "level": level,
+            "reference": chosen.get("reference", "mean"), "note": ["; ".join(filter(None, note)) for note in notes],
+        }  # fmt: skip
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)
 
 
 def direction(value: float, low: float, high: float, which: Metric) -> str:

@@ -6,7 +6,7 @@ with the template, the term and the three probabilities beside them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +86,7 @@ def read_predictions(paths: Path | Iterable[Path]) -> pd.DataFrame:
     sentences that are not the shipped ones, and probabilities are NaN. InputError when a path has no predictions, a
     file is malformed, or a prompt of a model stands in two files.
     """
-    files = list(_files([paths] if isinstance(paths, Path) else list(paths)))
+    files = _files([paths] if isinstance(paths, Path) else list(paths))
     tables = [_read(path) for path in files]
     seen: dict[tuple[str, str], Path] = {}
     for path, table in zip(files, tables, strict=True):
@@ -97,10 +97,10 @@ def read_predictions(paths: Path | Iterable[Path]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
+def _files(paths: Sequence[Path]) -> list[Path]:
     if not paths:
         raise InputError("no predictions given; name a run folder or a file")
-    done: set[Path] = set()
+    done: dict[Path, Path] = {}
     for path in paths:
         if not path.exists():
             raise InputError(f"{path}: no such file or folder")
@@ -108,13 +108,10 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
         # Of a folder the last of the two counts, which is the Parquet file.
         found = [path] if path.is_file() else [file for _, file in sorted({f.parent: f for f in kept}.items())]
         if not found:
-            raise InputError(
-                f"{path}: no predictions.parquet or predictions.tsv in it; `biaslens probe tune` writes them"
-            )
-        for file in found:
-            if file.resolve() not in done:
-                done.add(file.resolve())
-                yield file
+            what = "no predictions.parquet or predictions.tsv in it; `biaslens probe tune` writes them"
+            raise InputError(f"{path}: {what}")
+        done |= {file.resolve(): file for file in found if file.resolve() not in done}
+    return list(done.values())
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -136,10 +133,8 @@ def _read(path: Path) -> pd.DataFrame:
         values = pd.to_numeric(table[name], errors="coerce")
         strange = table.loc[~values.isin((0, 1, 2)), name]
         if len(strange):
-            raise InputError(
-                f"{path}: {name} is {strange.iloc[0]} in {len(strange)} rows; "
-                "labels are 0 negative, 1 neutral, 2 positive"
-            )
+            what = f"{name} is {strange.iloc[0]} in {len(strange)} rows"
+            raise InputError(f"{path}: {what}; labels are 0 negative, 1 neutral, 2 positive")
         table[name] = values.astype(np.int64)
     table["category"] = table["category"].str.removeprefix(_PREFIX)
     if "template" not in table.columns or "term" not in table.columns:
@@ -158,6 +153,4 @@ def _with_origins(table: pd.DataFrame) -> pd.DataFrame:
     table = table.drop(columns=[name for name in ("template", "term") if name in table.columns])
     table["turn"] = table.groupby([*keys, "model", "run_id"]).cumcount()
     joined = table.merge(shipped[[*keys, "turn", "template", "term"]], on=[*keys, "turn"], how="left")
-    known = joined["template"].notna()
-    joined.loc[~known, ["template", "term"]] = ""
-    return joined.drop(columns="turn")
+    return joined.drop(columns="turn").fillna({"template": "", "term": ""})

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -121,12 +121,12 @@ def make_language(seed: int, *, terms: int = 8) -> ToyLanguage:
     taken = {word for frame in _FRAMES for word in frame.split()} | set(NAMES)
 
     def words(count: int) -> tuple[str, ...]:
-        made: list[str] = []
+        made: dict[str, None] = {}
         while len(made) < count:
             word = "".join(_one(part, rng) for part in (_ONSETS, _VOWELS, _ONSETS, _VOWELS, _ENDS))
             if word not in taken:
-                taken.add(word)
-                made.append(word)
+                made[word] = None
+        taken.update(made)
         return tuple(made)
 
     return ToyLanguage(
@@ -162,20 +162,23 @@ _INIT_STD = 0.08
 """Of the weights before training: with the library's 0.02 so narrow a model stays where it begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToySize:
-    """Size of the model and of its training: `layers` of the width `width`, `steps` of `batch` rows of 64 tokens."""
+class Effort(NamedTuple):
+    """How much a self-test does: the model and its training in rows of 64 tokens, the words of a group, the prompts."""
 
     layers: int
     steps: int
     batch: int
     width: int = 128
+    terms: int = 8
+    prompts: int = 5
+    prompt_steps: int = 300
+    regroupings: int = 100
 
 
 def train_toy(
     folder: Path,
     language: ToyLanguage,
-    size: ToySize,
+    size: Effort,
     *,
     seed: int,
     negative: float = FAIR,
@@ -246,20 +249,9 @@ _TEXTS = (1500, 300)
 _PROMPT_RATE = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How much a self-test does: the model, words of each group, prompts and their steps, regroupings of the null."""
-
-    model: ToySize
-    terms: int
-    prompts: int
-    steps: int
-    regroupings: int
-
-
 SIZES: dict[SizeName, Effort] = {
-    "full": Effort(ToySize(layers=4, steps=400, batch=16), terms=8, prompts=5, steps=300, regroupings=100),
-    "small": Effort(ToySize(layers=2, steps=300, batch=16, width=96), terms=6, prompts=3, steps=90, regroupings=40),
+    "full": Effort(4, steps=400, batch=16),
+    "small": Effort(2, steps=300, batch=16, width=96, terms=6, prompts=3, prompt_steps=90, regroupings=40),
 }
 
 
@@ -382,17 +374,17 @@ def measure(
         losses.append(loss)
         watcher.stepped(step, loss)
 
-    watcher.begun(f"{name}: language model", size.model.steps)
+    watcher.begun(f"{name}: language model", size.steps)
     with tempfile.TemporaryDirectory() as folder:
-        train_toy(Path(folder), language, size.model, seed=seed, negative=negative, stepped=stepped)
+        train_toy(Path(folder), language, size, seed=seed, negative=negative, stepped=stepped)
         frozen = load_frozen(folder, device="cpu")
     train, dev = (language.examples(count, seed=seed + number) for number, count in enumerate(_TEXTS, start=1))
     splits = Splits(train, dev, Examples((), ()))
     sentences = language.identity_sentences(seed=seed)
-    options = TuneOptions(max_steps=size.steps, evaluate_every=size.steps // 3)
+    options = TuneOptions(max_steps=size.prompt_steps, evaluate_every=size.prompt_steps // 3)
     tables, accuracy = [], []
     for number in range(1, size.prompts + 1):
-        watcher.begun(f"{name}: prompt {number} of {size.prompts}", size.steps)
+        watcher.begun(f"{name}: prompt {number} of {size.prompts}", size.prompt_steps)
         own = 1000 * (seed + 1) + number
         tuned = tune(frozen, splits, seed=own, learning_rate=_PROMPT_RATE, options=options, watcher=watcher)
         found = classify(frozen, tuned.prompt, sentences["text"].tolist())

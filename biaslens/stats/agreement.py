@@ -24,26 +24,16 @@ Totals = NDArray[Any]
 
 
 class Coefficient(StrEnum):
-    r"""The coefficients, and the disagreement that each expects by chance.
+    r"""The coefficients, and the disagreement :math:`D_e` that each expects by chance.
 
-    Attributes
-    ----------
-    RAW
-        Share of pairs of ratings of one item that agree: :math:`D_e = 1`.
-    COHEN
-        Cohen's kappa (*Educational and Psychological Measurement* 20, 1960), for two raters, each with their own
-        shares of the categories: :math:`D_e = 1 - \sum_k p_{k \cdot} p_{\cdot k}`.
-    FLEISS
-        Fleiss' kappa (*Psychological Bulletin* 76, 1971), of items that all raters rated, with shares common to all:
-        :math:`D_e = 1 - \sum_k p_k^2`.
-    ALPHA
-        Krippendorff's alpha for nominal data (*Content Analysis*, 2nd ed., 2004, section 11.3), of items with two or
-        more ratings: with :math:`c_k` ratings of category k among them, n in all,
-        :math:`D_e = \sum_k c_k (n - c_k) / (n (n - 1))`.
-    AC1
-        Gwet's AC1 (*British Journal of Mathematical and Statistical Psychology* 61, 2008), with shares over all items
-        and K categories: :math:`D_e = 1 - \sum_k p_k (1 - p_k) / (K - 1)`. Unlike kappa it does not fall towards 0
-        when nearly all items are of one category.
+    RAW: the share of pairs of ratings of one item that agree, :math:`D_e = 1`. COHEN: Cohen's kappa (*Educational and
+    Psychological Measurement* 20, 1960), for two raters, each with their own shares of the categories, :math:`D_e = 1 -
+    \sum_k p_{k \cdot} p_{\cdot k}`. FLEISS: Fleiss' kappa (*Psychological Bulletin* 76, 1971), of items that all raters
+    rated, with shares common to all, :math:`D_e = 1 - \sum_k p_k^2`. ALPHA: Krippendorff's alpha for nominal data
+    (*Content Analysis*, 2nd ed., 2004, section 11.3), of items with two or more ratings; with :math:`c_k` ratings of
+    category k among them, n in all, :math:`D_e = \sum_k c_k (n - c_k) / (n (n - 1))`. AC1: Gwet's (*British Journal of
+    Mathematical and Statistical Psychology* 61, 2008), with shares over all items and K categories, :math:`D_e = 1 -
+    \sum_k p_k (1 - p_k) / (K - 1)`; unlike kappa it does not fall towards 0 when nearly all items are of one category.
     """
 
     RAW = "raw"
@@ -104,10 +94,7 @@ gwet_ac1 = partial(coefficient, which=Coefficient.AC1)
 
 
 def coefficient_parts(ratings: ArrayLike, which: Coefficient, *, categories: int | None = None) -> Parts:
-    """Take a coefficient of these ratings apart.
-
-    ValueError for ratings that are no table of whole numbers from -1, or Cohen's kappa of other than two raters.
-    """
+    """Take a coefficient of these ratings apart; ValueError for ratings that it is not defined for."""
     table = np.asarray(ratings)
     if table.ndim != 2 or table.dtype.kind not in "biu" or (table < -1).any():
         raise ValueError("ratings must be a table of items by raters, of whole numbers from -1 (no rating)")
@@ -178,24 +165,22 @@ def agreement(
     """A coefficient of agreement with its bootstrap interval.
 
     Items, or whole clusters, are drawn with replacement, and the interval holds the middle of the coefficients
-    (percentile bootstrap: Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993, section 13.3). Where more
-    than one draw in twenty leaves the coefficient undefined the interval is NaN. The standard error is linearised: with
-    :math:`u_r` the derivatives of the coefficient by the weights of the items, times these weights, summed over cluster
-    r, it is the root of their `clustered_variance`; for Cohen's kappa of unweighted items that is what Fleiss, Cohen
-    and Everitt (*Psychological Bulletin* 72, 1969) have, but for the factor.
-
-    **Where no two ratings disagree** neither says anything. The interval then reaches from 1 down to :math:`1 - h /
-    D_e`, h being the upper limit of `weighted_share` for the disagreements, none of which was seen.
+    (percentile bootstrap: Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993, section 13.3). The standard
+    error is linearised: with :math:`u_r` the derivatives of the coefficient by the weights of the items, times these
+    weights, summed over cluster r, it is the root of their `clustered_variance`; for Cohen's kappa of unweighted items
+    that is what Fleiss, Cohen and Everitt (*Psychological Bulletin* 72, 1969) have, but for the factor. **Where no two
+    ratings disagree** neither says anything. The interval then reaches from 1 down to :math:`1 - h / D_e`, h being the
+    upper limit of `weighted_share` for the disagreements, none of which was seen.
 
     Simulated coverage of the 95 % interval of kappa, alpha, AC1 and raw agreement, two raters who err in 2 or 10 % of
     items of which 10 or 50 % are biased: 93 to 97 % with 372 items, and with 100 clusters of 10 (intraclass correlation
     0.3); 89 to 100 % with 50 and 100 items, where few disagreements make it jump.
 
     Ratings are categories from 0, -1 for no rating, shape (N, raters); weights and clusters are as for
-    `weighted_share`; `categories` is how many the raters had, for AC1, as many as were used if not given. The value is
-    NaN, with the reason, without an item to compare, and for the kappas and alpha where all ratings are of one
-    category, because then no disagreement is expected. The interval is NaN when all items are of one cluster.
-    ValueError for ratings as `coefficient_parts` refuses them, and for weights and lengths.
+    `weighted_share`. The value is NaN, with the reason, without an item to compare, and for the kappas and alpha where
+    all ratings are of one category. The interval is NaN when all items are of one cluster, and where more than one draw
+    in twenty leaves the coefficient undefined. ValueError for ratings as `coefficient_parts` refuses them, and for
+    weights and lengths.
 
     >>> agreement([[1, 1], [1, 1]], Coefficient.COHEN).reason
     'all ratings are of one category'

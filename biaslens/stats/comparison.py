@@ -19,11 +19,10 @@ from biaslens.stats.resampling import resampled_sums
 class McNemar:
     """A paired comparison of two binary results a question.
 
-    `only_first` and `only_second` are the discordant questions: true in one arm and not in the other; the odds ratio is
-    the conditional one, only_first / only_second: NaN without discordant questions, infinite where only the first has
-    some. `p` and the interval of the odds ratio know the clusters; they are NaN with fewer than two of them, the
-    interval also with fewer than two that have discordant questions. `p_exact` is McNemar's own, the exact interval
-    binomial: they take every question as independent, and so are too small and too short when questions cluster.
+    `only_first` and `only_second` are the discordant questions; the odds ratio is the conditional one, only_first /
+    only_second. `p` and the interval of the odds ratio know the clusters; they are NaN with fewer than two of them.
+    `p_exact` is McNemar's own, the exact interval binomial: they take every question as independent, and so are too
+    small and too short when questions cluster.
     """
 
     only_first: int
@@ -155,9 +154,8 @@ def rank_intervals(
     """Lowest and highest rank of each model (1: the lowest rate) over a bootstrap of roles, shape (M,) each.
 
     Whole roles are drawn with replacement, the same ones for all models (cluster bootstrap: Field and Welsh, *JRSS B*
-    69, 2007). Models with equal rates share the best of their ranks. With one role there is nothing to draw, and every
-    rank is possible. Simulated with five models of rates 0.2, 0.25, 0.26, 0.3 and 0.5 the 95 % interval covers each
-    model's rank in 95 to 100 % with 5, 10, 50 and 550 roles. Sums and sizes are as for `compare_pairs`.
+    69, 2007). Models with equal rates share the best of their ranks. With one role every rank is possible. Simulated
+    with five models of rates 0.2 to 0.5 the 95 % interval covers each model's rank in 95 to 100 % with 5 to 550 roles.
 
     >>> rank_intervals([[0, 0, 0], [1, 1, 1]], [1, 1, 1])
     (array([1, 2]), array([1, 2]))
@@ -173,9 +171,7 @@ def rank_intervals(
 
 
 def rank_shares(sums: ArrayLike, sizes: ArrayLike, *, seed: int = 0, rounds: int = 2000) -> NDArray[np.float64]:
-    """Share of the bootstrap rounds of `rank_intervals` in which each model has each rank.
-
-    Shape (M, M), models by ranks from 1; each row adds up to 1. NaN with fewer than two roles.
+    """Share of the rounds of `rank_intervals` with each rank from 1, models by ranks, shape (M, M); NaN with one role.
 
     >>> rank_shares([[0, 0, 0], [1, 1, 1]], [1, 1, 1])
     array([[1., 0.],
@@ -199,9 +195,7 @@ def _drawn_ranks(table: NDArray[np.float64], sizes: NDArray[np.int64], *, seed: 
 
 
 def tied_with(model: int, pairs: Sequence[Pair], *, models: int, level: float = 0.95) -> list[bool]:
-    """Which of so many models are not told apart from one of them, itself among them.
-
-    `pairs` are from `compare_pairs`; one without a p-value counts as not told apart.
+    """Which of so many models are not told apart from one of them, itself among them, by pairs of `compare_pairs`.
 
     >>> apart = Pair(0, 1, Estimate(-0.2, -0.3, -0.1, 0.05, 9), 0.001, 0.1)
     >>> tied_with(0, [apart], models=3)
@@ -215,9 +209,8 @@ def tied_groups(rates: Sequence[float], pairs: Sequence[Pair], *, level: float =
     """Letters by which models are read as tied: two that share a letter are not told apart.
 
     The compact letter display of Piepho (*Journal of Computational and Graphical Statistics* 13, 2004): insert and
-    absorb. Letters go from the lowest rate up. `pairs` are from `compare_pairs`; one without a p-value counts as not
-    told apart. Being tied is not transitive: a model can have several letters, the best one too, so who is tied with it
-    is asked of `tied_with`.
+    absorb, from the lowest rate up. Being tied is not transitive: a model can have several letters, the best one too,
+    so who is tied with it is asked of `tied_with`, of which pairs and level are.
 
     >>> apart = Pair(0, 1, Estimate(-0.2, -0.3, -0.1, 0.05, 9), 0.001, 0.1)
     >>> tied_groups([0.1, 0.3], [apart])

@@ -25,12 +25,8 @@ class Estimate(float):
     it. `items` (trials, questions, labels, units) is how many it is taken from, `clusters` in how many, 0 where these
     were not counted; `p` is two-sided against 0.
 
-    >>> Estimate(0.25) * 2
-    0.5
-    >>> Estimate(0.25, 0.1, 0.4).high
-    0.4
-    >>> Estimate.undefined("no group word occurs").reason
-    'no group word occurs'
+    >>> Estimate(0.25) * 2, Estimate(0.25, 0.1, 0.4).high, Estimate.undefined("no group word occurs").reason
+    (0.5, 0.4, 'no group word occurs')
     """
 
     __slots__ = ("clusters", "high", "items", "level", "low", "p", "reason", "standard_error")
@@ -206,19 +202,15 @@ def clustered_rates(successes: ArrayLike, trials: ArrayLike, *, level: float = 0
 
     The ratio and its interval are those of `clustered_ratio`. `successes` and `trials` are whole numbers of shape (...,
     R), biased and valid trials by cluster, the result has the shape (...), and its `items` are the trials. The rate is
-    NaN without any valid trial, never 0; ValueError for values that are no counts, successes above trials, or a level
-    outside (0, 1).
+    NaN without any valid trial, never 0; ValueError for values that are no counts, or a level outside (0, 1).
 
-    **Where all clusters agree exactly** (p is 0 or 1, or each cluster has the same rate) the interval is Wilson's
-    (*JASA* 22, 1927) with the same t, on an effective sample size of :math:`N^2 / \sum n_r^2`: R for clusters of one
-    size, fewer otherwise. That is N over Kish's design effect when answers of one role are all alike. No answer biased
-    in R roles is just what roles that are biased always or never would show, so it is evidence from R roles and not
-    from N answers: with 5 roles the upper bound stays at 0.61, with 50 at 0.07. More trials do not narrow it; more
-    roles do.
+    **Where all clusters agree exactly** the interval is Wilson's (*JASA* 22, 1927) with the same t, on an effective
+    sample size of :math:`N^2 / \sum n_r^2`, R for clusters of one size: N over Kish's design effect when answers of one
+    role are all alike. No answer biased in R roles is just what roles that are biased always or never would show, so it
+    is evidence from R roles and not from N answers: with 5 roles the upper bound stays at 0.61, with 50 at 0.07.
 
     Simulated coverage of the 95 % interval at a design effect of 8: 93 to 95 % for rates from 0.1 to 0.9, with 5, 50 or
-    550 clusters. Nearer to 0 or 1 it needs more clusters, as all symmetric intervals do: at a rate of 0.02 it is 95 %
-    with 550, 93 % with 50 and 83 % with 5, all misses being bounds too near to 0.
+    550 clusters; at a rate of 0.02 95 % with 550, 93 % with 50 and 83 % with 5, as of all symmetric intervals.
     """
     y, n = counts_within(successes, trials)
 
@@ -247,21 +239,11 @@ def clustered_mean(
 
     Simulated coverage of the 95 % interval of a paired difference of two rates, 20 questions a role, intraclass
     correlation 0.3 within roles: 94 to 97 % with 50 and 550 roles for rates from 0.02 to 0.5; with 5 and 10 roles 95 to
-    100 %.
-
-    Two roles with two questions each, D = 2/4; residual sums 0.5 + 0.5 and -0.5 - 0.5: var = 2 * (1 + 1) / 16.
+    100 %. Two roles with two questions each, D = 2/4; residual sums 0.5 + 0.5 and -0.5 - 0.5: var = 2 * (1 + 1) / 16.
 
     >>> mean = clustered_mean([1, 1, 0, 0], [7, 7, 8, 8])
     >>> mean.value, round(mean.standard_error, 3)
     (0.5, 0.5)
-
-    A paired difference of two bias rates is the mean over questions of the difference of their shares. A question
-    counts once however many trials it has, and one without a valid trial in both arms is left out, so both rates are
-    of the same questions: (1/3 - 0/3 + 3/3 - 1/2) / 2.
-
-    >>> from biaslens.stats import share
-    >>> round(clustered_mean(share([1, 3, 2], [3, 3, 3]) - share([0, 1, 0], [3, 2, 0]), [7, 8, 8]), 4)
-    0.4167
     """
     d, codes = np.asarray(values, dtype=np.float64), np.asarray(clusters)
     if d.shape != codes.shape or d.ndim != 1:

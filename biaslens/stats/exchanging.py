@@ -20,12 +20,9 @@ def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) 
     """p-value of a metric that is larger as it is than with random units exchanged: `swap_p` for two tables of sums.
 
     The same metric over the same units, oriented so that larger is less fair: what each unit adds as it is, and after
-    exchanging two things that are exchangeable if there is no effect. One example: a gap between the responses to a
-    prompt with group A and with group B, less the gap between two responses to the prompt with group A; the response to
-    B and the second one to A are exchanged. ValueError when the two are not of one shape.
-
-    Three prompts with gaps of 3, 1 and 2, which an exchange turns around. Of 8 ways only none exchanged gives a mean of
-    2 or more.
+    exchanging two things that are exchangeable if there is no effect, such as the response to a prompt with group B and
+    a second one with group A. Of three prompts with gaps of 3, 1 and 2, which an exchange turns around, only one of 8
+    ways gives a mean of 2 or more.
 
     >>> from biaslens.stats.resampling import mean
     >>> def gaps(of):
@@ -95,10 +92,9 @@ _FEWEST_BY_CHANCE, _DRAWN = 99, 2**27
 
 
 def exchanged_at_random(metric: Sums, *, seed: int = 0) -> Estimate | None:
-    """What a metric is when its two sides are exchanged at random in each unit, and the middle 95 % of that.
+    """What a metric is with its sides exchanged at random in each unit, and the middle 95 % of that; None if undefined.
 
-    That is what it comes to by chance, where it is above 0 even if the sides do not differ. Units that add nothing are
-    the same either way, and left out. None where the metric is not defined.
+    That is what it comes to by chance, where it is above 0 even if the sides do not differ.
     """
     if np.isnan(metric.value()):
         return None
@@ -118,13 +114,11 @@ _GAP_TIE = 1e-9
 def permutation_p(k1: int, n1: int, k2: int, n2: int) -> Estimate:
     """Two-sided p-value of the difference of two rates, k1 of n1 and k2 of n2 independent rows, exact.
 
-    If group and outcome are independent, every way to give the rows to the groups, n1 and n2 of them, is equally
-    likely, and the successes of the first group are hypergeometric. The p-value is the chance of an absolute difference
-    of rates at least as large as the one seen (within 1e-9). It is Fisher's test (*Statistical Methods for Research
-    Workers*, 5th ed., 1934, section 21.02) with the difference, and not the probability, for what is extreme. NaN where
-    a group has no row; ValueError for counts that are negative, or successes above rows.
-
-    2 of 2 against 0 of 2: of the 6 ways to draw 2 rows of 4, one gives the first group both, one none.
+    If group and outcome are independent, the successes of the first group are hypergeometric. The p-value is the chance
+    of an absolute difference of rates at least as large as the one seen (within 1e-9): Fisher's test (*Statistical
+    Methods for Research Workers*, 5th ed., 1934, section 21.02) with the difference, and not the probability, for what
+    is extreme. NaN where a group has no row. 2 of 2 against 0 of 2: of the 6 ways to draw 2 rows of 4, one gives the
+    first group both, one none.
 
     >>> round(permutation_p(2, 2, 0, 2), 4)
     0.3333
@@ -147,11 +141,10 @@ def clustered_permutation_p(
 ) -> Estimate:
     """Two-sided p-value of the difference of two rates of rows that cluster, each cluster being of one group.
 
-    Whole clusters change the group, as many being in each as there are, and :math:`p = (1 + b) / (1 + R)` with b of R
-    random ways to do so that give an absolute difference at least as large as the one seen (within 1e-9). Permutations
-    that leave a group without rows are left out; NaN where a group has no row. The arrays, of shape (clusters,), are
-    the rows of each cluster, and whether it is of the second group. Ten people, two rows each; the first five always
-    pass, the others never: p is 2 in 252 ways.
+    Whole clusters change the group, and :math:`p = (1 + b) / (1 + R)` with b of R random ways that give an absolute
+    difference at least as large as the one seen (within 1e-9); NaN where a group has no row. The arrays, of shape
+    (clusters,), are the rows of each cluster, and whether it is of the second group. Ten people, two rows each; the
+    first five always pass, the others never: p is 2 in 252 ways.
 
     >>> p = clustered_permutation_p([2] * 5 + [0] * 5, [2] * 10, [False] * 5 + [True] * 5)
     >>> 0.004 < p < 0.012

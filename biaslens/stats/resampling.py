@@ -95,11 +95,7 @@ class Sums:
 
 
 def mean(scores: Floats, units: NDArray[np.intp], count: int, *, of: str) -> Sums:
-    """The mean of scores, NaN ones left out, as a metric over the units they belong to.
-
-    `units` are the unit of each score, from 0 to `count` - 1; `of` is what is missing where there is nothing: "no pair
-    of responses".
-    """
+    """The mean of scores but NaN over units, from 0 to `count` - 1; `of` is what is missing where there is none."""
     known = ~np.isnan(scores)
     total = np.bincount(units[known], scores[known], count)
     number = np.bincount(units[known], minlength=count).astype(np.float64)
@@ -112,9 +108,9 @@ def ratio(totals: Floats) -> Floats:
         return np.where(totals[..., 1] > 0, totals[..., 0] / totals[..., 1], np.nan)
 
 
-def steps(rounds: int, width: int, held: int | None = None) -> Iterator[slice]:
-    """The rounds in parts, of which none needs more memory than `held` numbers at `width` a round."""
-    size = max(1, (HELD if held is None else held) // max(1, width))
+def steps(rounds: int, width: int) -> Iterator[slice]:
+    """The rounds in parts, of which none needs more memory than `HELD` numbers at `width` a round."""
+    size = max(1, HELD // max(1, width))
     for start in range(0, rounds, size):
         yield slice(start, min(rounds, start + size))
 
@@ -333,10 +329,7 @@ class Crossed:
         return np.concatenate(found)
 
     def components(self) -> Iterator[tuple[Floats, int]]:
-        """Variance of the values that is due to each block alone, by the jackknife, and its degrees of freedom.
-
-        A block with one level has no variance to show.
-        """
+        """Variance of the values due to each block alone, by the jackknife, and its degrees of freedom."""
         for number, blocks in enumerate(self.factors):
             for block in blocks:
                 n = len(block)
@@ -369,8 +362,7 @@ def crossed_bootstrap(
     The standard error comes from the joint draws. The interval is value +- t x standard error, where the degrees of
     freedom follow from how much of the variance is due to each factor (Satterthwaite, *Biometrics Bulletin* 2, 1946):
     three terms of a group are three observations, however many sentences they make. `more` is variance that draws
-    cannot show, shape (G,), and its degrees of freedom. `missing` and `alike` are the reasons why there is no interval:
-    where a tenth of the draws or more leave a value undefined, and without error.
+    cannot show, shape (G,), and its degrees of freedom. `missing` and `alike` are the reasons why there is no interval.
     """
     value, draws = metric.value(), metric.draws(rounds, seed)
     defined = np.isfinite(draws[:, np.isfinite(value)]).all(axis=1)

@@ -34,11 +34,7 @@ def coverage(valid: ArrayLike, planned: ArrayLike) -> NDArray[np.float64]:
 
 
 def majority_threshold(planned: ArrayLike) -> NDArray[np.int64]:
-    """Fewest trials that are more than half of those planned: 2 of 3, 2 of 2, 1 of 1.
-
-    >>> majority_threshold([1, 2, 3, 4, 5])
-    array([1, 2, 2, 3, 3])
-    """
+    """Fewest trials that are more than half of those planned: 2 of 3, 2 of 2, 1 of 1."""
     threshold: NDArray[np.int64] = counts_array(planned, "planned") // 2 + 1
     return threshold
 
@@ -60,8 +56,6 @@ def biased_majority(biased: ArrayLike, planned: ArrayLike) -> NDArray[np.bool_]:
 def majority_decided(biased: ArrayLike, valid: ArrayLike, planned: ArrayLike) -> NDArray[np.bool_]:
     """Whether the verdict of `biased_majority` stands, whatever the trials without a valid result would have been.
 
-    False without planned trials. Of three trials: two unbiased; one biased and one unbiased; one biased.
-
     >>> majority_decided([0, 1, 1], [2, 2, 1], 3)
     array([ True, False, False])
     """
@@ -73,11 +67,7 @@ def majority_decided(biased: ArrayLike, valid: ArrayLike, planned: ArrayLike) ->
 
 
 def biased_questions(biased: ArrayLike, planned: ArrayLike) -> int:
-    """Count the questions that `biased_majority` calls biased: the study's headline number.
-
-    >>> biased_questions([2, 1, 1], [3, 3, 1])
-    2
-    """
+    """Count the questions that `biased_majority` calls biased: the study's headline number."""
     return int(np.count_nonzero(biased_majority(biased, planned)))
 
 
@@ -175,12 +165,10 @@ def components(results: ArrayLike, clusters: ArrayLike) -> Components:
 
     The analysis of variance of a nested random-effects model :math:`y = \mu + a_r + b_{rq} + e_{rqt}` with unequal
     numbers (Searle, Casella and McCulloch, *Variance Components*, 1992, section 3.6): each mean square is set equal to
-    its expectation. On 0/1 results it describes their variance; it assumes no distribution. Simulated with 200 roles of
-    20 questions of 3 trials, a tenth missing: estimates 0.009, 0.021 and 0.210 of true 0.010, 0.022 and 0.208.
-
-    NaN: the trial's part without a question of two valid trials, the question's without a role of two questions,
-    the role's with a single role, and all that depends on them. Results are 1 biased, 0 not, -1 not valid, shape
-    (Q, T); clusters are the role of each question, shape (Q,).
+    its expectation. Simulated with 200 roles of 20 questions of 3 trials, a tenth missing: estimates 0.009, 0.021 and
+    0.210 of true 0.010, 0.022 and 0.208. NaN: the trial's part without a question of two valid trials, the question's
+    without a role of two questions, the role's with a single role, and all that depends on them. Results are 1 biased,
+    0 not, -1 not valid, shape (Q, T); clusters are the role of each question, shape (Q,).
     """
     biased, valid, _ = _valid(results)
     known = valid > 0
@@ -217,13 +205,10 @@ def verdicts_changed(results: ArrayLike) -> float:
 
     The probabilities by which questions are biased in a trial are taken to follow a beta distribution with the mean of
     the results and the variance that `flip_rate` leaves. The number k of biased ones among two sets of T trials is then
-    beta-binomial. They fall on the sets as i and k - i with probability
-    :math:`\binom{T}{i} \binom{T}{k-i} / \binom{2T}{k}`, summed up over those of which one is a majority.
-
-    The beta distribution is an assumption: three trials cannot tell the shape. Simulated where it holds, the number is
-    right to the third decimal; with probabilities normal on the logit scale it says 0.136 and 0.076 of true 0.130 and
-    0.073; with 30 % coin tosses and the rest never biased, far from any beta distribution, 0.10 of 0.15. NaN without a
-    question of two valid trials.
+    beta-binomial; they fall on the sets as i and k - i with probability :math:`\binom{T}{i} \binom{T}{k-i} /
+    \binom{2T}{k}`, summed up over those of which one is a majority. The beta distribution is an assumption: three
+    trials cannot tell the shape. With probabilities normal on the logit scale it says 0.136 of true 0.130; with 30 %
+    coin tosses and the rest never biased 0.10 of 0.15. NaN without a question of two valid trials.
 
     >>> verdicts_changed([[1, 1, 1], [0, 0, 0]])
     0.0

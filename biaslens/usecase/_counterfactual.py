@@ -123,17 +123,13 @@ def _written(text: str, edits: Sequence[_Edit]) -> tuple[str, list[int]]:
     parts.append((text[at:], at))
     for index, found in articles:
         if after := _AFTER_ARTICLE.match("".join(part for part, _ in parts[index + 1 : index + 8])):
-            parts[index] = _same_case(article(after[1]), found[1]) + found[2], _NEW
+            old, new = found[1], article(after[1])
+            new = new.upper() if old.isupper() and len(old) > 1 else new.capitalize() if old[0].isupper() else new
+            parts[index] = new + found[2], _NEW
     origin: list[int] = []
     for part, start in parts:
         origin += [_NEW] * len(part) if start == _NEW else range(start, start + len(part))
     return "".join(part for part, _ in parts), origin
-
-
-def _same_case(new: str, old: str) -> str:
-    if old.isupper() and len(old) > 1:
-        return new.upper()
-    return new.capitalize() if old[0].isupper() else new
 
 
 def cased(form: str, before: str, listed: str, *, begins: bool) -> str:
@@ -151,20 +147,16 @@ def cased(form: str, before: str, listed: str, *, begins: bool) -> str:
     return form[:1].upper() + form[1:]
 
 
-@dataclass(frozen=True, slots=True)
-class _Hit:
-    """A mention: its characters, what they are, its place among the marked words, its group, and what it is."""
+class _Hit(NamedTuple):
+    """A mention: its characters, its place among the marked words, whether a sentence or quotation begins there."""
 
     start: int
     end: int
     before: str
     place: int
     group: str
-    reading: WordReading
-
-    @property
-    def row(self) -> FormRow:
-        return self.reading.row
+    row: FormRow
+    begins: bool
 
 
 _BEGINS = re.compile(r"(?:^|[.!?:\n]|[\"“])[\s\"'“‘(*\-]*$")
@@ -191,9 +183,10 @@ class _Pass:
             key = self.spoken.words[token : token + length]
             readings = [one for one in lexicon.readings(key) if (one.attribute, one.group) == (number, group)]
             start, end = self.spoken.span(token, token + length)
-            reading = self._reading(readings, token, length)
-            place = self.marked.places[token]
-            yield _Hit(start, end, self.text[start:end], place, self.attribute.groups[group], reading)
+            row = self._reading(readings, token, length).row
+            begins = bool(_BEGINS.search(self.text[max(0, start - 20) : start]))
+            place, of = self.marked.places[token], self.attribute.groups[group]
+            yield _Hit(start, end, self.text[start:end], place, of, row, begins)
 
     def _reading(self, readings: Sequence[WordReading], token: int, length: int) -> WordReading:
         """The first reading whose rule holds with the punctuation, else by the words alone, as it was found."""
@@ -213,7 +206,7 @@ class _Pass:
             and hit.before[0].isupper()
             and not hit.before.isupper()
             and _listed(hit.row, hit)[:1].islower()
-            and not self._begins(hit.start)
+            and not hit.begins
             for hit in self.hits
         )
         edits: list[_Edit] = []
@@ -239,9 +232,13 @@ class _Pass:
             if "-" in (text[hit.end : hit.end + 1], text[max(0, hit.start - 1) : hit.start]):
                 self.notes.append(f'"{before}" cannot be dropped beside a hyphen')
                 return []
-            return [self._dropped(hit)]
+            after = _SPACE.match(text, hit.end)
+            until, capital = after.end() if after else hit.end, before[0].isupper() and hit.begins
+            if capital and until < len(text):
+                return [_Edit(hit.start, until + 1, text[until].upper(), before, "dropped")]
+            return [_Edit(hit.start, until, "", before, "dropped")]
         start = self._start(hit)
-        written = cased(form, before, _listed(row, hit), begins=self._begins(hit.start))
+        written = cased(form, before, _listed(row, hit), begins=hit.begins)
         edits = [_Edit(start, hit.end, written, text[start : hit.end], "word")]
         if row.kind in {"plural", "things"}:
             edits += self._possessive(hit, form)
@@ -269,10 +266,6 @@ class _Pass:
                     return start
         return hit.start
 
-    def _begins(self, start: int) -> bool:
-        """Whether a sentence or a quotation begins there."""
-        return bool(_BEGINS.search(self.text[max(0, start - 20) : start]))
-
     def _possessive(self, hit: _Hit, form: str) -> list[_Edit]:
         """The ending of a possessive: "men's" and "boys'"."""
         after = _POSSESSIVE.match(self.text, hit.end)
@@ -284,13 +277,6 @@ class _Pass:
         if not bare or self.text[max(0, hit.start - 1) : hit.start] in {"'", "‘"}:
             return []
         return [_Edit(after.end(), after.end(), "S" if hit.before.isupper() else "s", "", "ending")]
-
-    def _dropped(self, hit: _Hit) -> _Edit:
-        space = _SPACE.match(self.text, hit.end)
-        until = space.end() if space else hit.end
-        if hit.before[0].isupper() and self._begins(hit.start) and until < len(self.text):
-            return _Edit(hit.start, until + 1, self.text[until].upper(), hit.before, "dropped")
-        return _Edit(hit.start, until, "", hit.before, "dropped")
 
     def _agreeing(self, place: int) -> Iterator[_Edit]:
         marked = self.marked

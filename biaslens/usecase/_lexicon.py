@@ -444,12 +444,6 @@ def _context(rule: object, where: str) -> Context:
 
 
 def _joined(words: AttributeWords, more: AttributeWords) -> AttributeWords:
-    return AttributeWords(
-        words.name,
-        tuple(dict.fromkeys(words.groups + more.groups)),
-        words.compared,
-        words.neutral or more.neutral,
-        f"{words.source} {more.source}",
-        words.rows + more.rows,
-        {**words.context, **more.context},
-    )
+    groups, source = tuple(dict.fromkeys(words.groups + more.groups)), f"{words.source} {more.source}"
+    rows, context = words.rows + more.rows, {**words.context, **more.context}
+    return AttributeWords(words.name, groups, words.compared, words.neutral or more.neutral, source, rows, context)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, groupby
 from math import nan
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -184,14 +185,10 @@ def _asked_again(first: Side[T], again: Side[T] | None) -> tuple[dict[Place, T],
     """What a second asking of the first group gave, and the place of its partner there for each of the first."""
     if again is not None and again.given:
         return again.given, {place: place for place in again.given}
-    trials: dict[str, list[int]] = {}
-    for name, trial in first.given:
-        trials.setdefault(name, []).append(trial)
     partner: dict[Place, Place] = {}
-    for name, there in trials.items():
-        half = len(there) // 2
-        ordered = sorted(there)
-        partner |= {(name, one): (name, two) for one, two in zip(ordered[:half], ordered[half:], strict=False)}
+    for _, of_prompt in groupby(sorted(first.given), key=itemgetter(0)):
+        places = list(of_prompt)
+        partner.update(zip(places[: len(places) // 2], places[len(places) // 2 :], strict=False))
     return first.given, partner
 
 

@@ -173,13 +173,12 @@ class DecisionPath:
     def ask(self, question: str, answer: str, because: str) -> None:
         self.steps.append(Step(question, answer, because))
 
-    def ask_mentions(self, satisfied: bool | None, mentions: str | None) -> None:  # noqa: FBT001
+    def ask_of_prompts(self, what: str, *, mentions: str | None, satisfied: bool | None, invariance: bool) -> None:
         said = "not known" if satisfied is None else "no" if satisfied else "yes"
         self.ask("Do prompts mention a protected attribute?", said, mentions or "there are no prompts to look at")
-
-    def ask_invariance(self, what: str, *, invariance: bool) -> None:
-        because = "assumed; say --no-invariance otherwise" if invariance else "as given"
-        self.ask(f"Should {what} be the same whatever the group?", "yes" if invariance else "no", because)
+        if not satisfied:
+            because = "assumed; say --no-invariance otherwise" if invariance else "as given"
+            self.ask(f"Should {what} be the same whatever the group?", "yes" if invariance else "no", because)
 
     def measure(self, reason: str, *names: str, applies: bool = True) -> None:
         self.families += [Family(name, applies, reason) for name in names]
@@ -215,14 +214,13 @@ def generation_path(
     are the families the user asks for instead of those that apply; InputError where one does not exist.
     """
     path = DecisionPath()
-    path.ask_mentions(satisfied, mentions)
+    path.ask_of_prompts("responses", mentions=mentions, satisfied=satisfied, invariance=invariance)
     path.measure("always applies to generated text", "toxicity")
     if satisfied:
         path.measure(_NOT_NAMED, "stereotype", "counterfactual", applies=False)
         return path.overridden(task, wanted)
     because = "prompts mention protected words" if satisfied is False else "prompts may mention protected words"
     path.measure(because, "stereotype")
-    path.ask_invariance("responses", invariance=invariance)
     path.measure(because if invariance else f"{because}; of sentiment only, texts may differ", "counterfactual")
     path.sentiment_only = not invariance
     return path.overridden(task, wanted)
@@ -271,13 +269,10 @@ def recommendation_path(
 ) -> DecisionPath:
     """Follow the decision path for recommendation; see `generation_path`."""
     path = DecisionPath()
-    path.ask_mentions(satisfied, mentions)
-    if satisfied:
-        path.measure(_NOT_NAMED, "similarity of lists", applies=False)
-        return path.overridden(UseCase.RECOMMENDATION, wanted)
-    path.ask_invariance("lists", invariance=invariance)
+    path.ask_of_prompts("lists", mentions=mentions, satisfied=satisfied, invariance=invariance)
     why = "lists should not depend on the group" if invariance else "lists may depend on the group"
-    path.measure(why, "similarity of lists", applies=invariance)
+    applies = invariance and not satisfied
+    path.measure(_NOT_NAMED if satisfied else why, "similarity of lists", applies=applies)
     return path.overridden(UseCase.RECOMMENDATION, wanted)
 
 

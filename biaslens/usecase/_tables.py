@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from itertools import combinations, product
 from math import isfinite, nan
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,25 +27,23 @@ from biaslens.usecase.metrics import _classification as rates
 from biaslens.usecase.metrics._similarity import ListMeasure, jaccard_at_k, prag_at_k, serp_at_k, similarities
 
 _PARITIES = {"representation": ["DP"], "misses": ["FNRD", "FORD"], "false alarms": ["FPRD", "FDRD"]}
-_WHOLE = re.compile(r"([+-]?\d+)\.0+")
+_WHOLE = re.compile(r"\A([+-]?\d+)\.0+\Z")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Predictions:
+class Predictions(NamedTuple):
     """A classifier's predictions, all values as text; `column` says what the groups are, such as "sex"."""
 
     column: str
     group: Sequence[str]
     prediction: Sequence[str]
-    label: Sequence[str] | None = None
-    cluster: Sequence[str] | None = None
-    left_out: int = 0
+    label: Sequence[str] | None
+    cluster: Sequence[str] | None
+    left_out: int
 
 
 def _class_name(value: str) -> str:
     """A class as text; a whole number is one class, however it is written, as many tools write 1 as 1.0."""
-    whole = _WHOLE.fullmatch(value)
-    return whole[1] if whole else value
+    return _WHOLE.sub(r"\1", value)
 
 
 def read_predictions(
@@ -57,14 +56,10 @@ def read_predictions(
     complete = stripped[(stripped != "").all(axis=1)]
     if complete.empty:
         raise InputError(f"no row has values in all of {', '.join(columns)}")
-    return Predictions(
-        column=group,
-        group=list(complete[group]),
-        prediction=list(map(_class_name, complete[prediction])),
-        label=None if label is None else list(map(_class_name, complete[label])),
-        cluster=None if cluster is None else list(complete[cluster]),
-        left_out=len(whole) - len(complete),
-    )
+    predicted = list(map(_class_name, complete[prediction]))
+    labels = None if label is None else list(map(_class_name, complete[label]))
+    clusters = None if cluster is None else list(complete[cluster])
+    return Predictions(group, list(complete[group]), predicted, labels, clusters, len(whole) - len(complete))
 
 
 def assess_predictions(
@@ -183,14 +178,13 @@ _SHOWN = 10
 _Lists = Sequence[tuple[str, ...]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recommendations:
+class Recommendations(NamedTuple):
     """Ranked lists of distinct items by group (of `column`) and prompt id, one a trial, and what was asked."""
 
     column: str
     lists: Mapping[str, Mapping[str, _Lists]]
     prompts: Mapping[tuple[str, str], str]
-    repeated: int = 0
+    repeated: int
 
 
 def read_recommendations(source: Table, *, group: str = "group") -> Recommendations:
@@ -204,22 +198,20 @@ def read_recommendations(source: Table, *, group: str = "group") -> Recommendati
     key = "prompt_id" if "prompt_id" in columns else "prompt"
     needed = ["items"] if "items" in columns else ["item", "rank"]
     rows = [row for part in frames(source, required=[key, group, *needed]) for row in records(part)]
+    places = [(row[group], row[key], row.get("trial", "")) for row in rows]
     if "items" in columns:
-        lists = [
-            (row[group], row[key], row.get("trial", ""), _items(row["items"], number))
-            for number, row in enumerate(rows, start=1)
-        ]
+        lists = [(place, _items(row["items"], n)) for n, (place, row) in enumerate(zip(places, rows, strict=True), 1)]
     else:
-        lists = list(_by_rank(rows, key, group))
+        lists = list(_by_rank(places, rows))
     found: dict[str, dict[str, list[tuple[str, ...]]]] = {}
     repeated = 0
     # A stable sort: lists without a trial stay as they came.
-    for name, prompt, _, items in sorted(lists, key=lambda one: _number(one[2], otherwise=0.0)):
+    for (name, prompt, _), items in sorted(lists, key=lambda one: _number(one[0][2], otherwise=0.0)):
         distinct = tuple(dict.fromkeys(items))
         repeated += len(items) - len(distinct)
         found.setdefault(name.strip() or NEUTRAL, {}).setdefault(prompt, []).append(distinct)
     prompts = {(row[group].strip() or NEUTRAL, row[key]): row["prompt"] for row in rows if "prompt" in row}
-    return Recommendations(column=group, lists=found, prompts=prompts, repeated=repeated)
+    return Recommendations(group, found, prompts, repeated)
 
 
 def _number(text: str, *, otherwise: float) -> float:
@@ -242,20 +234,23 @@ def _items(text: str, row: int) -> list[str]:
     return [said for item in items if (said := str(item).strip())]
 
 
-def _by_rank(rows: Sequence[Mapping[str, str]], key: str, group: str) -> Iterator[tuple[str, str, str, list[str]]]:
-    lists: dict[tuple[str, str, str], dict[float, str]] = {}
-    for number, row in enumerate(rows, start=1):
+_Place = tuple[str, str, str]
+"""Group, prompt and trial."""
+
+
+def _by_rank(places: Sequence[_Place], rows: Sequence[Mapping[str, str]]) -> Iterator[tuple[_Place, list[str]]]:
+    lists: dict[_Place, dict[float, str]] = {}
+    for number, (place, row) in enumerate(zip(places, rows, strict=True), start=1):
         if np.isnan(rank := _number(row["rank"], otherwise=nan)):
             raise InputError(f"row {number}: rank {row['rank']!r} is no number")
         if not (item := row["item"].strip()):
             raise InputError(f"row {number}: a rank without an item; fill in the cell, or remove the row")
-        place = (row[group], row[key], row.get("trial", ""))
         if rank in lists.setdefault(place, {}):
             name = f"prompt {place[1]!r}, group {place[0]!r}"
             raise InputError(f"{name}: a rank occurs twice; tell several lists apart with a column trial")
         lists[place][rank] = item
     for place, items in lists.items():
-        yield *place, [items[rank] for rank in sorted(items)]
+        yield place, [items[rank] for rank in sorted(items)]
 
 
 def assess_lists(

@@ -46,15 +46,7 @@ from biaslens.usecase._tokens import Mentions, Tokens, marked, of_attribute, tok
 from biaslens.usecase.metrics._association import Cooccurrences, cooccurrences, sa_sums
 from biaslens.usecase.metrics._scores import exceedance_sums
 from biaslens.usecase.scorers._offline import looks_english
-from biaslens.usecase.scorers._scoring import (
-    DEFAULTS,
-    AnyScorer,
-    Kind,
-    is_remote,
-    open_scorer,
-    score_texts,
-    unanswered,
-)
+from biaslens.usecase.scorers._scoring import DEFAULTS, AnyScorer, Kind, is_remote, open_scorer, score_texts, unanswered
 
 _EMBEDDED = "local/smollm2"
 _AGAIN = "the same command asks {} again. What is shown rests on the others."
@@ -375,20 +367,15 @@ class _Exceeding:
         units = np.concatenate([np.empty(0, dtype=np.intp), *self._units])
         options, short = self._spec.options, _KINDS[self.kind]
         missing = int(np.isnan(scores).sum())
-        note = f"{missing:,} of {len(scores):,} responses could not be scored" if missing else ""
+        unscored = f"{missing:,} of {len(scores):,} responses could not be scored" if missing else ""
+        note = "; ".join(filter(None, [unscored, _number_of_responses(np.bincount(units))]))
+        what: dict[str, Any] = {"family": self.kind, "direction": _LOWER, "note": note}
+        what["scorer"] = self._spec.scorers[self.kind].name
         names = (f"Expected maximum (EM{short})", f"Probability ({short}P)", f"Fraction ({short}F)")
         found = exceedance_sums(scores, units, count, options.threshold, variant=options.variant)
         for metric, sums in zip(names, found, strict=True):
             estimate = options.resampling.estimate(sums, share=True)
-            yield Measure(
-                family=self.kind,
-                metric=metric,
-                estimate=estimate,
-                units=estimate.items,
-                direction=_LOWER,
-                scorer=self._spec.scorers[self.kind].name,
-                note="; ".join(filter(None, [note, _number_of_responses(np.bincount(units))])),
-            )
+            yield Measure(metric=metric, estimate=estimate, units=estimate.items, **what)
 
 
 def _number_of_responses(numbers: NDArray[np.intp]) -> str:

@@ -16,9 +16,9 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from biaslens.probe.backbone import load_frozen  # noqa: E402
 from biaslens.probe.selftest import (  # noqa: E402
     PLANTED,
+    Effort,
     FalseAlarms,
     SelfTest,
-    ToySize,
     judge,
     make_language,
     selftest,
@@ -85,7 +85,7 @@ def test_the_command_prints_json(small: SelfTest, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_same_seed_trains_the_same_model(tmp_path: Path) -> None:
-    language, size = make_language(3, terms=2), ToySize(layers=1, steps=3, batch=2, width=32)
+    language, size = make_language(3, terms=2), Effort(layers=1, steps=3, batch=2, width=32)
     prints = [
         load_frozen(str(train_toy(tmp_path / name, language, size, seed=seed))).fingerprint()
         for name, seed in (("one", 5), ("two", 5), ("three", 6))

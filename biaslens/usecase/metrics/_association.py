@@ -102,11 +102,7 @@ def sa_sums(
     targets: Iterable[str] | None = None,
     langfair_sizes: Sequence[int] | None = None,
 ) -> Sums:
-    """`stereotypical_associations` as a metric over units; with two groups, these can be exchanged.
-
-    The groups are numbered from 0 in `texts`; `units` are the unit of each response from 0 to `count` - 1. For the
-    number of that toolkit it takes the length of each group's word list.
-    """
+    """`stereotypical_associations` over units, two groups to exchange; LangFair's number takes sizes of word lists."""
     if groups < 2:
         raise ValueError(f"{groups} group of words: associations are compared between two or more")
     words = targets_or_default(targets)

@@ -62,8 +62,7 @@ def exceedance_probability(scores: Scores, threshold: float = 0.5, *, variant: V
 def exceedance_fraction(scores: Scores, threshold: float = 0.5, *, variant: Variant = "paper") -> Estimate:
     r"""Share of all responses that reach the threshold, :math:`\sum_{ij} 1[s_{ij} \ge \tau] / \sum_{ij} 1`.
 
-    Variant `langfair`: a score must be above the threshold, and the share is taken by prompt and then averaged, because
-    that toolkit does so; it differs also where prompts have different numbers of responses.
+    Variant `langfair`: scores above the threshold count, and the share is taken by prompt and then averaged.
 
     >>> exceedance_fraction([[0.25, 0.5, 0.75], [0.25]])  # 2 of 4
     0.5
@@ -135,18 +134,11 @@ _TURNS = frozenset([*vaderSentiment.NEGATE, *_PHRASES, "no", "or", "nor", "never
 def vader(texts: Sequence[str], *, output: Output = "compound") -> Floats:
     """Sentiment of texts by VADER, a lexicon with rules for English; offline. In [0, 1], shape (texts,); never NaN.
 
-    Source: Hutto and Gilbert, *VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text*
-    (2014).
-
-    Parameters
-    ----------
-    texts
-        Each different one is scored once.
-    output
-        "compound": the compound score c, which its authors recommend as the single measure, as (c + 1) / 2: 0 is most
-        negative, 1 most positive, and 0.5 is even, or that no word of the lexicon occurs (as in most texts that are
-        not English). "pos" or "neg": the share of the text that is positive or negative; most sentences with feelings
-        stay below 0.5, so a threshold there sees only extreme ones. LangFair takes "neg".
+    Output "compound": the compound score c, which its authors recommend as the single measure, as (c + 1) / 2: 0 is
+    most negative, 1 most positive, and 0.5 is even, or that no word of the lexicon occurs (as in most texts that are
+    not English). "pos" or "neg": the share of the text that is positive or negative; most sentences with feelings stay
+    below 0.5, so a threshold there sees only extreme ones. LangFair takes "neg". Source: Hutto and Gilbert, *VADER: A
+    Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text* (2014).
 
     >>> vader(["What a kind and helpful answer!", "Go away.", "That is horrible."]).round(2).tolist()
     [0.88, 0.5, 0.23]
@@ -194,10 +186,7 @@ def _polarity(text: str) -> Mapping[str, float]:
 
 
 def _weigh_but(sentiments: list[float], at: int) -> None:
-    """Halve what is before "but", and add half to what is after it.
-
-    For each value in turn the package changes the first equal one, wherever that is; so does this.
-    """
+    """Halve what is before "but", add half to what is after; like the package, of equal values change the first one."""
     places: dict[float, list[int]] = {}
     for index, value in enumerate(sentiments):
         places.setdefault(value, []).append(index)
@@ -222,12 +211,9 @@ def scsp(a: ArrayLike, b: ArrayLike) -> Estimate:
 
     .. math:: W_1 = \int_0^1 \left| F'(s) - F''(s) \right| ds
 
-    with F' and F'' the distribution functions of the scores of each side: the mean distance that scores must be moved
-    by to turn one distribution into the other. In [0, 1] for scores in [0, 1], in their unit; 0 is fair. Chance
-    alone keeps it above 0: two samples of one distribution differ. An infinite score is a ValueError.
-
-    Source: Huang et al., *Reducing Sentiment Bias in Language Models via Counterfactual Evaluation* (2020), where it is
-    the individual and group fairness score.
+    with F' and F'' the distribution functions of the scores of each side. In [0, 1] for scores in [0, 1], in their
+    unit; 0 is fair. Chance alone keeps it above 0: two samples of one distribution differ. An infinite score is a
+    ValueError. Source: Huang et al., *Reducing Sentiment Bias in Language Models via Counterfactual Evaluation* (2020).
 
     >>> scsp([0.25, 0.75], [0.5, 0.75])  # of the mass, one half moves by 0.25
     0.125
@@ -241,10 +227,8 @@ def wcsp(a: ArrayLike, b: ArrayLike, *, threshold: float = THRESHOLD, variant: V
     .. math:: \left| \frac{1}{N'} \sum_i 1[S_i' > \tau] - \frac{1}{N''} \sum_i 1[S_i'' > \tau] \right|
 
     In [0, 1]; 0 is fair. A score equal to the threshold does not count as above; an infinite one is a ValueError.
-    Variant `langfair`: signed, first side less second, in [-1, 1], as that toolkit has it; which side is first is
-    arbitrary, and over several pairs opposite gaps cancel out. Its default scores are `vader(texts, output="neg")`.
-
-    Source: Bouchard, *An Actionable Framework for Assessing Bias and Fairness in LLM Use Cases* (arXiv 2407.10853).
+    Variant `langfair`: signed, first side less second, as that toolkit has it; which side is first is arbitrary, and
+    over several pairs opposite gaps cancel out. Source: Bouchard (arXiv 2407.10853).
 
     >>> wcsp([0.2, 0.6, 0.7, 0.9], [0.1, 0.5, 0.6])  # 3 of 4 and 1 of 3
     0.4166666666666667

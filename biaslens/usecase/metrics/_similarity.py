@@ -60,11 +60,9 @@ def rouge_l(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()
         \frac{1}{N} \sum_i \frac{2 r_i' r_i''}{r_i' + r_i''}, \quad
         r_i' = \frac{LCS(Y_i', Y_i'')}{|Y_i'|}, \quad r_i'' = \frac{LCS(Y_i', Y_i'')}{|Y_i''|}
 
-    with LCS the length of the longest common subsequence of words. In [0, 1]; higher is more alike. A pair of which one
-    response has no word scores 0; one of which neither has is not defined and left out. Words are those of `tokenise`,
-    without stemming: the same number as the package rouge-score on ASCII text.
-
-    Words and phrases that are `protected` are masked in both first, as the metric is meant to be used. ValueError when
+    with LCS the length of the longest common subsequence of words, without stemming: the same number as the package
+    rouge-score on ASCII text. In [0, 1]; higher is more alike. A pair of which one response has no word scores 0; one
+    of which neither has is left out. Words and phrases that are `protected` are masked in both first. ValueError when
     there are not as many responses in `b` as in `a`. Source: Lin, *ROUGE* (2004); on masked pairs in Bouchard (arXiv
     2407.10853).
 
@@ -82,13 +80,11 @@ def bleu(a: Sequence[str], b: Sequence[str], *, protected: Iterable[str] = ()) -
         BLEU(h, r) = \min(1, e^{1 - |r| / |h|}) \Big( \prod_{n=1}^{4} p_n \Big)^{1/4}
 
     with p_n the share of runs of n words in h that r has, too (each as often as r has it). In [0, 1]; higher is more
-    alike. Smoothing is that of sacrebleu's sentence BLEU: the k-th p_n without a match is 1 / (2^k x runs) instead
-    of 0 ("exp"), and for a hypothesis of fewer than 4 words the mean is over the lengths that it has ("effective
-    order"), so that a short response equals itself. Where all four have a match it is the plain formula. No word in
-    common, or one response without words: 0. Neither has words: not defined, and left out. LangFair's number differs:
-    to it, punctuation marks are words, and its smoothing is 0.1 / runs. Parameters and errors as for `rouge_l`.
-
-    Source: Papineni et al., *BLEU* (2002); on masked pairs in Bouchard (arXiv 2407.10853).
+    alike. Smoothing is that of sacrebleu's sentence BLEU: the k-th p_n without a match is 1 / (2^k x runs) instead of 0
+    ("exp"), and for a hypothesis of fewer than 4 words the mean is over the lengths that it has ("effective order"), so
+    that a short response equals itself. No word in common, or one response without words: 0. Neither has words: left
+    out. LangFair's number differs: to it, punctuation marks are words, and its smoothing is 0.1 / runs. Parameters and
+    errors as for `rouge_l`. Source: Papineni et al., *BLEU* (2002); on masked pairs in Bouchard (arXiv 2407.10853).
 
     >>> bleu(["Yes, sir."], ["Yes, madam."], protected=["sir", "madam"])
     1.0
@@ -205,10 +201,8 @@ def serp_at_k(first: Ranked, second: Ranked, k: int | None = None, *, variant: V
     """Items in both lists, each weighted by its rank: K for the first, 1 for the last; in [0, 1], higher is fairer.
 
     Parameters, NaN policy and errors as for `jaccard_at_k`. Variant `langfair`: that toolkit counts ranks from 0,
-    divides by four times what the formula does, and looks from the first list only. Equal lists of 10 then give 0.295,
-    and the measure is not symmetric.
-
-    Weights 3, 2, 1. From the first list a and c: 4 of 6; from the second c and a: 4 of 6, too.
+    divides by four times what the formula does, and looks from the first list only. Equal lists of 10 then give 0.295.
+    Weights 3, 2, 1: from the first list a and c, 4 of 6; from the second c and a, 4 of 6, too.
 
     >>> round(serp_at_k(["a", "b", "c"], ["c", "d", "a"]), 3)
     0.667
@@ -229,13 +223,11 @@ def prag_at_k(
 ) -> Estimate:
     """Pairs of items that stand in the same order in both lists, over K (K + 1); higher is fairer.
 
-    In [0, (K - 1) / (2 (K + 1))]. K, NaN policy and errors as for `jaccard_at_k`. `normalise` divides by what equal
-    lists give, (K - 1) / (2 (K + 1)); NaN for K = 1, where that is 0. Variant `langfair`: that toolkit looks from the
-    first list only, so it is not symmetric; and with K = 1 it is 1 for equal lists, where the formula always gives 0.
-    It cannot be normalised.
-
-    From the first list a before b, as b is absent from the second; c before a there. From the second c before d, as d
-    is absent from the first. One pair each, over 3 * 4.
+    K, NaN policy and errors as for `jaccard_at_k`. `normalise` divides by what equal lists give, (K - 1) / (2 (K + 1));
+    NaN for K = 1, where that is 0. Variant `langfair`: that toolkit looks from the first list only, so it is not
+    symmetric; and with K = 1 it is 1 for equal lists, where the formula always gives 0. From the first list a before b,
+    as b is absent from the second; c before a there. From the second c before d, as d is absent from the first. One
+    pair each, over 3 * 4:
 
     >>> round(prag_at_k(["a", "b", "c"], ["c", "d", "a"]), 4)
     0.0833
@@ -313,10 +305,7 @@ mean_prag_at_k = partial(mean_at_k, prag_at_k)
 def similarities(
     measure: ListMeasure, first: Sequence[Ranked], second: Sequence[Ranked], k: int | None = None
 ) -> NDArray[np.float64]:
-    """A measure of each pair of lists for the two groups, NaN where it has no value; shape (pairs,).
-
-    ValueError when there are not as many lists of both groups, or as the measure, naming the pair.
-    """
+    """A measure of each pair of lists, NaN where it has no value; ValueErrors name the pair."""
     if len(first) != len(second):
         raise ValueError(f"{len(first)} lists of one group cannot be paired with {len(second)} of the other")
     found = np.empty(len(first))

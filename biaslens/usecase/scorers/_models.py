@@ -120,9 +120,8 @@ def require(*packages: str) -> None:
     """Refuse with an InputError, which says what to install, where one of the packages is missing."""
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
-        extra = "'.[classifiers]'" if {"torch", "transformers"} & set(missing) else ""
-        own = "detoxify" if "detoxify" in missing else ""
-        what, verb = " ".join(filter(None, [extra, own])), "is" if len(missing) == 1 else "are"
+        extras = ["'.[classifiers]'"] * bool({"torch", "transformers"} & set(missing))
+        what, verb = " ".join([*extras, *({"detoxify"} & set(missing))]), "is" if len(missing) == 1 else "are"
         raise InputError(f"this scorer needs {' and '.join(missing)}, which {verb} not installed; pip install {what}")
 
 

@@ -166,7 +166,14 @@ async def score_texts(
     """
     different = list(dict.fromkeys(text for text in texts if not is_blank(text)))
     if is_remote(scorer):
-        known = await _ask(different, scorer, session, pace)
+        by_key = {score_key(scorer, text): text for text in different}
+
+        def requests(_: Store, keys: Sequence[str]) -> Iterator[Request]:
+            return (Request(key, scorer.messages(by_key[key]), scorer.params) for key in keys)
+
+        await session.ask(scorer.model, by_key, requests, pace=pace, title=scorer.name)
+        replies = runfile.answer_texts(session.store, by_key)
+        known = {by_key[key]: scorer.read(reply) for key, reply in replies.items()}
     else:
         known = await _compute(different, cast(Scorer, scorer), session, done=done, batch=batch)
     blank = BLANK[scorer.kind]
@@ -182,17 +189,6 @@ def unanswered(scorer: RemoteScorer, texts: Iterable[str], store: Store) -> set[
     """Keys of those texts that a remote scorer has not answered for, because asking failed."""
     keys = {score_key(scorer, text) for text in texts if not is_blank(text)}
     return keys - runfile.answer_texts(store, keys).keys()
-
-
-async def _ask(texts: Sequence[str], scorer: RemoteScorer, session: Session, pace: Pace | None) -> dict[str, float]:
-    by_key = {score_key(scorer, text): text for text in texts}
-
-    def requests(_: Store, keys: Sequence[str]) -> Iterator[Request]:
-        return (Request(key, scorer.messages(by_key[key]), scorer.params) for key in keys)
-
-    await session.ask(scorer.model, by_key, requests, pace=pace, title=scorer.name)
-    replies = runfile.answer_texts(session.store, by_key)
-    return {by_key[key]: scorer.read(reply) for key, reply in replies.items()}
 
 
 async def _compute(
