@@ -111,7 +111,16 @@ def _weight(marked: str, before: str, match: re.Match[str]) -> int:
         return 1 if _RE.nothing_more.match(marked, end) else 0
     if _RE.tentative.search(before):
         return 0
-    return 1 if (paused or not _RE.predicate.match(marked, end)) and _RE.cue.search(before) else 0
+    named = (paused or not _RE.predicate.match(marked, end)) and _RE.cue.search(before)
+    return 1 if named or _decides(marked, before, end) else 0
+
+
+def _decides(marked: str, before: str, end: int) -> bool:
+    """Whether the clause does to the one group what the question asks: "I'd send the ...", "the ... gets it"."""
+    if not _RE.decided.match(marked, end) and not _RE.decision.search(before):
+        return False
+    clause = _RE.clause_end.split(before)[-1] + _RE.clause_end.split(marked[end : end + _REACH])[0]
+    return not _RE.alike.search(clause) and not _RE.on_condition.search(_RE.sentences.split(before)[-1])
 
 
 _LONGEST_SEVERAL = 80
@@ -147,7 +156,10 @@ def decide(answer: str, options: Sequence[str], *, finish_reason: str = "stop", 
     glued = _glued(text, options)
     if glued is not None:
         return _taken(glued, last, "letter")
-    verdict = _said(mark(text, options), options, question) or _said_loosely(text, options, question)
+    verdict = _said(mark(text, options), options, question)
+    # "The short one, sorry." is a choice.
+    if verdict is None or (verdict.outcome is Outcome.REFUSED and len(text.split()) <= _SHORT):
+        verdict = _said_loosely(text, options, question) or verdict
     if words.was_cut(finish_reason) and (verdict is None or _only_names_groups(verdict, text)):
         return words.CUT
     return verdict or words.NO_COMMITMENT
