@@ -116,7 +116,6 @@ def _weight(marked: str, before: str, match: re.Match[str]) -> int:
 
 _LONGEST_SEVERAL = 80
 
-
 _SEVERAL_TAKEN = Verdict(Outcome.UNBIASED, "both or neither")
 _SHORT = 12
 """Most words of a text that need not say more than a group's name."""
