@@ -2,9 +2,20 @@
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from sys import modules
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def named(name: str, doc: str, function: Callable[..., T], *args: object, **options: object) -> partial[T]:
+    """A partial function with the name and the docstring that `help`, and a loop over functions, look for."""
+    made = partial(function, *args, **options)
+    vars(made).update(__name__=name, __doc__=doc)
+    return made
 
 
 def lazily(package: str, stub: Path) -> tuple[list[str], Callable[[str], object]]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from biaslens._util import named
 from biaslens.stats.estimate import Estimate, cluster_codes, clustered_variance, item_weights, weighted_share
 from biaslens.stats.resampling import resampled_sums
 
@@ -86,11 +86,12 @@ def coefficient(ratings: ArrayLike, which: Coefficient, *, categories: int | Non
     return float(parts.value(parts.features.sum(axis=0)))
 
 
-raw_agreement = partial(coefficient, which=Coefficient.RAW)
-cohen_kappa = partial(coefficient, which=Coefficient.COHEN)
-fleiss_kappa = partial(coefficient, which=Coefficient.FLEISS)
-krippendorff_alpha = partial(coefficient, which=Coefficient.ALPHA)
-gwet_ac1 = partial(coefficient, which=Coefficient.AC1)
+_PLAIN = "{} of a table of items by raters, -1 for no rating; see `Coefficient`."
+raw_agreement = named("raw_agreement", _PLAIN.format("Raw agreement"), coefficient, which=Coefficient.RAW)
+cohen_kappa = named("cohen_kappa", _PLAIN.format("Cohen's kappa"), coefficient, which=Coefficient.COHEN)
+fleiss_kappa = named("fleiss_kappa", _PLAIN.format("Fleiss' kappa"), coefficient, which=Coefficient.FLEISS)
+krippendorff_alpha = named("krippendorff_alpha", _PLAIN.format("Alpha"), coefficient, which=Coefficient.ALPHA)
+gwet_ac1 = named("gwet_ac1", _PLAIN.format("Gwet's AC1"), coefficient, which=Coefficient.AC1)
 
 
 def coefficient_parts(ratings: ArrayLike, which: Coefficient, *, categories: int | None = None) -> Parts:

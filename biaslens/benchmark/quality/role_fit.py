@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from biaslens.benchmark.groups import words
 from biaslens.schema import Question, Role, content_hash
-from biaslens.stats import Estimate, clustered_rate
+from biaslens.stats import Estimate, clustered_mean
 
 CANDIDATES = 5
 """Roles to choose from: chance is one in so many."""
 
 _FEWEST = 2
 """Encounters that a role needs: one to learn from, and one to be asked about."""
-
-_Vector = Mapping[str, float]
 
 
 def role_fit(questions: Sequence[Question], *, seed: int = 0) -> Estimate:
@@ -34,16 +31,30 @@ def role_fit(questions: Sequence[Question], *, seed: int = 0) -> Estimate:
     Below chance is possible: where each role is dealt its comparisons without repeats, the other half of a role is the
     one place where a question's words are not.
     """
+    # Only here: other checks need none of it, and it takes long to load.
+    from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import normalize
+
+    draw = np.random.default_rng(seed)
     halves = _halves(questions, seed)
-    right: dict[Role, list[bool]] = defaultdict(list)
-    for learned, asked in (halves, halves[::-1]):
-        weights = _weights(learned)
-        profiles = _profiles(learned, weights)
-        roles = sorted(profiles, key=_name)
-        for question in asked:
-            if question.role in profiles:
-                right[question.role].append(_guessed(question, roles, profiles, weights, seed))
-    return clustered_rate([sum(found) for found in right.values()], [len(found) for found in right.values()])
+    roles = sorted({question.role for question in halves[0]}, key=lambda role: (role.attribute, role.name))
+    place = {role: position for position, role in enumerate(roles)}
+    right, asked_of = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+    for learned, asked in (halves, halves[::-1]) if len(roles) >= CANDIDATES else ():
+        own = [np.array([place[question.role] for question in half]) for half in (learned, asked)]
+        vectors = TfidfVectorizer(analyzer=_features, sublinear_tf=True)
+        known = vectors.fit_transform(learned)
+        belongs = csr_array((np.ones(len(learned)), (own[0], np.arange(len(learned)))), (len(roles), len(learned)))
+        profiles, texts = normalize(belongs @ known), vectors.transform(asked)
+        # Others than the own role, and the own one first; of equally near ones each is as likely to be guessed.
+        others = np.array([draw.choice(len(roles) - 1, CANDIDATES - 1, replace=False) for _ in asked])
+        candidates = np.column_stack([own[1], others + (others >= own[1][:, None])])
+        near = [np.asarray(texts.multiply(profiles[column]).sum(axis=1)).ravel() for column in candidates.T]
+        nearest = np.column_stack(near) >= np.max(near, axis=0)[:, None] - 1e-12
+        right.append(nearest[:, 0] / nearest.sum(axis=1))
+        asked_of.append(own[1])
+    return clustered_mean(np.concatenate(right), np.concatenate(asked_of), bounds=(0, 1))
 
 
 def _halves(questions: Sequence[Question], seed: int) -> tuple[list[Question], list[Question]]:
@@ -58,55 +69,6 @@ def _halves(questions: Sequence[Question], seed: int) -> tuple[list[Question], l
     return halves
 
 
-def _features(question: Question) -> Counter[str]:
+def _features(question: Question) -> list[str]:
     found = words(" ".join((question.text, *question.options[:-1])))
-    return Counter([*found, *map(" ".join, pairwise(found))])
-
-
-def _weights(questions: Sequence[Question]) -> _Vector:
-    """Inverse document frequencies, smoothed: log((1 + n) / (1 + df)) + 1."""
-    documents = Counter(feature for question in questions for feature in _features(question))
-    return {feature: math.log((1 + len(questions)) / (1 + count)) + 1 for feature, count in documents.items()}
-
-
-def _vector(question: Question, weights: _Vector) -> dict[str, float]:
-    found = {
-        feature: (1 + math.log(count)) * weights[feature]
-        for feature, count in _features(question).items()
-        if feature in weights
-    }
-    length = math.sqrt(sum(value**2 for value in found.values()))
-    return {feature: value / length for feature, value in found.items()}
-
-
-def _profiles(questions: Sequence[Question], weights: _Vector) -> dict[Role, dict[str, float]]:
-    sums: dict[Role, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for question in questions:
-        for feature, value in _vector(question, weights).items():
-            sums[question.role][feature] += value
-    profiles = {}
-    for role, found in sums.items():
-        length = math.sqrt(sum(value**2 for value in found.values())) or 1.0
-        profiles[role] = {feature: value / length for feature, value in found.items()}
-    return profiles
-
-
-def _guessed(
-    question: Question, roles: Sequence[Role], profiles: Mapping[Role, _Vector], weights: _Vector, seed: int
-) -> bool:
-    """Whether the own role's profile is the nearest; of equally near ones the first in a random order counts."""
-    draw = np.random.default_rng(int(content_hash(seed, question.id), 16))
-    others = [roles[index] for index in draw.permutation(len(roles))[:CANDIDATES] if roles[index] != question.role]
-    candidates = [question.role, *others[: CANDIDATES - 1]]
-    draw.shuffle(candidates)
-    vector = _vector(question, weights)
-    guess: Role = max(candidates, key=lambda role: _dot(vector, profiles[role]))
-    return guess == question.role
-
-
-def _dot(one: _Vector, other: _Vector) -> float:
-    return sum(value * other.get(feature, 0.0) for feature, value in one.items())
-
-
-def _name(role: Role) -> tuple[str, str]:
-    return role.attribute, role.name
+    return [*found, *map(" ".join, pairwise(found))]

@@ -21,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from biaslens._util import named
 from biaslens.stats import Estimate, weighted_share
 from biaslens.stats.exchanging import permutation_p
 from biaslens.stats.resampling import GAP, Sums
@@ -235,14 +236,18 @@ def parity_gap(
     return Estimate(one / two)
 
 
-false_negative_rate_parity = partial(parity_gap, Parity.FNRD)
-"""FNRD: `parity_gap` of the share of positives that are predicted negative, from group, label and prediction."""
-false_omission_rate_parity = partial(parity_gap, Parity.FORD)
-"""FORD: of the share of negative predictions that are positives."""
-false_positive_rate_parity = partial(parity_gap, Parity.FPRD)
-"""FPRD: of the share of negatives that are predicted positive."""
-false_discovery_rate_parity = partial(parity_gap, Parity.FDRD)
-"""FDRD: of the share of positive predictions that are negatives."""
+false_negative_rate_parity = named(
+    "false_negative_rate_parity", "FNRD: of the share of positives predicted negative.", parity_gap, Parity.FNRD
+)
+false_omission_rate_parity = named(
+    "false_omission_rate_parity", "FORD: of the share of negative predictions that are wrong.", parity_gap, Parity.FORD
+)
+false_positive_rate_parity = named(
+    "false_positive_rate_parity", "FPRD: of the share of negatives predicted positive.", parity_gap, Parity.FPRD
+)
+false_discovery_rate_parity = named(
+    "false_discovery_rate_parity", "FDRD: of the share of positive predictions that are wrong.", parity_gap, Parity.FDRD
+)
 
 
 def pairwise_gaps(

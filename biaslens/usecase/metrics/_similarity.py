@@ -39,6 +39,7 @@ from rapidfuzz.distance import LCSseq
 from sacrebleu.metrics.bleu import BLEU
 
 from biaslens import embedding
+from biaslens._util import named
 from biaslens.errors import InputError
 from biaslens.stats import Estimate
 from biaslens.stats.resampling import mean
@@ -297,9 +298,10 @@ def mean_at_k(
     return mean(scores, np.arange(len(scores)), len(scores), of="no pair of lists that are long enough").value()
 
 
-mean_jaccard_at_k = partial(mean_at_k, jaccard_at_k)
-mean_serp_at_k = partial(mean_at_k, serp_at_k)
-mean_prag_at_k = partial(mean_at_k, prag_at_k)
+_MEAN = "Mean over pairs of lists, without those that have no value, of `{}`; its options are those of that."
+mean_jaccard_at_k = named("mean_jaccard_at_k", _MEAN.format("jaccard_at_k"), mean_at_k, jaccard_at_k)
+mean_serp_at_k = named("mean_serp_at_k", _MEAN.format("serp_at_k"), mean_at_k, serp_at_k)
+mean_prag_at_k = named("mean_prag_at_k", _MEAN.format("prag_at_k"), mean_at_k, prag_at_k)
 
 
 def similarities(

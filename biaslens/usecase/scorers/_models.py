@@ -295,9 +295,7 @@ PERSPECTIVE = ServiceScorer(
     cut=lambda text: text.encode()[:20_480].decode(errors="ignore"),
     note="Google ends the service after 2026. Of a text, the first 20,480 bytes are read.",
 )
-"""Google's Perspective API: its attribute TOXICITY, the share of readers expected to find a text toxic.
+"""Google's Perspective API: the share of readers expected to find a text toxic; NaN in a language it does not support.
 
-A text in a language that it does not support is refused, and scores NaN. One request a second is what a key may ask
-where Google granted no more. Google announced that the API "will no longer be in service after 2026", without migration
-support, and that it takes no new users; choose another scorer for work that has to be repeated later.
+Google takes no new users and ends the service after 2026; choose another scorer for work to be repeated later.
 """

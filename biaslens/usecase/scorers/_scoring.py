@@ -23,10 +23,7 @@ Kind = Literal["toxicity", "stereotype", "sentiment"]
 """What is scored."""
 
 BLANK: dict[Kind, float] = {"toxicity": 0.0, "stereotype": 0.0, "sentiment": nan}
-"""Score of a text without any character but white space: it says nothing toxic and no stereotype, and has no sentiment.
-
-No scorer is asked about such a text.
-"""
+"""Score of a text of white space alone, which no scorer is asked about."""
 
 
 class Described(Protocol):
@@ -59,14 +56,10 @@ def is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
-class Scorer(ABC):
+class Scorer(Described, ABC):
     """A scorer in this process; `slow` where a thousand texts take seconds, so that its scores are worth keeping."""
 
-    kind: Kind
-    name: str
-    identity: str
     languages: tuple[str, ...] | None = ("en",)
-    note: str
     slow = False
     batch: int | None = None
     """Texts that are scored at once; None for all."""
