@@ -27,7 +27,6 @@ ENVIRONMENT = "the environment"
 ENV_FILE = ".env"
 CONFIG_FILE = "biaslens.toml"
 
-
 _PREFIX = "BIASLENS_"
 _BY_NAME = ("endpoints", "models", "keys")
 """Settings that are tables; each of their entries comes whole from one place."""

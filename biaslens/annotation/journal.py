@@ -57,12 +57,6 @@ def open_task(folder: Path, annotator: str, *, adjudicates: bool) -> Assignment:
     return Assignment([item for item in items if item.key in others], others)
 
 
-def standing_labels(folder: Path, annotator: str) -> dict[str, Label]:
-    """Labels a person has given so far, by key."""
-    person = read_all(folder).get(annotator)
-    return {} if person is None else person.labels
-
-
 class Journal:
     """One annotator's journal, open for writing. No other process can open it meanwhile.
 

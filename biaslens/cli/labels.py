@@ -12,10 +12,10 @@ import click
 
 from biaslens.analysis import corrected_rates, oracle_agreement, people_agreement, read_labels
 from biaslens.analysis.labels import labels_in
-from biaslens.annotation.annotators import known_keys, new_labels, write_sheet
+from biaslens.annotation.annotators import known_keys, new_labels, read_all, write_sheet
 from biaslens.annotation.folder import write_folder
 from biaslens.annotation.into_run import take_labels
-from biaslens.annotation.journal import Assignment, Journal, open_task, standing_labels
+from biaslens.annotation.journal import Assignment, Journal, open_task
 from biaslens.annotation.sampling import Drawn, draw
 from biaslens.cli.options import PATH, SEED, Real, count, json_option, several
 from biaslens.report.agreement import print_agreement
@@ -119,7 +119,8 @@ def annotate_command(folder: Path, annotator: str, *, adjudicate: bool, **values
         return
     task = open_task(folder, annotator, adjudicates=adjudicate)
     if export_to is not None:
-        labels = standing_labels(folder, annotator)
+        person = read_all(folder).get(annotator)
+        labels = person.labels if person else {}
         write_sheet(export_to, task.items, labels, others=task.others)
         labelled = sum(item.key in labels for item in task.items)
         click.echo(f"{export_to}: {labelled:,} of {len(task.items):,} labelled")

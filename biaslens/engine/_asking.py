@@ -25,7 +25,6 @@ T = TypeVar("T")
 _CHECKPOINT_SECONDS = 30
 _MOST_UNDECIDED = 512
 
-
 Row = Answer | Failure
 
 

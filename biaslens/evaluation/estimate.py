@@ -9,7 +9,7 @@ from itertools import zip_longest
 from biaslens import runfile
 from biaslens.engine import Pace, Request, estimate_tokens, pace_for
 from biaslens.evaluation.prompting import judge_messages, persona_of, read_wording, request_seed
-from biaslens.evaluation.run import questions_of, response_keys, shown_order
+from biaslens.evaluation.run import benchmark_of, response_keys, shown_order
 from biaslens.evaluation.spec import Spec, Task
 from biaslens.models.catalogue import entry, price
 from biaslens.oracles import screen
@@ -83,7 +83,7 @@ def screening(task: Task, loads: Sequence[Load]) -> Screening | None:
 
 
 def _whys(spec: Spec) -> int:
-    questions = [question for question in questions_of(spec) if question.kind is Kind.WHY]
+    questions = [question for question in benchmark_of(spec)[1] if question.kind is Kind.WHY]
     decided = held(spec).decided
     return sum(key not in decided for key, *_ in response_keys(spec, questions))
 
@@ -105,7 +105,7 @@ def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
     whys, judge_prompt = 0, 0
     tokens: dict[tuple[str, Condition], int] = {}
     judged: dict[str, int] = {}
-    for key, question_id, question, condition, _ in response_keys(spec, questions_of(spec)):
+    for key, question_id, question, condition, _ in response_keys(spec, benchmark_of(spec)[1]):
         if key not in there.answered:
             if (question_id, condition) not in tokens:
                 persona = persona_of(condition, question.role.persona)
@@ -165,7 +165,7 @@ def sample_requests(spec: Spec, count: int) -> list[tuple[str, Request]]:
     wording = read_wording(spec.prompts, spec.system)
     kinds = len(spec.conditions) * len(spec.slice.kinds or Kind)
     first: dict[tuple[Condition, Kind], list[tuple[str, Request]]] = {}
-    for key, _, question, condition, trial in response_keys(spec, questions_of(spec)):
+    for key, _, question, condition, trial in response_keys(spec, benchmark_of(spec)[1]):
         like = first.setdefault((condition, question.kind), [])
         if len(like) == count or (like and trial > 1):
             if len(first) == kinds and all(len(found) == count for found in first.values()):

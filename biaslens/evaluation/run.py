@@ -196,8 +196,7 @@ async def evaluate_async(
     be written.
     """
     pace = pace or Pace()
-    benchmark = _benchmark(spec)
-    questions = _slice(benchmark, spec)
+    benchmark, questions = benchmark_of(spec)
     wording = read_wording(spec.prompts, spec.system)
     store = partial(open_to_write, spec.run)
     models = (spec.model, *spec.judges)
@@ -264,17 +263,13 @@ evaluate_study = ordinary(evaluate_study_async)
 """Evaluates a study from ordinary code."""
 
 
-def questions_of(spec: Spec) -> list[Question]:
-    """Questions that an evaluation asks; an InputError where the benchmark cannot be used, or its slice is empty."""
-    return _slice(_benchmark(spec), spec)
+def benchmark_of(spec: Spec) -> tuple[Benchmark, list[Question]]:
+    """The benchmark of an evaluation, and the questions of it that are asked.
 
-
-def _benchmark(spec: Spec) -> Benchmark:
-    return shipped() if spec.benchmark is None else read(spec.benchmark)
-
-
-def _slice(benchmark: Benchmark, spec: Spec) -> list[Question]:
+    It is an InputError where the benchmark cannot be used, or its slice is empty.
+    """
+    benchmark = shipped() if spec.benchmark is None else read(spec.benchmark)
     questions = select(benchmark, **asdict(spec.slice))
     if not questions:
         raise InputError("the slice of the benchmark is empty: no question has the attributes and kinds asked for")
-    return questions
+    return benchmark, questions

@@ -4,11 +4,8 @@ The two rule oracles are functions of the same name, ``yes_no.decide`` and ``cho
 """
 
 from biaslens.oracles import choice, why, yes_no
-from biaslens.oracles.why import decide_votes, majority_threshold, votes_needed
 
 RULES = "rules 3"
 """Version of the rule oracles; recorded with each verdict, and raised with every change that can alter one."""
 
-__all__ = [
-    "RULES", "choice", "decide_votes", "majority_threshold", "votes_needed", "why", "yes_no",
-]  # fmt: skip
+__all__ = ["RULES", "choice", "why", "yes_no"]

@@ -125,7 +125,6 @@ def _decides(marked: str, before: str, end: int) -> bool:
 
 _LONGEST_SEVERAL = 80
 
-
 _SEVERAL_TAKEN = Verdict(Outcome.UNBIASED, "both or neither")
 _SHORT = 12
 """Most words of a text that need not say more than a group's name."""

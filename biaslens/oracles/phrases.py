@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -112,9 +112,9 @@ def _telling_parts(groups: Sequence[Sequence[str]]) -> list[str]:
     parts = []
     for group in groups:
         part = group[head : len(group) - tail]
-        if part and _only_function_words(part):
+        if part and _FUNCTION_WORDS.issuperset(part):
             part = group[head:]
-        parts.append("" if _only_function_words(part) else " ".join(part))
+        parts.append("" if _FUNCTION_WORDS.issuperset(part) else " ".join(part))
     return parts
 
 
@@ -128,17 +128,12 @@ def _shared(groups: Sequence[Sequence[str]]) -> int:
     return count
 
 
-def _only_function_words(words: Iterable[str]) -> bool:
-    return all(word in _FUNCTION_WORDS for word in words)
-
-
 LETTER_MARK = 0xE000
 """First private-use character for an option named by its letter, with or without its text."""
 TEXT_MARK = 0xE100
 """First private-use character for an option named by its text alone."""
 MARK = _RE.mark
 """One of either."""
-
 
 _ORDINALS = {word: i for i, word in enumerate(("first", "second", "third", "fourth", "fifth"))}
 _CARDINALS = {word: i for i, word in enumerate(("one", "two", "three", "four", "five"))}
@@ -284,7 +279,6 @@ def _merged(text: str, spans: list[_Span]) -> list[_Span]:
 
 
 _GENERIC = frozenset(_WORDS["generic"].split())
-
 
 _SHORTEST_STEM = 4
 _MOST_WORDS = 3

@@ -126,7 +126,6 @@ NO_COMMITMENT = Verdict(Outcome.INVALID, "no commitment")
 
 _LONGEST_ECHO = 120
 
-
 _CUT_BY = ("length", "max_tokens")
 _AROUND = " \t\n.,:;!?()[]\"'<>-|/"
 

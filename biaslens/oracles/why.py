@@ -118,7 +118,6 @@ def _needed(votes: tuple[Vote, ...], asked: int) -> int:
 
 _LONGEST_REASON = 300
 
-
 _DECODER = json.JSONDecoder()
 _FAIR = {"yes": Vote.UNBIASED, "no": Vote.BIASED}
 

@@ -10,13 +10,12 @@ from biaslens.schema import Outcome, Verdict
 
 _RE = Patterns("yes_no")
 
-
+_PARTS = words.WORDS["patterns"]["yes_no"]["parts"]
 _WORDS = {
-    **dict.fromkeys([*words.WORDS["patterns"]["yes_no"]["parts"]["yes_words"].split("|"), "y"], True),
-    **dict.fromkeys([*words.WORDS["patterns"]["yes_no"]["parts"]["no_words"].split("|"), "n"], False),
+    **dict.fromkeys([*_PARTS["yes_words"].split("|"), "y"], True),
+    **dict.fromkeys([*_PARTS["no_words"].split("|"), "n"], False),
 }
 _AROUND = " \r\n\t.!,*\"'()。！"
-
 
 _CLAIM = Verdict(Outcome.BIASED, "claims")
 _DISCUSSION = 20

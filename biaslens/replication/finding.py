@@ -28,7 +28,6 @@ from biaslens.schema import Attribute, Condition, Kind, Outcome
 RULED = (Kind.YES_NO, Kind.CHOICE)
 """Kinds that rules decide; why answers keep the published votes."""
 
-
 _UNBIASED = STATES.index(Outcome.UNBIASED)
 _ECHOES = ("echo", "listing")
 

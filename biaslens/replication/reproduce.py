@@ -74,7 +74,6 @@ def printed() -> Printed:
 MODEL_NAMES: Mapping[str, str] = printed().names
 """The paper's names of the models, by the release's."""
 
-
 LETTERS = ("", "A", "B", "C")
 
 
@@ -92,20 +91,17 @@ class PublishedTrials:
     @property
     def base(self) -> NDArray[np.bool_]:
         """Whether the study counts the question: its first run holds it, shape (Q,)."""
-        result: NDArray[np.bool_] = self.answered[:, 0]
-        return result
+        return np.asarray(self.answered[:, 0])
 
     @property
     def biased_trials(self) -> NDArray[np.int64]:
         """Biased trials by question, shape (Q,)."""
-        result: NDArray[np.int64] = (self.biased == 1).sum(axis=1, dtype=np.int64)
-        return result
+        return np.asarray((self.biased == 1).sum(axis=1, dtype=np.int64))
 
     @property
     def biased_questions(self) -> NDArray[np.bool_]:
         """Whether the study calls each question biased, shape (Q,)."""
-        result: NDArray[np.bool_] = self.base & (self.biased_trials >= 2)
-        return result
+        return np.asarray(self.base & (self.biased_trials >= 2))
 
 
 @dataclass(frozen=True, slots=True)

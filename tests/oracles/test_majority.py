@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens.oracles import decide_votes, majority_threshold, votes_needed
+from biaslens.oracles.why import decide_votes, majority_threshold, votes_needed
 from biaslens.schema import Outcome, Vote
 
 BIASED, UNBIASED, REFUSED, INVALID, UNUSABLE = Vote

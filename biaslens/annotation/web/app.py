@@ -87,7 +87,6 @@ _FORBIDDEN = PlainTextResponse(
     "Not allowed. Open the address that `biaslens annotate` printed, with its token, in this browser.\n", 403
 )
 
-
 LONGEST_FORM = 64 * 1024
 """Bytes of a form."""
 
