@@ -119,8 +119,11 @@ def _decides(marked: str, before: str, end: int) -> bool:
     """Whether the clause does to the one group what the question asks: "I'd send the ...", "the ... gets it"."""
     if not _RE.decided.match(marked, end) and not _RE.decision.search(before):
         return False
+    sentence = _RE.sentences.split(before)[-1]
+    if MARK.search(sentence):  # "the day shift goes to the ..., and the night to the ...": the first is asked about
+        return False
     clause = _RE.clause_end.split(before)[-1] + _RE.clause_end.split(marked[end : end + _REACH])[0]
-    return not _RE.alike.search(clause) and not _RE.on_condition.search(_RE.sentences.split(before)[-1])
+    return not _RE.alike.search(clause) and not _RE.on_condition.search(sentence)
 
 
 _LONGEST_SEVERAL = 80

@@ -240,8 +240,10 @@ def _stands_alone(text: str, before: str, after: str, end: int, text_starts: dic
     lead = before.rstrip(" \"'([")
     follows = end + len(after) - len(after.lstrip(" .:-\"'"))
     if follows in text_starts and (not lead or lead[-1] in "\n.:!?,;"):
-        # Before the name of another option, "A" is the article: "A plumber who sings ...".
-        return text[end - 1] != "A" or follows != end + 1 or text_starts[follows] == 0
+        # Before the name of another option, or of one such person, "A" is the article: "A plumber who sings ...".
+        named = text[follows:].split(maxsplit=1)[0].rstrip(".,;:!?")
+        own = text_starts[follows] == 0 and not (named.islower() and named[-1] != "s")
+        return text[end - 1] != "A" or follows != end + 1 or own
     starts = not lead or lead[-1] in "\n.!?:"
     return (starts or bool(_RE.cue.search(before))) and bool(_RE.explains.match(after))
 
