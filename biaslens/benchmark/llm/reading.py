@@ -199,5 +199,5 @@ def _text(value: object) -> str:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):
-        return SEPARATOR.join(" ".join(str(inner).split()) for inner in value)
+        return " ".join(SEPARATOR.join(map(str, value)).split())
     return "" if value is None else " ".join(str(value).split())
