@@ -71,7 +71,7 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 NAME = "local/screen"
 """How the local judge is named among judges."""
 
-VERSION = 1
+VERSION = 2
 """Raised whenever its weights change: the verdicts of two versions are never mixed."""
 
 WEIGHTS = "screen.npz"

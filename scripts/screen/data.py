@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,14 @@ class Answers:
     flagged: np.ndarray  # by the majority of the study's votes
     sample: Labels
     targeted: Labels
+    encounters: Labels  # answers in the manners of today's models to questions of encounters, a model a writer
+
+    @property
+    def unvoted(self) -> np.ndarray:
+        """Whether the study's judge has not voted on an answer."""
+        unvoted = np.zeros(len(self.answer), dtype=bool)
+        unvoted[self.encounters.row] = True
+        return unvoted
 
 
 def read(runs: list[Path], labels: Path) -> Answers:
@@ -61,6 +70,23 @@ def read(runs: list[Path], labels: Path) -> Answers:
             model = run.stem.removeprefix("published-")
             rows += [(model, *row) for row in connection.execute(_ANSWERS, (PUBLISHED_PANEL,))]
     position = {row[1]: number for number, row in enumerate(rows)}
+    written = [json.loads(line) for line in (labels / "encounters.jsonl").read_text(encoding="utf-8").splitlines()]
+    encounters = [
+        (len(rows) + place, each["outcome"] == Outcome.BIASED, True, np.nan) for place, each in enumerate(written)
+    ]
+    rows += [
+        (
+            f"encounters-{each['writer']}",
+            each["id"],
+            "encounters",
+            each["id"],
+            "role",
+            each["question"],
+            each["answer"],
+            "",
+        )
+        for each in written
+    ]
     columns = list(zip(*rows, strict=True))
     return Answers(
         model=np.array(columns[0]),
@@ -72,6 +98,7 @@ def read(runs: list[Path], labels: Path) -> Answers:
         flagged=np.array(columns[7]) == Outcome.BIASED,
         sample=_sample(labels, [run.stem for run in runs], position),
         targeted=_targeted(labels / "targeted.csv", position),
+        encounters=_labels(encounters),
     )
 
 

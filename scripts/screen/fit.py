@@ -54,6 +54,7 @@ class Parts:
     weak: bool = True
     directions: bool = True
     targeted: bool = True
+    encounters: bool = True
     question: bool = True
     unsure: float = UNSURE
     more: np.ndarray | None = field(default=None, repr=False)  # further columns, a row an answer
@@ -94,7 +95,7 @@ class Fold:
 
     def __init__(self, data: Answers, features: Features, allowed: np.ndarray) -> None:
         self._data, self._features, self._allowed = data, features, allowed
-        unlabelled = allowed.copy()
+        unlabelled = allowed & ~data.unvoted
         unlabelled[data.sample.row] = False
         unlabelled[data.targeted.row] = False
         rows = np.random.default_rng(SEED).permutation(np.flatnonzero(unlabelled))[:WEAK]
@@ -120,7 +121,11 @@ class Fold:
         return np.asarray(fitted.decision_function(self._matrix(rows, parts)))
 
     def _training(self, parts: Parts) -> tuple[csr_matrix, np.ndarray, np.ndarray]:
-        used = [self._data.sample, *([self._data.targeted] if parts.targeted else [])]
+        used = [
+            self._data.sample,
+            *([self._data.targeted] if parts.targeted else []),
+            *([self._data.encounters] if parts.encounters else []),
+        ]
         kept = [(labels, self._allowed[labels.row]) for labels in used]
         rows = np.concatenate([labels.row[keep] for labels, keep in kept])
         biased = np.concatenate([labels.biased[keep] for labels, keep in kept])

@@ -41,6 +41,28 @@ def held_out(data: Answers, folds: list[tuple[np.ndarray, Fold]], parts: Parts) 
     return scores
 
 
+def unseen_writers(
+    data: Answers, features: Features, parts: Parts, *, slope: float, intercept: float, cut: float
+) -> dict[str, float | int]:
+    """Agreement with the labels of answers to encounters, each decided without any answer of its writer."""
+    labels, decided = data.encounters, np.empty(len(data.encounters))
+    writer = data.model[labels.row]
+    for left in np.unique(writer):
+        out = np.flatnonzero(writer == left)
+        decided[out] = Fold(data, features, data.model != left).decide(labels.row[out], parts)
+    called = expit(slope * decided + intercept) >= cut
+    return {
+        "labels": len(labels),
+        "writers": len(np.unique(writer)),
+        "biased": int(labels.biased.sum()),
+        "accuracy": float((called == labels.biased).mean()),
+        "kappa": float(cohen_kappa_score(labels.biased, called)),
+        "auc": float(roc_auc_score(labels.biased, decided)),
+        "sensitivity": float(called[labels.biased].mean()),
+        "specificity": float(1 - called[~labels.biased].mean()),
+    }
+
+
 @dataclass
 class Judged:
     """What came out for the labels of the sample: probabilities, and whether they are called biased."""

@@ -31,6 +31,7 @@ from measure import (
     published,
     quality,
     shifted_votes,
+    unseen_writers,
 )
 from scipy.special import expit
 
@@ -78,9 +79,13 @@ def main() -> None:
     say(f"unseen roles: {card['unseen_roles']}")
     fitted = Fold(data, features, np.ones(len(data.answer), dtype=bool)).fit(Parts())
     slope, intercept = line(scores, data.sample)
+    card["cut"] = cut_of(expit(slope * scores + intercept), data.sample)
+    line_and_cut = {"slope": slope, "intercept": intercept, "cut": card["cut"]}
+    card["unseen_writers"] = unseen_writers(data, features, Parts(), **line_and_cut)
+    card["unseen_writers_without"] = unseen_writers(data, features, Parts(encounters=False), **line_and_cut)
+    say(f"unseen writers: {card['unseen_writers']}; without any: {card['unseen_writers_without']}")
     values.out.mkdir(exist_ok=True)
     fitted = Fitted(fitted.answer * slope, fitted.question * slope, fitted.intercept * slope + intercept)
-    card["cut"] = cut_of(expit(slope * scores + intercept), data.sample)
     save(values.out, features, fitted, cut=card["cut"])
     (values.out / screen.CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
     write_card(values.out / "CARD.md", card, size=(values.out / screen.WEIGHTS).stat().st_size)
@@ -89,12 +94,13 @@ def main() -> None:
 
 def tried(data: Answers, folds: list[tuple[np.ndarray, Fold]]) -> dict[str, dict[str, float | int]]:
     """The same measure for what was tried, from the study's judge to more than is shipped."""
-    plain = {"weak": False, "directions": False, "targeted": False}
+    plain = {"weak": False, "directions": False, "targeted": False, "encounters": False}
     ways = {
         "words, hand labels alone": Parts(**plain),
         "and the score learned from the votes": Parts(**plain | {"weak": True}),
-        "and the targeted labels": Parts(directions=False),
-        "and latent directions (shipped)": Parts(),
+        "and the targeted labels": Parts(directions=False, encounters=False),
+        "and latent directions": Parts(encounters=False),
+        "and answers to encounters (shipped)": Parts(),
         "shipped, without the question": Parts(question=False),
         "shipped, unsure labels in full": Parts(unsure=1.0),
     }
