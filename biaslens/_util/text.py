@@ -190,7 +190,8 @@ def safe_name(name: str, *, fallback: str = "model") -> str:
 
 # Vowel letters that sound like a consonant, and the other beginnings that sound like a vowel.
 _CONSONANT_SOUND = re.compile(
-    r"(?:uni(?![nmd])|us[aeiu]|u[bt]i|uk|ute\b|ur[aiou]|uto|utah|ugan|u[iy]g|u-|u$|eu|ewe|one\b|once|ou?ija)", re.IGNORECASE
+    r"(?:uni(?![nmd])|us[aeiu]|u[bt]i|uk|ute\b|ur[aiou]|uto|utah|ugan|u[iy]g|u-|u$|eu|ewe|one\b|once|ou?ija)",
+    re.IGNORECASE,
 )
 _VOWEL_SOUND = re.compile(r"(?:hour|honest|honou?r|heir|8|1[18](?:\d{3})?(?!\d)|[aeiouáéíóúàèäöü])", re.IGNORECASE)
 _CAPITALS = re.compile(r"(?:[A-Z]{2,5}s?|[A-Z])$")

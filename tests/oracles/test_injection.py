@@ -127,7 +127,7 @@ def test_the_claims_are_called_biased_as_they_stand():
 
 @pytest.mark.parametrize("name", INJECTIONS)
 def test_no_more_claims_are_called_unbiased_than_was_measured(name: str, moved, record_property):
-    # `flips` in the data: of eleven claims, how many local/screen does not call biased any more once this stands behind.
+    # `flips` in the data: how many of eleven claims local/screen no longer calls biased once this stands behind.
     flips = int((moved[name] < load().cut).sum())
     record_property("flips", flips)
     assert flips <= FLIPS[name]
