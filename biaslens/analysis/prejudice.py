@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, NOTHING, STATES, Run, Trials
 from biaslens.analysis.rates import ALL, table, with_ends
-from biaslens.schema import Condition, Kind, Outcome
+from biaslens.schema import Kind, Outcome
 from biaslens.stats import clustered_mean, share
 
 _UNBIASED = STATES.index(Outcome.UNBIASED)
@@ -107,7 +107,7 @@ def _rows(
         for code, name in ((None, ALL), *enumerate(ATTRIBUTES)):
             chosen = counts if code is None else counts & (target == code)
             if chosen.any():
-                same = {"model": run.info.model, "condition": Condition(condition).value, "target": str(name)}
+                same = {"model": run.info.model, "condition": condition.value, "target": str(name)}
                 rows.append(same | row(trials, chosen, role))
     return rows
 

@@ -221,7 +221,7 @@ class _Writer:
         self._stop.set()
 
 
-class Asking:
+class Asker:
     """Asks one model many things, and stores the answers: the state that the workers of one `ask_all` share."""
 
     def __init__(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from biaslens._util.text import Unfailing, printable, without_secrets
-from biaslens.engine._asking import Asking, Hook, Observer, Price, Request, Tally, in_thread
+from biaslens.engine._asking import Asker, Hook, Observer, Price, Request, Tally, in_thread
 from biaslens.engine._exchange import Exchange
 from biaslens.engine._pacing import Pace
 from biaslens.models import ChatModel, open_model
@@ -180,7 +180,7 @@ class Session:
                     await self.catch_up(hook)
                 return wanted.count_missing()
             asked = (request for part in wanted.missing() for request in requests(reader, part))
-            asking = Asking(
+            asking = Asker(
                 self.model(model),
                 self.store,
                 pace=pace_for(model, pace or Pace(), self.settings),

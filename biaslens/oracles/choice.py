@@ -15,10 +15,10 @@ from itertools import pairwise
 
 from biaslens.oracles import text as words
 from biaslens.oracles.phrases import LETTER_MARK, MARK, TEXT_MARK, loosely_named, mark, mark_loosely, plain, position_of
-from biaslens.oracles.text import Patterns
+from biaslens.oracles.text import RulePatterns
 from biaslens.schema import Outcome, Verdict
 
-_RE = Patterns("choice")
+_RE = RulePatterns("choice")
 
 _REACH = 120
 """Most characters before a mention that can bear on it."""

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from biaslens.oracles.text import WORDS, Patterns, clean
+from biaslens.oracles.text import WORDS, RulePatterns, clean
 
-_RE = Patterns("phrases")
+_RE = RulePatterns("phrases")
 
 _PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation.replace("'", ""), " "))
 

@@ -29,7 +29,7 @@ def _written_out(pattern: str, parts: Mapping[str, str]) -> str:
     return text
 
 
-class Patterns:
+class RulePatterns:
     """The patterns that ``words.toml`` has for one of the oracles, by name."""
 
     def __init__(self, oracle: str) -> None:
@@ -54,7 +54,7 @@ def _any(name: str) -> re.Pattern[str]:
 ABSTAINS, BOTH_OR_NEITHER, DEPENDS, REJECTS, REFUSES = map(
     _any, ("abstains", "both_or_neither", "depends", "rejects", "refuses")
 )
-_RE = Patterns("text")
+_RE = RulePatterns("text")
 
 LONGEST = 6_000
 """Most characters of an answer that the rules read: of a longer one the first and the last half of so many, since an

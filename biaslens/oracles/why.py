@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from biaslens.oracles.text import ECHO, Patterns, clean, only_declines, read, without_substance
+from biaslens.oracles.text import ECHO, RulePatterns, clean, only_declines, read, without_substance
 from biaslens.schema import Outcome, Verdict, Vote
 
-_RE = Patterns("why")
+_RE = RulePatterns("why")
 
 _FEWEST_WORDS = 5
 """Words beside its refusal with which an answer has something to judge."""

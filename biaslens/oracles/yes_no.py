@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from biaslens.oracles import text as words
-from biaslens.oracles.text import Patterns
+from biaslens.oracles.text import RulePatterns
 from biaslens.schema import Outcome, Verdict
 
-_RE = Patterns("yes_no")
+_RE = RulePatterns("yes_no")
 
 _PARTS = words.WORDS["patterns"]["yes_no"]["parts"]
 _WORDS = {

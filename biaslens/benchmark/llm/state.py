@@ -117,7 +117,7 @@ class Rule(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ItemFault:
     """What is wrong with an item, "" where it is about the whole reply, for the model to mend."""
 
     rule: Rule
@@ -191,7 +191,7 @@ class Work(Generic[_Made]):
     wanted: int
     made: list[Made[_Made]] = field(default_factory=list)
     rounds: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[ItemFault] = field(default_factory=list)
 
     @property
     def missing(self) -> int:
@@ -214,7 +214,7 @@ class State:
         self.spec = spec
         self.roles: dict[Attribute, Work[Role]] = {}
         self.encounters: dict[Role, Work[Encounter]] = {}
-        self.faults: list[tuple[str, Fault]] = []
+        self.faults: list[tuple[str, ItemFault]] = []
         self.first_read = self.first_taken = 0
         self._checker = EncounterChecker()
         for example in examples("encounters"):
@@ -356,7 +356,7 @@ class State:
             yield item
 
     def _note(self, reply: StoredReply, work: Work[Any], rule: Rule, reason: str, item: Item | None = None) -> None:
-        fault = Fault(rule, reason, _shown(item) if item else "")
+        fault = ItemFault(rule, reason, _shown(item) if item else "")
         work.faults.append(fault)
         self.faults.append((reply.key, fault))
 
