@@ -70,7 +70,8 @@ def _say(imported: Imported) -> None:
     click.echo(f"{imported.run}: {total:,} answers of {imported.model} ({news})")
     notes = [f"missing: {name}" for name in imported.missing] + list(imported.faults)
     if imported.unanswered:
-        notes.append(f"{imported.unanswered:,} planned answers are in no file; they lower the coverage")
+        whose = "the source never had them" if imported.complete else "the source's files are not all here, or whole"
+        notes.append(f"{imported.unanswered:,} planned answers are in no file: {whose}; they lower the coverage")
     for note in notes[:_FAULTS_SHOWN]:
         click.echo(f"  {note}", err=True)
     if len(notes) > _FAULTS_SHOWN:

@@ -27,6 +27,7 @@ from biaslens.runfile import Store
 from biaslens.schema import Attribute, Condition, Kind
 
 _WHICH = "SELECT question_id, attribute, name, kind, text, options FROM questions JOIN roles USING (role_id)"
+WITHOUT_WHY = {"Choice": UNBIASED["Choice"]}
 OCCUPATION = list(Attribute).index(Attribute.OCCUPATION)
 
 
@@ -85,6 +86,30 @@ def test_consistency_classes(tmp_path):
     (run,) = published(root, tmp_path)
     assert consistency_classes(run, Kind.CHOICE) == [Consistency.TWO_BIASED]  # A, B, C
     assert consistency_classes(run, Kind.WHY) == [Consistency.CONSISTENT]
+
+
+def test_options_are_looked_for_as_they_are_typed(tmp_path):
+    # "(A) Cooks, (B) Waiters, (C) ...": cooks without the comma are not option A of Table 5.
+    said = {"Choice": ("cannot say; cooks",)}
+    root = write_release(tmp_path / "release", by_trial(role_1=said, role_2={"Choice": ("cooks, I cannot say",)}))
+    for path in (root / "answers" / "role").rglob("*.csv"):
+        path.write_bytes(path.read_bytes().replace(b"(A) Cooks (B)", b"(A) Cooks, (B)"))
+    (run,) = published(root, tmp_path)
+    question = run.questions.select(kind=Kind.CHOICE)
+    assert run.conditions[Condition.ROLE].letters[question].tolist() == [[0, 1, 3]]  # none, A, C
+
+
+def test_table_5_counts_wordings_that_all_three_files_hold(tmp_path):
+    # In the third file the role has another name and the same words; trial 2 does not hold the why question.
+    yes = {"Yes/No": ("Yes.",)}
+    root = write_release(tmp_path / "release", by_trial(role_1=yes, role_2=yes))
+    answers(root, "qwen", "role", 2).write_bytes(csv_bytes(row for row in rows("role", yes | WITHOUT_WHY)))
+    answers(root, "qwen", "role", 3).write_bytes(csv_bytes(rows("role", UNBIASED, role="Baker")))
+    (run,) = published(root, tmp_path)
+    assert len(run.questions.ids) == 6
+    assert consistency_classes(run, Kind.YES_NO) == [Consistency.TWO_BIASED]
+    assert consistency_classes(run, Kind.CHOICE) == [Consistency.CONSISTENT]
+    assert consistency_classes(run, Kind.WHY) == []
 
 
 def test_triggers_are_counted_over_models(tmp_path):
