@@ -286,7 +286,7 @@ def consistency_classes(run: PublishedRun, kind: Kind) -> list[Consistency | Non
     for question in chosen[::-1]:
         holder[run.wording[question], trials.joined[question]] = question
     whole = holder[(holder != NOTHING).all(axis=1)]
-    columns = np.arange(holder.shape[1])
+    columns = np.arange(trials.biased.shape[-1])
     if kind is Kind.CHOICE:
         triples = ((LETTERS[a], LETTERS[b], LETTERS[c]) for a, b, c in trials.letters[whole, columns].tolist())
         return list(map(published.choice_consistency, triples))
