@@ -168,7 +168,9 @@ def _corrected(run: PublishedRun) -> dict[tuple[str, str], tuple[int, Estimate]]
 
 def rates_drawn(table: pd.DataFrame) -> pd.DataFrame:
     """Published, our and corrected rates in the role, for `report.figures.paired_rates`, of the table of `rescored`."""
-    rows = table[table["condition"] == Condition.ROLE.value].sort_values("rate_published", ascending=False)
+    rows = table[table["condition"] == Condition.ROLE.value]
+    whole = rows[rows["kind"] == ALL].set_index("model")["rate_published"]
+    rows = rows.sort_values("model", key=lambda names: -whole.reindex(names).to_numpy(), kind="stable")
     names = {
         "published": ("rate_published",) * 3,
         "ours": ("bias_rate", "bias_rate_low", "bias_rate_high"),

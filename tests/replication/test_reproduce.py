@@ -183,6 +183,18 @@ def test_both_oracles_stand_side_by_side(tmp_path):
     assert (row["biased_questions_published"], row["biased_questions"]) == (0, 0)
 
 
+def test_files_that_two_models_share_are_told(tmp_path):
+    yes = {"Yes/No": ("Yes.",)}
+    release = write_release(tmp_path / "release", by_trial(role_1=yes), models=("qwen", "deepseek"))
+    own = answers(release, "deepseek", "without_role", 1)
+    own.write_bytes(own.read_bytes().replace(b"They are not.", b"No."))
+    list(import_release(release, tmp_path / "runs"))
+    biaslens("reproduce", tmp_path / "runs", "--out", tmp_path / "out")
+    finding = (tmp_path / "out" / "FINDING.md").read_text(encoding="utf-8")
+    assert "DeepSeek-v2.5 and Qwen1.5-110B in role/occupations are equal byte for byte" in finding
+    assert finding.count("**3 files are the same") == 1 and "**2 files are the same" in finding
+
+
 def test_the_printed_figures_are_whole():
     figures = printed()
     assert len(figures.names) == 6
