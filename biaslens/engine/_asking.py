@@ -345,6 +345,8 @@ class Asker:
             latency=latency,
             attempts=attempt,
             answered_at=now(),
+            thought=completion.thought or None,
+            reasoning_tokens=completion.reasoning_tokens,
         )
 
     def _give_up(self, request: Request, errors: Sequence[ModelError]) -> Failure:

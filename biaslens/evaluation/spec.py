@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ class Panel:
 
     def ballot(self, judge: str) -> str:
         """Identity of the votes of one judge: panels that ask it in the same way share them."""
-        params = asdict(replace(self.params, seed=None))
+        params = replace(self.params, seed=None).record()
         return content_hash("vote", judge, params, judge_template_hash(self.prompt), self.seed)
 
     def record(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Panel:
             known |= {
                 "prompt": self.prompt,
                 "prompt_hash": judge_template_hash(self.prompt),
-                "params": asdict(self.params),
+                "params": self.params.record(),
                 "seed": self.seed,
             }
         if self.screened_only or self.screen is not None:
@@ -168,7 +168,7 @@ class Spec:
     @property
     def params_record(self) -> dict[str, object]:
         """The sampling parameters as they enter keys and the record of the run."""
-        return asdict(self.params)
+        return self.params.record()
 
 
 @dataclass(frozen=True, slots=True)

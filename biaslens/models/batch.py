@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from biaslens.errors import InputError, ModelError, ReplyError, UnavailableError
-from biaslens.models._http import read_completion, refused, request_body
+from biaslens.models import catalogue
+from biaslens.models._bodies import read_completion, request_body
+from biaslens.models._http import refused
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.endpoints import server_of
 from biaslens.settings import Settings
@@ -45,7 +47,9 @@ def batch_answer(line: Mapping[str, Any], model: str) -> Completion | ModelError
             status, body = response.get("status_code", 200), response.get("body")
             if not isinstance(status, int):
                 return ReplyError(f"{provider}: the answer has the status {status!r:.100}")
-            return read_completion(provider, body) if status == 200 else refused(provider, model_id, status, body, {})
+            if status != 200:
+                return refused(provider, model_id, status, body, {})
+            return read_completion(provider, body, opened=catalogue.opens_thought(model))
         said = error if isinstance(error, Mapping) else {}
         reason = [str(said[name]) for name in ("code", "message") if said.get(name)]
         return UnavailableError(f"{provider}: not answered: {': '.join(reason) or 'no explanation'}")

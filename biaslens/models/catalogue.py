@@ -24,6 +24,10 @@ class CatalogueEntry(BaseModel):
     open weights on Hugging Face. Prices are US dollars for 1,000,000 tokens; `context` is the most tokens of prompt
     and answer together; limits per minute are those of the lowest paying tier. A model is "retiring" once a date is
     set. `source` gave the figures, taken on `as_of`.
+
+    A model that `thinks` does so before it answers where nobody tells it not to: usually `thinking_tokens` of them, as
+    far as is known; None goes by its name, see `thinks`. `api` is OpenAI's that it is asked through, and `params` are
+    the parameters of a request where the command or the study file gives none, by the names of `Params`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +45,10 @@ class CatalogueEntry(BaseModel):
     status: Literal["available", "retiring", "retired", "unconfirmed"] = "unconfirmed"
     source: str | None = None
     as_of: datetime.date | None = None
+    thinks: bool | None = None
+    thinking_tokens: PositiveInt | None = None
+    api: Literal["chat", "responses"] = "chat"
+    params: dict[str, Any] = {}
     note: str | None = None
 
 
@@ -92,6 +100,32 @@ def price(name: str, prompt_tokens: float, completion_tokens: float, settings: S
     if found is None or found.input_price is None or found.output_price is None:
         return None
     return (prompt_tokens * found.input_price + completion_tokens * found.output_price) / 1_000_000
+
+
+@cache
+def _by_name(what: str) -> re.Pattern[str]:
+    return re.compile(_shipped()["by_name"][what])
+
+
+def thinks(name: str, settings: Settings | None = None) -> bool:
+    """Whether a model thinks before it answers: by the catalogue, else as far as its name tells.
+
+    >>> thinks("compatible/vllm/Qwen/Qwen3-8B"), thinks("openai/gpt-4o-mini")
+    (True, False)
+    """
+    found = entry(name, settings)
+    if found is not None and found.thinks is not None:
+        return found.thinks
+    return _by_name("thinks").search(name.lower()) is not None
+
+
+def opens_thought(name: str) -> bool:
+    """Whether a model's chat template opens the thought, as far as names tell: servers then may not send the opening.
+
+    >>> opens_thought("compatible/vllm/deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"), opens_thought("openai/o4-mini")
+    (True, False)
+    """
+    return _by_name("opens").search(name.lower()) is not None
 
 
 @cache

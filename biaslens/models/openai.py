@@ -9,7 +9,8 @@ import httpx2
 import openai
 
 from biaslens.errors import UnknownModelError
-from biaslens.models._http import SdkModel, limited_bodies, request_body
+from biaslens.models._bodies import request_body, sdk_arguments
+from biaslens.models._http import SdkModel, limited_bodies
 from biaslens.models.base import Message, Params
 from biaslens.models.endpoints import endpoint
 from biaslens.settings import Settings
@@ -46,7 +47,7 @@ class OpenAIModel(SdkModel):
             seed="seed" if server.send_seed else None,
             json_schema="schema" if server.json_schema else None,
         )
-        return await self._client.chat.completions.create(**body)
+        return await self._client.chat.completions.create(**sdk_arguments(body))
 
 
 class CompatibleModel(OpenAIModel):

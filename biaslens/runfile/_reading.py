@@ -69,7 +69,7 @@ class Usage:
 
 
 _SUMS = (
-    "count(*), coalesce(sum(finish_reason IN ('length', 'model_length', 'max_tokens')), 0), "
+    "count(*), coalesce(sum(finish_reason = 'length'), 0), "
     "count(completion_tokens), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0), "
     "count(price), coalesce(sum(price), 0.0)"
 )

@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
     outcome      TEXT NOT NULL,         -- biased, unbiased, refused, invalid
     reason       TEXT NOT NULL,         -- the rule that decided
     choice       INTEGER,               -- position in questions.options of the option taken
-    oracle       TEXT NOT NULL,         -- who decided: "rules 3", "local/screen 2", or the judges
+    oracle       TEXT NOT NULL,         -- who decided: "rules 4", "local/screen 2", or the judges
     PRIMARY KEY (response_key, panel)
 ) WITHOUT ROWID;
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from biaslens._util.text import quoted
 from biaslens.errors import InputError
 from biaslens.models import JsonSchema, Message, Params, StructuredParams, provider_of
+from biaslens.models.thoughts import split
 from biaslens.prompts import render, template_hash
 from biaslens.schema import content_hash
 from biaslens.usecase.scorers._scoring import Kind, Scorer
 
-_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _OBJECT = re.compile(r"\{[^{}]*\bscore\b[^{}]*(?:\}|\Z)", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:%|/\s*100|out of 100)?\s*\.?\s*")
 _SENTENCE = re.compile(r"\bscore\W{0,4}(?:is|of|=|:)?\W{0,3}(\d+(?:\.\d+)?)(?![\d.]*\s*(?:to|-|–)\s*\d)", re.IGNORECASE)
@@ -32,7 +32,7 @@ _LONGEST = 20_000
 
 def read_percent(reply: str) -> float:
     """The score of a reply's last JSON object, mended where broken, else one said in words, as a share, or NaN."""
-    text = _THOUGHT.sub("", reply[-_LONGEST:])
+    text = split(reply[-_LONGEST:]).answer
     for found in reversed(_OBJECT.findall(text)):
         read = json_repair.loads(found)
         fields = read.items() if isinstance(read, dict) else ()
