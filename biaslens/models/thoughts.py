@@ -49,14 +49,14 @@ class Told(NamedTuple):
     thought: str
 
 
+_NAMES = (
+    r"(?:(?:[a-z]{1,8}:)?think(?::[a-z]{1,12})?|thinking|thoughts?|reason(?:ing)?|reflection|scratchpad|"
+    r"inner_monologue|longcat_think)"
+)
 # By family: what begins a thought, and what ends it.
 _PAIRS = (
-    # DeepSeek, Qwen, GLM, MiniMax, Nemotron, Phi, Hunyuan, ERNIE; EXAONE and Gemini; Nova; Reflection; Seed; LongCat
-    (
-        r"<(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratchpad|inner_monologue|seed:think|longcat_think)"
-        r"(?:\s[^<>]{0,80})?>",
-        r"</(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratchpad|inner_monologue|seed:think|longcat_think)>",
-    ),
+    # DeepSeek, Qwen, GLM, Nemotron, Phi, Hunyuan, ERNIE; MiniMax and Seed with a prefix; EXAONE and Gemini; Nova; LongCat
+    (rf"<{_NAMES}(?:\s[^<>]{{0,80}})?>", rf"</{_NAMES}>"),
     (r"\[THINK\]", r"\[/THINK\]"),  # Magistral, Ministral
     (r"◁think▷", r"◁/think▷"),  # Kimi
     (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),  # Open Thinker, Sky-T1
@@ -64,7 +64,10 @@ _PAIRS = (
     (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
     (r"<\|channel>\s*thought\b", r"<channel\|>"),  # Gemma 4
     (r"<unused94>(?:\s*thought\b)?", r"<unused95>"),  # MedGemma
-    (r"(?:<\|begin\|>\s*assistant\s*)?<\|think\|>", r"<\|/think\|>|<\|end\|>(?=\s*<\|begin\|>\s*assistant)"),  # Solar
+    (
+        r"(?:<\|begin\|>\s*assistant\s*)?<\|think\|>",
+        r"<\|/think\|>|<\|end\|>(?=\s*<\|(?:begin\|>\s*assistant|content\|>))",
+    ),  # Solar
     (r"""<details\b[^<>]{0,80}type=["']reasoning["'][^<>]{0,80}>""", r"</details>"),  # Open WebUI
     (r"\A\s*Here(?:'s| is) my thought process:", r"(?<!\w)Here(?:'s| is) my response:"),  # Granite
 )
@@ -77,12 +80,12 @@ _MARK = re.compile(
 )
 
 _HARMONY = re.compile(
-    r"(?:<\|start\|>[^<]{0,80})?<\|channel\|>\s*(?P<channel>\w+)[^<]{0,80}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
+    r"(?:<\|start\|>[^<]{0,80}|\bassistant\s{0,3})?<\|channel\|>\s*(?P<channel>\w+)[^<]{0,80}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
 )
 _HARMONY_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
 # The same where the server has dropped the special tokens.
 _BARE_HARMONY = re.compile(
-    r"\A\s*analysis(?=[A-Z\"'“]|\s)(?P<thought>.*?)(?:assistant\s*final(?P<answer>.*))?\Z", re.DOTALL
+    r"\A\s*(?:analysis(?=[A-Z\"'“]|\s)(?P<thought>.*?))?(?:assistant\s*final(?P<answer>.*))?\Z", re.DOTALL
 )
 _BARE_CHANNEL = re.compile(r"\A\s*thought\s*\n")
 _LONGEST_BARE = 60
@@ -90,7 +93,7 @@ _LONGEST_BARE = 60
 
 _AROUND_ANSWERS = re.compile(
     r"</?(?:answer|response|output|final_answer|final)>|<\|(?:begin|end)_of_(?:solution|box|answer)\|>|"
-    r"<\|(?:START|END)_(?:RESPONSE|TEXT)\|>|<\|begin\|>\s*assistant\s*<\|content\|>"
+    r"<\|(?:START|END)_(?:RESPONSE|TEXT)\|>|(?:<\|begin\|>\s*assistant\s*)?<\|content\|>"
 )
 _LAST = re.compile(
     r"(?:\s|<\|(?:im_end|eot_id|eom_id|return|end|endoftext|end_of_text|assistant_end|user|END_OF_TURN_TOKEN)\|>|</s>|"
@@ -173,8 +176,9 @@ def _harmony(content: str) -> Told:
 def _bare(content: str) -> Told | None:
     """Read what a server has left of a family's marks when it dropped the special tokens."""
     harmony = _BARE_HARMONY.match(content)
-    if harmony and (harmony["answer"] is not None or harmony["thought"][:1].strip()):
-        return Told(harmony["answer"] or "", harmony["thought"])
+    thought = harmony["thought"] or "" if harmony else ""
+    if harmony and (harmony["answer"] is not None or thought[:1].strip()):
+        return Told(harmony["answer"] or "", thought)
     channel = _BARE_CHANNEL.match(content)
     if channel:
         rest = content[channel.end() :].strip()
