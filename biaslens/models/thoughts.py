@@ -55,7 +55,7 @@ _NAMES = (
 )
 # By family: what begins a thought, and what ends it.
 _PAIRS = (
-    # DeepSeek, Qwen, GLM, Nemotron, Phi, Hunyuan, ERNIE; MiniMax and Seed with a prefix; EXAONE and Gemini; Nova; LongCat
+    # DeepSeek, Qwen, GLM, Nemotron, Phi, ERNIE; MiniMax and Seed with a prefix; EXAONE and Gemini; Nova; LongCat
     (rf"<{_NAMES}(?:\s[^<>]{{0,80}})?>", rf"</{_NAMES}>"),
     (r"\[THINK\]", r"\[/THINK\]"),  # Magistral, Ministral
     (r"◁think▷", r"◁/think▷"),  # Kimi

@@ -66,7 +66,8 @@ WHOLE = [
     Form("Magistral, Ministral", "marked", "[THINK]%t[/THINK]%a"),
     Form("Magistral", "opened by the template", "%t[/THINK]%a"),
     Form("Kimi", "marked", "◁think▷%t◁/think▷%a"),
-    Form("Open Thinker", "marked", "<|begin_of_thought|>\n%t\n<|end_of_thought|>\n<|begin_of_solution|>%a<|end_of_solution|>"),
+    Form("Open Thinker", "marked",
+         "<|begin_of_thought|>\n%t\n<|end_of_thought|>\n<|begin_of_solution|>%a<|end_of_solution|>"),
     Form("Command A", "marked", "<|START_THINKING|>%t<|END_THINKING|><|START_RESPONSE|>%a<|END_RESPONSE|>"),
     Form("Apertus", "marked", "<|inner_prefix|>%t<|inner_suffix|>%a"),
     Form("Gemma 4", "marked", "<|channel>thought\n%t\n<channel|>%a<turn|>"),
@@ -75,7 +76,8 @@ WHOLE = [
     Form("Solar", "marked", "<|think|>%t<|end|><|begin|>assistant<|content|>%a<|end|>"),
     Form("Granite 3", "in words", "Here is my thought process:\n%t\n\nHere is my response:\n%a"),
     Form("Open WebUI", "folded", '<details type="reasoning" done="true"><summary>Thought</summary>%t</details>\n%a'),
-    Form("gpt-oss", "harmony", "<|channel|>analysis<|message|>%t<|end|><|start|>assistant<|channel|>final<|message|>%a<|return|>"),
+    Form("gpt-oss", "harmony",
+         "<|channel|>analysis<|message|>%t<|end|><|start|>assistant<|channel|>final<|message|>%a<|return|>"),
     Form("gpt-oss", "harmony, opened by the template", "%t<|end|><|start|>assistant<|channel|>final<|message|>%a"),
     Form("gpt-oss", "harmony, with commentary",
          "<|channel|>analysis<|message|>%t<|end|><|start|>assistant<|channel|>commentary<|message|>%t<|end|>"
@@ -94,8 +96,10 @@ CUT_IN_THOUGHT = [
     for one in WHOLE
     if one.content and "%t" in one.content and "opened" not in one.form and "second end" not in one.form
 ] + [
-    Form("DeepSeek R1", "opened by the template, named", "%t", "length", model="compatible/vllm/deepseek-ai/DeepSeek-R1"),
-    Form("Qwen3 Thinking", "opened by the template, named", "%a. %t", "length", model="compatible/vllm/Qwen3-4B-Thinking"),
+    Form("DeepSeek R1", "opened by the template, named",
+         "%t", "length", model="compatible/vllm/deepseek-ai/DeepSeek-R1"),
+    Form("Qwen3 Thinking", "opened by the template, named",
+         "%a. %t", "length", model="compatible/vllm/Qwen3-4B-Thinking"),
     Form("any", "opened by the template, unknown name", "%t", "length"),
     Form("Gemini", "opened, another name of the limit", "%t", "MAX_TOKENS"),
     Form("Mistral", "opened, another name of the limit", "%t", "model_length"),
