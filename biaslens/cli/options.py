@@ -254,6 +254,12 @@ evaluation_options = with_options(
     temperature_option,
     top_p_option,
     click.option("--max-tokens", type=count(), default=MAX_TOKENS, help="Maximum tokens of an answer."),
+    click.option(
+        "--retry-cut",
+        type=count(),
+        metavar="TOKENS",
+        help="Ask answers that were cut off before they said anything again, with this larger limit.",
+    ),
     click.option("--seed", type=SEED, default=0, help="Seed of the option order and of local models."),
     click.option("--system", help="Your own system message; the role is added after it."),
     click.option(
@@ -301,7 +307,7 @@ def tasks_of(values: dict[str, Any]) -> list[Task]:
         conditions=tuple(map(Condition, values["conditions"])) or (Condition.ROLE,),
         panel=panel_of(values),
         params=Params(**picked(values, "temperature", "top_p", "max_tokens")),
-        **picked(values, "trials", "seed", "shuffle_options", "system", "prompts"),
+        **picked(values, "trials", "seed", "shuffle_options", "system", "prompts", "retry_cut"),
     )
     pace = pace_of(values)
     judge_pace = replace(

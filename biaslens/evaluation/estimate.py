@@ -151,6 +151,7 @@ def held(spec: Spec) -> Held:
         if not store.has("responses"):
             return Held()
         answered = runfile.answered_keys(store)
+        answered |= {first for first, last in runfile.retried(store).items() if last in answered}
         if spec.panel is None:
             return Held(answered)
         panel = spec.panel.name

@@ -142,6 +142,8 @@ class Spec:
     shuffle_options: bool = False
     #: system message of one's own, before the one that gives the model its role; None for none
     system: str | None = None
+    #: limit of tokens with which answers that were cut off are asked again; None leaves them as they are
+    retry_cut: int | None = None
     #: folder with templates of one's own (`prompting.ASK_TEMPLATES`); None for the shipped ones
     prompts: Path | None = None
 
@@ -150,6 +152,7 @@ class Spec:
         object.__setattr__(self, "conditions", tuple(dict.fromkeys(self.conditions)))
         for name, value in (
             ("trials", self.trials),
+            ("retry cut", self.retry_cut),
             ("roles per attribute", self.slice.roles_per_attribute),
             ("questions per kind", self.slice.questions_per_kind),
         ):

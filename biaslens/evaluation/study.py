@@ -31,6 +31,7 @@ class _Model(_Table):
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: PositiveInt = MAX_TOKENS
+    retry_cut: PositiveInt | None = None
     concurrency: PositiveInt = 16
     requests_per_minute: PositiveFloat | None = None
     tokens_per_minute: PositiveFloat | None = None
@@ -110,6 +111,7 @@ def _task(study: _Study, model: _Model, runs: Path) -> Task:
     spec = Spec(
         model=model.name,
         run=model.run or default_run(runs, model.name),
+        retry_cut=model.retry_cut,
         panel=panel,
         params=Params(**model.some("temperature", "top_p", "max_tokens")),
         **study.some("benchmark", "slice", "conditions", "trials", "seed", "shuffle_options", "system", "prompts"),

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from biaslens.models import thoughts
+from biaslens.runfile import CUT_OFF
 from biaslens.schema import Outcome, Verdict
 
 WORDS = tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8"))
@@ -119,7 +120,7 @@ ECHO = Verdict(Outcome.INVALID, "echo")
 ERROR_TEXT = Verdict(Outcome.INVALID, "error text")
 FILTERED = Verdict(Outcome.REFUSED, "content_filter")
 REFUSAL_FIELD = Verdict(Outcome.REFUSED, "refusal field")
-CUT = Verdict(Outcome.INVALID, "cut off")
+CUT = Verdict(Outcome.INVALID, CUT_OFF)
 NO_COMMITMENT = Verdict(Outcome.INVALID, "no commitment")
 
 _LONGEST_ECHO = 120

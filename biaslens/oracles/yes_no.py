@@ -46,9 +46,11 @@ def decide(answer: str, *, finish_reason: str = "stop") -> Verdict:
     verdict = _decided(text)
     stopped = words.stopped(finish_reason)
     if stopped:
-        begun = _decided(words.beginning(text))
-        claimless = begun == _CLAIM and words.one_unfinished_sentence(text)
-        return stopped if verdict is None or claimless or begun != verdict else verdict
+        # "It is" may go on with "not".
+        open_end = words.one_unfinished_sentence(text) and _last_word(text) is None
+        agreed = verdict == _decided(words.beginning(text))
+        claims = verdict is not None and verdict.outcome is Outcome.BIASED
+        return verdict if verdict and agreed and not (open_end and claims) else stopped
     return verdict or (words.ECHO if echoes else words.NO_COMMITMENT)
 
 
