@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import re
 import tomllib
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -12,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
 
 from biaslens.errors import SettingsError
+from biaslens.models.base import Params
 from biaslens.settings import Settings
 
 _LOCAL = "local/"
@@ -117,6 +120,39 @@ def thinks(name: str, settings: Settings | None = None) -> bool:
     if found is not None and found.thinks is not None:
         return found.thinks
     return _by_name("thinks").search(name.lower()) is not None
+
+
+_THINKING_OFF = ("none", "off", "disable", "disabled")
+
+
+def thinks_with(name: str, params: Params, settings: Settings | None = None) -> bool:
+    """Whether a model thinks before it answers when it is asked with these parameters."""
+    template = params.extra.get("chat_template_kwargs")
+    asked = template.get("enable_thinking", template.get("thinking")) if isinstance(template, dict) else None
+    if params.reasoning_effort is not None or asked is not None:
+        return asked is not False and params.reasoning_effort not in _THINKING_OFF
+    return thinks(name, settings)
+
+
+def params_for(
+    name: str, given: Mapping[str, Any], settings: Settings | None = None, *, limit: int, thinking_limit: int
+) -> Params:
+    """Parameters of a model's requests: those given, else those set for it in the catalogue or ``biaslens.toml``.
+
+    A limit of tokens that nobody sets is `limit`, or `thinking_limit` where the model thinks first. Parameters of the
+    settings that are none are a SettingsError.
+    """
+    found = entry(name, settings)
+    own = dict(found.params) if found else {}
+    unknown = own.keys() - {each.name for each in fields(Params)} | own.keys() & {"seed"}
+    if unknown:
+        raise SettingsError(f'settings, [models."{name}".params]: there is no parameter {min(unknown)!r}')
+    set_here = {key: value for key, value in given.items() if value not in (None, (), {})}
+    merged = own | set_here | {"extra": {**own.get("extra", {}), **given.get("extra", {})}}
+    params = Params(**merged | {"stop": tuple(merged.get("stop", ()))})
+    if params.max_tokens is not None:
+        return params
+    return replace(params, max_tokens=thinking_limit if thinks_with(name, params, settings) else limit)
 
 
 def opens_thought(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 
@@ -107,7 +108,7 @@ def test_what_is_cut_again_can_be_asked_with_more(cut: Path):
 def test_a_model_that_spends_its_limit_on_thinking_is_told_of_early(tmp_path: Path):
     done, _ = evaluate(tmp_path, "--max-tokens", "8", "--trials", "5", "--concurrency", "1")
     (line,) = [line for line in done.stderr.splitlines() if "of the first" in line]
-    assert line.startswith("openai/fake: 24 of the first 24 answers were cut off")
+    assert re.match(r"openai/fake: (2[4-9]|30) of the first \1 answers were cut off", line)
 
 
 def test_whoever_is_not_cut_is_told_nothing(tmp_path: Path):

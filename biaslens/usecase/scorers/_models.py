@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from biaslens._util.text import quoted
 from biaslens.errors import InputError
 from biaslens.models import JsonSchema, Message, Params, StructuredParams, provider_of
+from biaslens.models.catalogue import thinks
 from biaslens.models.thoughts import split
 from biaslens.prompts import render, template_hash
 from biaslens.schema import content_hash
@@ -235,7 +236,7 @@ class JudgeScorer:
         provider_of(model)
         self.kind = kind
         self.model = model
-        self.params: Params = StructuredParams(max_tokens=200, schema=_REPLY)
+        self.params: Params = StructuredParams(max_tokens=4096 if thinks(model) else 200, schema=_REPLY)
         self.name = f"judge {model}"
         self.identity = content_hash("judge", kind, model, template_hash(f"score_{kind}"), JUDGE_LONGEST)
         self.note = f"A language model's rating; it reads the first {JUDGE_LONGEST:,} characters of a text."
