@@ -138,17 +138,18 @@ def _import(folder: Path, annotator: str, path: Path, *, adjudicate: bool) -> No
 
 def _serve(task: Assignment, journal: Journal, *, port: int, browser: bool) -> None:
     # Only here: a web server takes long to load, and other commands need none.
-    from biaslens.annotation.web.app import serve
-    from biaslens.annotation.web.pages import Sitting
+    from biaslens.annotation.web.app import create_app
+    from biaslens.annotation.web.pages import Pages, Sitting
+    from biaslens.report.page.server import serve
 
-    sitting = Sitting(task.items, journal, others=task.others)
+    pages = Pages(sitting := Sitting(task.items, journal, others=task.others))
 
     def tell(address: str) -> None:
         click.echo(f"{sitting.done:,} of {len(task.items):,} labelled. Ctrl-C stops; every label is saved at once.")
         click.echo(address)
 
     try:
-        serve(sitting, port=port, open_browser=browser, tell=tell)
+        serve(create_app(pages), policy=pages.policy, port=port, open_browser=browser, tell=tell)
     except KeyboardInterrupt:
         click.echo(f"\n{journal.path}: {sitting.done:,} of {len(task.items):,} labelled")
 
