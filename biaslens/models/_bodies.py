@@ -149,3 +149,69 @@ def _text(content: object) -> str:
 def _count(value: object) -> int | None:
     """A number of tokens; None where it is none, or more than a database holds. An answer is not lost over it."""
     return value if type(value) is int and 0 <= value < 2**63 else None
+
+
+RESPONSES_ARGUMENTS = frozenset([
+    "model", "input", "temperature", "top_p", "max_output_tokens", "reasoning", "service_tier", "store", "text",
+])  # fmt: skip
+"""Fields of `responses_body` that openai's SDK knows."""
+
+
+def responses_body(
+    model_id: str, messages: Sequence[Message], params: Params, *, json_schema: bool = True
+) -> dict[str, Any]:
+    """Body of a request to OpenAI's Responses API, which takes neither a seed nor texts to stop at.
+
+    Nothing is stored there, and a summary of the thought is asked for where there may be one.
+    """
+    body: dict[str, Any] = {
+        "model": model_id,
+        "input": [{"role": message.role, "content": message.content} for message in messages],
+        "store": False,
+    }
+    effort = params.reasoning_effort
+    given = {
+        "temperature": params.temperature,
+        "top_p": params.top_p,
+        "max_output_tokens": params.max_tokens,
+        "service_tier": params.service_tier,
+        "reasoning": ({} if effort is None else {"effort": effort}) | ({} if effort == "none" else {"summary": "auto"}),
+    }
+    body |= {name: value for name, value in given.items() if value is not None}
+    if isinstance(params, StructuredParams) and params.schema is not None and json_schema:
+        form = {"name": params.schema.name, "schema": dict(params.schema.schema), "strict": True}
+        body["text"] = {"format": {"type": "json_schema", **form}}
+    return body | dict(params.extra)
+
+
+def read_response(provider: str, reply: Any) -> Completion:  # noqa: ANN401
+    """Read a reply of OpenAI's Responses API, as `read_completion` reads a chat completion.
+
+    Raises `ReplyError` when it has not the shape of one, or is not an answer yet.
+    """
+    try:
+        thought, said, refusal = [], [], []
+        for item in _checked(_field(reply, "output"), list):
+            if _is_thought(item):
+                thought.append(_thought(_field(item, "summary")) or _thought(_field(item, "content")))
+            for part in (_field(item, "content") or ()) if _field(item, "type") == "message" else ():
+                said.append(_checked(_field(part, "text"), str) or "")
+                refusal.append(_checked(_field(part, "refusal"), str) or "")
+        status = _field(reply, "status")
+        if status not in ("completed", "incomplete"):
+            raise TypeError  # noqa: TRY301 - as for whatever else is wrong
+        reason = _checked(_field(_field(reply, "incomplete_details"), "reason"), str) or "stop"
+        finish_reason = thoughts.finish("stop" if status == "completed" else reason)
+        told = thoughts.split("".join(said), "\n\n".join(filter(None, thought)), cut=finish_reason == thoughts.CUT)
+        refused = "".join(refusal)
+        return Completion(
+            text=told.answer or refused,
+            finish_reason=thoughts.REFUSED if refused and not told.answer else finish_reason,
+            model=_checked(_field(reply, "model"), str) or "",
+            thought=told.thought,
+            **tokens_of(_field(reply, "usage"), "input_tokens", "output_tokens"),
+        )
+    except ReplyError as error:
+        raise ReplyError(f"{provider}: {error}") from None
+    except (TypeError, ValueError):
+        raise ReplyError(f"{provider}: the reply is not a response: {str(reply)[:_QUOTED]!r}") from None

@@ -81,7 +81,8 @@ CONNECTIONS = 256
 # Codes of a refused request that mean "the filter stopped it": Azure OpenAI's, DashScope's, OpenAI's, Moonshot's.
 _FILTER_CODES = frozenset([
     "content_filter", "ResponsibleAIPolicyViolation", "data_inspection_failed", "DataInspectionFailed",
-    "content_policy_violation", "moderation_blocked", "content_moderation_failed",
+    "content_policy_violation", "moderation_blocked", "bio_policy", "misalignment_policy_violation",
+    "content_moderation_failed",
 ])  # fmt: skip
 # How those say it whose codes mean other things too: OpenAI's "invalid_prompt", DeepSeek, Moonshot, xAI, LiteLLM.
 _FILTER_SAYS = re.compile(

@@ -7,13 +7,14 @@ from typing import Any
 
 from biaslens.errors import InputError, ModelError, ReplyError, UnavailableError
 from biaslens.models import catalogue
-from biaslens.models._bodies import read_completion, request_body
+from biaslens.models._bodies import read_completion, read_response, request_body, responses_body
 from biaslens.models._http import refused
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.endpoints import server_of
 from biaslens.settings import Settings
 
 URL = "/v1/chat/completions"
+RESPONSES_URL = "/v1/responses"
 
 
 def batch_request(
@@ -27,6 +28,10 @@ def batch_request(
     if server is None:
         raise InputError(f"{model}: runs in this process, not by files; leave the option out")
     model_id = model.split("/", 2 if model.startswith("compatible/") else 1)[-1]
+    known = catalogue.entry(model, settings)
+    if known is not None and known.api == "responses":
+        body = responses_body(model_id, messages, params, json_schema=server.json_schema)
+        return {"custom_id": key, "method": "POST", "url": RESPONSES_URL, "body": body}
     body = request_body(
         model_id,
         messages,
@@ -49,6 +54,8 @@ def batch_answer(line: Mapping[str, Any], model: str) -> Completion | ModelError
                 return ReplyError(f"{provider}: the answer has the status {status!r:.100}")
             if status != 200:
                 return refused(provider, model_id, status, body, {})
+            if isinstance(body, Mapping) and body.get("object") == "response":
+                return read_response(provider, body)
             return read_completion(provider, body, opened=catalogue.opens_thought(model))
         said = error if isinstance(error, Mapping) else {}
         reason = [str(said[name]) for name in ("code", "message") if said.get(name)]
