@@ -117,6 +117,19 @@ def stopped_answers(store: Store, panel: str) -> dict[str, Stopped]:
     return {condition: Stopped(*counts) for condition, *counts in rows}
 
 
+_LENGTHS = "avg(completion_tokens) FROM {} JOIN answers USING (key) GROUP BY 1 HAVING count(completion_tokens) >= ?"
+
+
+def answer_lengths(store: Store, fewest: int) -> dict[str, float]:
+    """Mean tokens of the answers of each kind that has so many, their thoughts included."""
+    return dict(store.rows("SELECT kind, " + _LENGTHS.format("plan JOIN questions USING (question_id)"), fewest))
+
+
+def vote_lengths(store: Store, fewest: int) -> dict[str, float]:
+    """Mean tokens of the replies to each ballot that has so many."""
+    return dict(store.rows("SELECT ballot, " + _LENGTHS.format("votes"), fewest))
+
+
 def unusable_votes(store: Store) -> int:
     """Votes of all panels from whose replies no verdict could be read."""
     return int(store.value("SELECT count(*) FROM votes WHERE vote = 'unusable'"))
