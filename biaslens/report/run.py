@@ -131,19 +131,34 @@ def warnings(summary: Summary) -> Iterator[str]:
         )
     for condition in summary.conditions:
         yield from _condition_warnings(condition)
-        answers = summary.took.answers.get(condition.condition)
-        if answers and answers.cut:
-            limit = (run.meta.get("params") or {}).get("max_tokens")
-            yield (
-                f"{answers.cut:,} of {answers.replies:,} answers {CONDITIONS[condition.condition]} were cut off at "
-                f"the limit of tokens{f' ({limit})' if limit else ''}: what they would have come to is not known; "
-                "`biaslens evaluate --max-tokens` asks with another limit, into another run file."
-            )
-    votes = summary.took.votes
-    if votes.cut:
+        yield from _stopped_warnings(summary, condition.condition)
+    votes, unusable = summary.took.votes, summary.took.unusable_votes
+    if unusable or votes.cut:
         yield (
-            f"{votes.cut:,} of {votes.replies:,} judges' replies were cut off at the limit of tokens "
-            "(--judge-max-tokens)."
+            f"{unusable:,} of {plural(votes.replies, 'vote')} of the judges are unusable, and {votes.cut:,} were cut "
+            "off at the limit of tokens; allow more with --judge-max-tokens."
+        )
+
+
+def _stopped_warnings(summary: Summary, condition: Condition) -> Iterator[str]:
+    answers, stopped = summary.took.answers.get(condition), summary.took.stopped.get(condition)
+    if answers is None or stopped is None:
+        return
+    where, limit = CONDITIONS[condition], (summary.run.meta.get("params") or {}).get("max_tokens")
+    if answers.cut:
+        lost, kept = stopped.cut_off, max(answers.cut - stopped.cut_off, 0)
+        before = f"{lost:,} before they said anything, which are invalid (--retry-cut TOKENS asks them again)"
+        said = [before] * bool(lost) + [f"{kept:,} after, which count"] * bool(kept)
+        yield (
+            f"{answers.cut:,} of {answers.replies:,} answers {where} were cut off at the limit of tokens"
+            f"{f' ({limit})' if limit else ''}: {', '.join(said)}."
+        )
+    if stopped.retried:
+        yield f"{stopped.retried:,} answers {where} had been cut off, and were asked again with a larger limit."
+    if stopped.refused_by_provider:
+        yield (
+            f"{stopped.refused_by_provider:,} refusals {where} are the provider's, by its content filter or a field of "
+            "its own, and not the model's words."
         )
 
 
@@ -188,14 +203,20 @@ def _heading(summary: Summary) -> Text:
 
 def _took(took: Took) -> Iterator[tuple[str, str]]:
     tokens, dollars = [], []
-    for name, usages in (("answers", list(took.answers.values())), ("votes", [took.votes])):
+    for name, usages in (
+        ("answers", list(took.answers.values())),
+        ("cut answers", [took.retried]),
+        ("votes", [took.votes]),
+    ):
         replies, counted, priced, sent, received = (
             sum(getattr(usage, part) for usage in usages)
             for part in ("replies", "counted", "priced", "prompt_tokens", "completion_tokens")
         )
         if counted:
             partly = "" if counted == replies else f" ({counted:,} of {replies:,} counted)"
-            tokens.append(f"{name} {sent:,} in, {received:,} out{partly}")
+            thinking = sum(usage.reasoning_tokens for usage in usages)
+            thought = f", {thinking:,} of them thinking" if thinking else ""
+            tokens.append(f"{name} {sent:,} in, {received:,} out{thought}{partly}")
         if priced:
             partly = "" if priced == replies else f" ({priced:,} of {replies:,} priced)"
             dollars.append(f"{name} {sum(usage.dollars for usage in usages):.4f}{partly}")
