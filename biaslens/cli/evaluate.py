@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +17,7 @@ from biaslens.cli.options import finish, json_option, pace_of, paid, panel_of, s
 from biaslens.cli.progress import EvaluationBar
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Task, evaluate_study
-from biaslens.evaluation.estimate import Screening, estimate, held, sample_requests, screening
+from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.judge import Judged, judge
 from biaslens.models import provider_of, providers
 from biaslens.models.catalogue import entries
@@ -138,6 +139,8 @@ def plan_command(*, as_json: bool, show: int | None, **values: Any) -> None:  # 
     for found in screenings:
         if found is not None:
             click.echo(_screening_line(found))
+    for line in _lengths_lines(loads):
+        click.echo(line)
     for where in dict.fromkeys(places):
         asked = "" if is_trusted(where) else "; only after you confirm it, or with --trust-address"
         click.echo(f"sends {where}{asked}")
@@ -149,6 +152,17 @@ def plan_command(*, as_json: bool, show: int | None, **values: Any) -> None:  # 
     )
     for task in tasks if show else ():
         _show_requests(task, show or 0)
+
+
+def _lengths_lines(loads: Sequence[Load]) -> Iterator[str]:
+    for load in loads:
+        if load.tokens_from == "assumed":
+            yield (
+                f"{load.model} thinks before its {load.purpose}: how long is assumed. A pilot (--roles-per-attribute "
+                "1, the same run file) measures it, and the next plan goes by it."
+            )
+        elif load.tokens_from == "pilot":
+            yield f"{load.model}: tokens out go by the {load.purpose} that the run file holds."
 
 
 def _show_requests(task: Task, count: int) -> None:

@@ -19,8 +19,12 @@ from biaslens.cli import options
 from biaslens.cli.options import PATH, SEED, Decorator, Real, choice, count, json_option, picked, split
 from biaslens.cli.progress import AskingBar, ProgressBar
 from biaslens.errors import RunInterruptedError
+from biaslens.evaluation.spec import THINKING_TOKENS
+from biaslens.evaluation.study import PARAMETERS
 from biaslens.models import Params
+from biaslens.models.catalogue import params_for
 from biaslens.report.assessment import print_assessment, score_files, write_assessment
+from biaslens.settings import load_settings
 from biaslens.usecase import Assessment, Intervention, Resampling, UseCase
 
 _LOCAL_SHOWN = 1000
@@ -56,9 +60,13 @@ _TEXTS: tuple[Decorator, ...] = (
     click.option("--per-prompt", type=count(), default=25, help="Responses to each prompt."),
     click.option("--prompts", "limit", type=count(), help="Only the first N prompts."),
     click.option("--system", default="", show_default=False, help="System prompt of the use case."),
-    options.temperature_option,
-    options.top_p_option,
-    click.option("--max-tokens", type=count(), default=usecase.MAX_TOKENS, help="Maximum tokens of a response."),
+    *options.PARAMETER_OPTIONS,
+    click.option(
+        "--max-tokens",
+        type=count(),
+        help=f"Maximum tokens of a response.  [default: {usecase.MAX_TOKENS}, {THINKING_TOKENS} where the model thinks "
+        "first]",
+    ),
     click.option("--request-seed", type=SEED, default=0, help="Seed of requests, where the provider takes one."),
     click.option(
         "--toxicity-scorer",
@@ -99,8 +107,7 @@ _GO_WITH = {
 }
 """Options that go with what is assessed."""
 
-_OF_A_MODEL = {"request_seed", "per_prompt", "limit", "system", "temperature", "top_p", "max_tokens",
-               "requests_per_minute", "tokens_per_minute"}  # fmt: skip
+_OF_A_MODEL = {"request_seed", "per_prompt", "limit", "system", *PARAMETERS, "requests_per_minute", "tokens_per_minute"}
 """Options of asking prompts; responses that are there were asked by somebody else."""
 
 _KIND_OF = {
@@ -202,6 +209,12 @@ def _show_plan(asking: usecase.Asking, *, as_json: bool) -> None:
     )
 
 
+def _params(values: dict[str, Any]) -> Params:
+    given = picked(values, *PARAMETERS)
+    limits = {"limit": usecase.MAX_TOKENS, "thinking_limit": THINKING_TOKENS}
+    return params_for(values["model"] or "", given, load_settings(), **limits)
+
+
 def _text_options(values: dict[str, Any], out: Path) -> usecase.TextOptions:
     kinds = ("toxicity", "stereotype", "sentiment")
     of_the_same_name = (
@@ -220,7 +233,7 @@ def _text_options(values: dict[str, Any], out: Path) -> usecase.TextOptions:
         out=out,
         attributes=split(values["attributes"]),
         compare=dict(map(_comparison, values["compare"])),
-        params=Params(**picked(values, "temperature", "top_p", "max_tokens")),
+        params=_params(values),
         invariance=not values["no_invariance"],
         scorers={kind: values[f"{kind}_scorer"] for kind in kinds if values[f"{kind}_scorer"]},  # type: ignore[misc]
         targets=_words_of(values["targets"]),

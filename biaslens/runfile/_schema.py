@@ -55,5 +55,8 @@ RULES_PANEL = "rules"
 PUBLISHED_PANEL = "published votes"
 """Panel of the published study, in its imported runs."""
 
+CUT_OFF = "cut off"
+"""Reason of a verdict on an answer that reached its limit of tokens before it said anything."""
+
 ACTIVE_PANEL = "panel"
 """Name in meta of the panel whose verdicts count in reports."""

@@ -15,14 +15,15 @@ import numpy as np
 import pandas as pd
 
 from biaslens.errors import InputError
+from biaslens.models import thoughts
 
 ROWS = 20_000
 """Rows read at once."""
 
-FILTERED = "content_filter"
+FILTERED = thoughts.FILTERED
 """Finish reason of a response that the provider withheld."""
 
-CUT = "length"
+CUT = thoughts.CUT
 """Finish reason of a response that broke off at the limit of tokens."""
 
 
@@ -190,9 +191,10 @@ class ResponseTable:
         if prompt or "prompt_id" in record:
             trial = self._trial(record.get("trial"), row, name, trials[name, attribute, group, series])
         reason = record.get("finish_reason")
-        return Response(
-            name, prompt, record["response"], attribute, group, series, trial, reason == FILTERED, reason == CUT
-        )
+        said = thoughts.split(
+            record["response"], cut=reason == CUT
+        ).answer  # what other programs wrote may hold thoughts
+        return Response(name, prompt, said, attribute, group, series, trial, reason == FILTERED, reason == CUT)
 
     def _trial(self, given: str | None, row: int, prompt: str, seen: set[int]) -> int:
         try:

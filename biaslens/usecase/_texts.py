@@ -222,7 +222,7 @@ class _Assessing:
         asked = {
             "per_prompt": options.per_prompt,
             "system": options.system or None,
-            "params": {name: said for name, said in asdict(options.params).items() if said is not None},
+            "params": {name: said for name, said in options.params.record().items() if said is not None},
         }
         return record(
             model=options.model,
