@@ -312,7 +312,7 @@ def counterfactual_command(
     """Make counterfactual prompts by swapping the words for groups.
 
     Each prompt of SOURCE is rewritten with the words for another group, and the swaps are listed. Each pair is
-    accompanied by one with no effect, the same prompt twice: the baseline of every comparison.
+    accompanied by two with no effect, the prompt of each group twice: the baseline of every comparison.
     """
     lexicon = usecase.load_words([attribute], own=words, names=names)
     prompts = list(usecase.read_prompts(source).values())

@@ -72,7 +72,7 @@ class Sums:
         """
         ways = self.exchanged()
         # A unit stands once for each way, and counts in the one that it is placed in.
-        changes = [way.sums - self.sums for way in ways]
+        changes: list[Any] = [way.sums - self.sums for way in ways]
         stacked = np.concatenate(changes) if isinstance(self.sums, np.ndarray) else sparse.vstack(changes, format="csr")
         chosen = np.concatenate([placed == way for way in range(1, len(ways) + 1)], axis=1)
         return self._of(chosen, stacked, self.totals())

@@ -344,8 +344,8 @@ def _list_measures(
             for group in pair
         ]
         opposed = Opposed(
-            *sides, groups=pair, resampling=resampling, of=_NO_LISTS, clusters=clusters, family="similarity of lists",
-            attribute=found.column, test=_LISTS_TEST,
+            sides[0], sides[1], groups=pair, resampling=resampling, of=_NO_LISTS, clusters=clusters,
+            family="similarity of lists", attribute=found.column, test=_LISTS_TEST,
         )  # fmt: skip
         if alone := opposed.unpaired:
             opposed.notes = [f"{alone:,} lists left out because the other group has none to stand opposite"]
