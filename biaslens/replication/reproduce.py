@@ -132,7 +132,7 @@ def read_published(path: Path) -> PublishedRun:
 
     Raises `InputError` when it was not imported from the release and `StorageError` when it cannot be read.
     """
-    run = read_run(path)
+    run = read_run(path, took=False)
     if not run.info.meta.get("imported"):
         raise InputError(f"{path}: not an imported run; `biaslens import published` makes them")
     with reading(path) as store:
