@@ -164,7 +164,7 @@ class Pages:
     def items(self, only: str) -> Response:
         """All items, or those that are open, labelled, or labelled without being sure."""
         labels = [(number, self.sitting.label_of(number)) for number in range(1, len(self.sitting.items) + 1)]
-        sorts = {
+        sorts: dict[str, list[tuple[int, Label | None]]] = {
             "all": labels,
             "open": [(number, label) for number, label in labels if label is None],
             "unsure": [(number, label) for number, label in labels if label is not None and not label.sure],
