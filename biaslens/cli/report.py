@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,10 +14,11 @@ import click
 
 from biaslens._util.text import finite
 from biaslens.analysis import Cell, Run, Summary, read_run, summarise
-from biaslens.cli.options import FILE, PATH, choice, force_option, json_option, runs_argument
+from biaslens.cli.options import FILE, PATH, choice, force_option, json_option, runs_argument, served
 from biaslens.report import Format, export, leaderboard, print_table
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import require_own, write_leaderboard
+from biaslens.report.run import Progress, print_status
 from biaslens.report.sections import print_analyses, print_comparison, write_for_papers
 from biaslens.report.table import json_records
 from biaslens.schema import Condition, Kind
@@ -36,6 +39,25 @@ def report_command(run: Path, *, brief: bool, as_json: bool) -> None:
         click.echo(json.dumps(summary_record(summary, brief=brief), indent=2))
     else:
         print_table(summary, brief=brief)
+
+
+@click.command("status")
+@click.argument("run", type=PATH)
+@click.option("--watch", is_flag=True, help="Print it again every few seconds, until Ctrl-C.")
+def status_command(run: Path, *, watch: bool) -> None:
+    """Show how far a run is, also while it is being evaluated.
+
+    Asked and failed answers, the bias rate so far with its interval, cost and pace.
+    """
+    while True:
+        print_status(summarise(run), Progress.of(run, datetime.now(UTC)))
+        if not watch:
+            return
+        click.echo()
+        time.sleep(_WATCH_SECONDS)
+
+
+_WATCH_SECONDS = 5.0
 
 
 @click.command("analyze")
@@ -167,6 +189,29 @@ def publish_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool 
         *write_page(analyses, out / "page", show_examples=examples),
     ]
     click.echo(f"{out}: {len(written)} files; open {out / 'page' / 'index.html'}")
+
+
+@click.command("view")
+@runs_argument
+@served
+def view_command(runs: tuple[Path, ...], *, port: int, browser: bool) -> None:
+    """Look at every answer of runs in a browser.
+
+    Prompts as they were sent, verdicts with what they rest on, votes, and models and conditions side by side. The page
+    is served on this machine only and shows a run that is being evaluated as it grows. Nothing is written into a run:
+    an index is kept in RUN.view, objections in RUN.objections.jsonl.
+    """
+    # Only here: a web server takes long to load, and other commands need none.
+    from biaslens.report.view.app import view
+
+    def tell(address: str) -> None:
+        click.echo("Ctrl-C stops.")
+        click.echo(address)
+
+    try:
+        view(runs, port=port, open_browser=browser, tell=tell, note=lambda text: click.echo(text, err=True))
+    except KeyboardInterrupt:
+        click.echo()
 
 
 def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:

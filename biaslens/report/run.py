@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -12,6 +17,7 @@ from biaslens._util.text import plural, printable
 from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
 from biaslens.analysis.frame import Took
 from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, labelled, percent
+from biaslens.runfile import answer_times, reading
 from biaslens.schema import Attribute, Condition, Kind
 
 LOW_COVERAGE = 0.9
@@ -46,6 +52,73 @@ def _parts(summary: Summary, *, brief: bool) -> Iterator[RenderableType]:
     yield Group(Text(), Text(_LEGEND, style="dim"))
     for warning in warnings(summary):
         yield Group(Text(), Text(f"Note: {warning}", style="yellow"))
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: answers in the ten minutes before the last one, and seconds since that, None without any."""
+
+    recent: int
+    since: float | None
+
+    @classmethod
+    def of(cls, path: Path, now: datetime) -> Self:
+        """Read the times of a run's answers and votes."""
+        with reading(path) as store:
+            times = sorted(answer_times(store))[-100_000:]
+        if not times:
+            return cls(0, None)
+        last = datetime.fromisoformat(times[-1])
+        begin = (last - timedelta(minutes=_RECENT)).isoformat()
+        return cls(len(times) - bisect_left(times, begin), (now - last).total_seconds())
+
+
+def print_status(summary: Summary, progress: Progress, console: Console | None = None) -> None:
+    """Print how far a run is, in a line a condition, and what stands in its way."""
+    console = console or Console()
+    rows = [(condition, condition.cell(), condition.cell().counts) for condition in summary.conditions]
+    took = summary.took.answers
+    Table.of(
+        {
+            "condition": [CONDITIONS[condition.condition] for condition, *_ in rows],
+            "asked": [f"{counts.planned - counts.unasked:,} of {counts.planned:,}" for *_, counts in rows],
+            "failed": [f"{counts.error:,}" for *_, counts in rows],
+            "not judged": [f"{counts.unjudged:,}" for *_, counts in rows],
+            "bias rate": [_rate(cell) for _, cell, _ in rows],
+            "coverage": [percent(counts.valid / counts.planned) if counts.planned else NOTHING for *_, counts in rows],
+            "cost": [
+                f"${took[condition.condition].dollars:.2f}"
+                if condition.condition in took and took[condition.condition].priced
+                else NOTHING
+                for condition, *_ in rows
+            ],
+        }
+    ).print(console)
+    left = sum(counts.unasked for *_, counts in rows)
+    if progress.since is None:
+        console.print(Text("Nothing was answered yet."))
+        return
+    pace = f"{progress.recent:,} replies in the {_RECENT} minutes before the last one, {_ago(progress.since)} ago."
+    if left and progress.recent and progress.since < 60 * _RECENT:
+        pace += f" At this pace {left:,} answers take about {_ago(60 * _RECENT * left / progress.recent)}."
+    console.print(Text(pace))
+
+
+_RECENT = 10
+"""Minutes by which the pace is told."""
+
+
+def _ago(seconds: float) -> str:
+    for size, name in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{max(seconds, 0):.0f} seconds"
+
+
+def _rate(cell: Cell) -> str:
+    rate = cell.bias_rate
+    text = percent(rate.value)
+    return text if math.isnan(rate.low) else f"{text} ({between(rate.low, rate.high)})"
 
 
 def warnings(summary: Summary) -> Iterator[str]:

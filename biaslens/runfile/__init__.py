@@ -3,9 +3,9 @@
 # fmt: off
 # isort: off
 from biaslens.runfile._labels import (
-    JudgedTrial, LabelCounts, LabelRow, LabelledItem, SampledRow, annotators_labels, candidates, count_labels,
-    import_faults, imported_files, judged_trials, labelled_items, published_answers, samples, save_imported,
-    save_labels, save_published, shown, verdicts_on_sampled,
+    JudgedTrial, LabelCounts, LabelRow, LabelledItem, SampledRow, all_imported_whole, annotators_labels, candidates,
+    count_labels, import_faults, imported_files, judged_trials, labelled_items, published_answers, samples,
+    save_imported, save_labels, save_published, shown, verdicts_on_sampled,
 )
 from biaslens.runfile._plan import (
     Answered, PlannedResponse, WantedAnswers, answer_texts, answered, answered_keys, conditions, count_unanswered,
@@ -13,8 +13,8 @@ from biaslens.runfile._plan import (
     retried, retry_limits, save_plan, save_retries, save_verdicts, to_ask, without_verdict,
 )
 from biaslens.runfile._reading import (
-    JudgeVote, Stopped, Usage, answer_lengths, answer_times, choice_options, decided_answers, example, has_labels,
-    judge_votes, mirrors, panels, question_texts, questions, response_rows, roles, ruled_answers, stopped_answers,
+    JudgeVote, Stopped, Usage, answer_lengths, answer_times, decided_answers, example, has_labels, judge_votes,
+    mirrors, panels, question_texts, questions, response_rows, roles, ruled_answers, same_wordings, stopped_answers,
     trials, unusable_votes, usage_of_answers, usage_of_retried, usage_of_votes, vote_lengths, vote_rows,
 )
 from biaslens.runfile._requests import (
@@ -32,4 +32,8 @@ from biaslens.runfile._votes import (
     Ballot, PanelVotes, PlannedVote, ToJudge, VoteCount, count_outcomes, count_undecided, count_votes, decided_keys,
     give_vote, last_reply, save_panel, save_screened, save_votes, take_back_verdicts, undecided, undecided_keys,
     votes_on_undecided, votes_to_ask,
+)
+from biaslens.runfile._viewing import (
+    ViewedQuestion, WordIndex, failure_of, has_screen_result, label_outcomes, screen_probabilities, viewed_answers,
+    viewed_labels, viewed_questions, viewed_texts, viewed_votes,
 )

@@ -185,10 +185,14 @@ def has_labels(store: Store) -> bool:
     return store.value("SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1") is not None
 
 
-def choice_options(store: Store) -> dict[str, list[str]]:
-    """Options of the choice questions, by id."""
-    rows = store.rows("SELECT question_id, options FROM questions WHERE kind = 'choice'")
-    return {question_id: json.loads(options) for question_id, options in rows}
+def same_wordings(store: Store) -> dict[str, str]:
+    """Questions of an attribute that are asked in the same words, persona included: by id, the first id of them."""
+    return dict(
+        store.rows(
+            "SELECT question_id, min(question_id) OVER (PARTITION BY attribute, persona, kind, text, options) "
+            "FROM questions JOIN roles USING (role_id)"
+        )
+    )
 
 
 Trial = tuple[str, str, int, str | None, int | None, str | None, str | None, str | None]
