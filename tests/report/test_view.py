@@ -178,7 +178,8 @@ def test_what_is_kept_beside_a_run_is_used_until_the_run_changes(run):
     time.sleep(0.01)
     with Store(run, write=True) as store, store.transaction() as connection:
         connection.execute(
-            "INSERT INTO answers VALUES (?, 'm', 'Yes', 'stop', 'm', 1, 1, NULL, 1, 1, '2026-01-01T00:00:00')", (key,)
+            "INSERT INTO answers VALUES (?, 'm', 'Yes', 'stop', 'm', 1, 1, NULL, 1, 1, '2026-01-01', NULL, NULL)",
+            (key,),
         )
     assert "unasked" not in counts(answers_of(run), "outcome")
     kept.write_bytes(b"PK broken")

@@ -177,7 +177,7 @@ def test_a_run_that_grows_is_read_again(run, monkeypatch):
         ).fetchone()
         connection.execute(
             "INSERT INTO answers SELECT ?, model, 'Zebra', finish_reason, resolved_model, 1, 1, NULL, 1, 1, "
-            "answered_at FROM answers LIMIT 1",
+            "answered_at, NULL, NULL FROM answers LIMIT 1",
             (key,),
         )
         connection.commit()
