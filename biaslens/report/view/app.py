@@ -334,7 +334,7 @@ class _Handlers:
                     "reason": of["reason"],
                     "text": text[:LONGEST],
                     "left": len(text) - LONGEST,
-                    "cut": thoughts.finish(of["finish_reason"] or "") == thoughts.CUT,
+                    "cut": of["finish_reason"] == thoughts.CUT,
                     "objection": self._viewer.objections[run].standing.get(key),
                 }
             )

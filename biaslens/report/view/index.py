@@ -179,7 +179,7 @@ def _read(store: Store, panel: str) -> dict[str, Any]:
             NOTHING if reason is None else reasons.setdefault(reason, len(reasons)),
             NOTHING if oracle is None else oracles.setdefault(oracle, len(oracles)),
             NOTHING if choice is None else choice,
-            NOTHING if finish is None else int(thoughts.finish(finish) == thoughts.CUT),
+            NOTHING if finish is None else int(finish == thoughts.CUT),
             "NaT" if answered_at is None else answered_at[:26].removesuffix("Z").partition("+")[0],
         )
         for key, question_id, condition, trial, outcome, reason, oracle, choice, finish, answered_at in (
