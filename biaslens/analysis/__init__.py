@@ -16,6 +16,7 @@ from biaslens.analysis.labels import Labels, corrected_rates, corrections, read_
 from biaslens.analysis.prejudice import leaning, says_does
 from biaslens.analysis.rates import abstention, consistency, rates
 from biaslens.analysis.summary import Cell, ConditionSummary, Counts, Summary, summarise
+from biaslens.analysis.variance import variance
 
 __all__ = [
     "Cell",
@@ -53,4 +54,5 @@ __all__ = [
     "top_questions",
     "top_roles",
     "trigger_counts",
+    "variance",
 ]

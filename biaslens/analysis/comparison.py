@@ -17,24 +17,31 @@ from biaslens.analysis.rates import ALL, rates, table, with_ends
 from biaslens.analysis.summary import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.schema import Condition, Kind
-from biaslens.stats import Estimate, Pair, share
+from biaslens.stats import Clusters, Estimand, Estimate, Pair, share
 
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
     """The questions of M runs under one condition, Q of them in any run, by id and never by position.
 
-    `role` and `kind` are positions in `roles` (attribute and name) and `KINDS`, shape (Q,). Trials are counted by run
+    `role` and `kind` are positions in `roles` (attribute and name) and `KINDS`, `comparison` a code of the groups
+    compared, shape (Q,). Trials are counted by run
     and question, 0 where a run does not have the question, shape (M, Q).
     """
 
     ids: Sequence[str]
     role: NDArray[np.int64]
     kind: NDArray[np.int64]
+    comparison: NDArray[np.int64]
     roles: Sequence[tuple[int, str]]
     planned: NDArray[np.int64]
     valid: NDArray[np.int64]
     biased: NDArray[np.int64]
+
+    def clusters(self, estimand: Estimand) -> Clusters:
+        """What the questions share, as far as intervals for the estimand cover it."""
+        attribute = np.array([attribute for attribute, _ in self.roles], dtype=np.int64)[self.role]
+        return Clusters(self.role, self.comparison if estimand is Estimand.LIKE_THESE else None, attribute)
 
 
 def align(runs: Sequence[Run], condition: Condition) -> Aligned:
@@ -53,17 +60,20 @@ def align(runs: Sequence[Run], condition: Condition) -> Aligned:
     position = {question_id: place for place, question_id in enumerate(ids)}
     every = np.arange(len(ids))
     role_code: dict[tuple[int, str], int] = {}
-    role, kind = (np.zeros(len(ids), dtype=np.int64) for _ in range(2))
+    comparison_code: dict[str, int] = {}
+    role, kind, comparison = (np.zeros(len(ids), dtype=np.int64) for _ in range(3))
     planned, valid, biased = (np.zeros((len(runs), len(ids)), dtype=np.int64) for _ in range(3))
     for row, run in enumerate(runs):
         questions, trials = run.questions, run.trials(condition)
         names = zip(questions.role_attribute.tolist(), questions.role_names, strict=True)
         codes = np.array([role_code.setdefault(name, len(role_code)) for name in names], dtype=np.int64)
+        compared = [comparison_code.setdefault(name, len(comparison_code)) for name in questions.comparisons]
         same = questions.ids == ids
         place = every if same else np.array([position[one] for one in questions.ids], dtype=np.int64)
         role[place], kind[place] = codes[questions.role], questions.kind
+        comparison[place] = np.array(compared, dtype=np.int64)[questions.comparison]
         planned[row, place], valid[row, place], biased[row, place] = trials.planned, trials.valid, trials.biased
-    return Aligned(ids, role, kind, list(role_code), planned, valid, biased)
+    return Aligned(ids, role, kind, comparison, list(role_code), planned, valid, biased)
 
 
 def distinct_names(runs: Sequence[Run]) -> list[Run]:
@@ -167,7 +177,7 @@ class Comparison:
     """Several models on the questions that all of them answered, with the columns of results/README.md.
 
     `models` has a row a model, the least biased first, as in comparison.csv: mean rates over the shared questions,
-    ranks with an interval from a bootstrap of roles, ``tied_group`` (models that share a letter cannot be told apart),
+    ranks with an interval from the adjusted p-values, ``tied_group`` (models that share a letter cannot be told apart),
     and the rate of the whole run corrected by labels, NaN where there are none. `pairs` has a row two models, as in
     comparison_pairs.csv: ``difference`` is a less b, ``minimal_difference`` the smallest that the design would find
     four times out of five, and ``labels_say`` one of `LABELS_SAY`.
@@ -185,7 +195,7 @@ def compare(
     force: bool = False,
     corrected: Sequence[Corrections] | None = None,
 ) -> Comparison:
-    """Compare models question by question, clustered by role.
+    """Compare models question by question, for the estimand of the first run.
 
     Only questions with a valid trial in every run count, each once, by the share of its valid trials that are biased.
     So a model is not ranked by which questions it failed to answer, and with low coverage few questions are left:
@@ -211,15 +221,12 @@ def compare(
     asked = table.planned.any(axis=0) & ((table.kind == KINDS.index(kind)) if kind is not None else True)
     shared = asked & (table.valid > 0).all(axis=0)
     rates = table.biased[:, shared] / table.valid[:, shared]
-    codes, role = np.unique(table.role[shared], return_inverse=True)
-    sizes = np.bincount(role, minlength=len(codes))
-    sums = np.array([np.bincount(role, row, minlength=len(codes)) for row in rates])
-    counts = {"questions": int(shared.sum()), "planned_questions": int(asked.sum()), "roles": len(codes)}
-    values = [stats.mean_of_sums(row, sizes, bounds=(0, 1)) for row in sums]
-    pairs = stats.compare_pairs(sums, sizes, level=LEVEL)
+    roles = len(np.unique(table.role[shared]))
+    counts = {"questions": int(shared.sum()), "planned_questions": int(asked.sum()), "roles": roles}
+    values, pairs = stats.compare_pairs(rates, table.clusters(runs[0].estimand).at(shared), level=LEVEL)
     models = _models(runs, values, pairs, counts)
     if counts["questions"]:
-        ranks = stats.rank_intervals(sums, sizes, level=LEVEL)
+        ranks = stats.rank_intervals(pairs, models=len(runs), level=LEVEL)
         models["rank_low"], models["rank_high"] = (pd.array(bound, dtype="Int64") for bound in ranks)
     of_runs = [known.get(condition, {}).get(kind, NOT_CORRECTED) for known in corrected]
     models = models.assign(
@@ -230,7 +237,8 @@ def compare(
     )
     judged = bool((table.kind[shared] == KINDS.index(Kind.WHY)).any())
     rows = [_pair(runs, values, pair, counts, corrected=of_runs, judged=judged) for pair in pairs]
-    return Comparison(models.sort_values(["bias_rate", "model", "run"], ignore_index=True), pd.DataFrame(rows))
+    models, pairs_found = (frame.assign(estimand=runs[0].estimand.value) for frame in (models, pd.DataFrame(rows)))
+    return Comparison(models.sort_values(["bias_rate", "model", "run"], ignore_index=True), pairs_found)
 
 
 def _models(

@@ -128,6 +128,7 @@ def _of_run(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
     if run.info.judges:
         yield "judges", analysis.judges(run)
     yield "consistency", analysis.consistency(run)
+    yield "variance", analysis.variance(run)
     yield "abstention", analysis.abstention(run, ["attribute", "kind"], totals=["attribute", "kind"])
     yield "abstention_by_target", analysis.abstention(run, ["attribute", "target"], totals=["attribute"])
     yield "option_position", analysis.option_position(run)

@@ -13,15 +13,22 @@ from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
 from biaslens.analysis.frame import Took
 from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, labelled, percent
 from biaslens.schema import Attribute, Condition, Kind
+from biaslens.stats import Estimand
 
 LOW_COVERAGE = 0.9
 """Below this share of valid trials a cell is marked."""
 
 _LEGEND = (
     "Biased questions: more than half of the planned trials are biased. "
-    "Bias rate: biased among valid trials (biased, unbiased or refused), with a 95 % interval clustered by role. "
+    "Bias rate: biased among valid trials (biased, unbiased or refused), with a 95 % interval {for_what}. "
     "Coverage: valid among planned trials; ! marks less than 90 %."
 )
+
+FOR_WHAT = {
+    Estimand.LIKE_THESE: "for other roles and comparisons of groups like these",
+    Estimand.THESE: "for these very questions, put to other roles",
+}
+"""What an interval is for, in words."""
 
 
 def print_table(summary: Summary, console: Console | None = None, *, brief: bool = False) -> None:
@@ -43,7 +50,7 @@ def _parts(summary: Summary, *, brief: bool) -> Iterator[RenderableType]:
             yield Group(Text(), _outcomes(condition), Text(), _by_attribute(condition, groups))
         if any(not math.isnan(found) for found in condition.corrected.values()):
             yield Group(Text(), _corrected(condition))
-    yield Group(Text(), Text(_LEGEND, style="dim"))
+    yield Group(Text(), Text(_LEGEND.format(for_what=FOR_WHAT[summary.estimand]), style="dim"))
     for warning in warnings(summary):
         yield Group(Text(), Text(f"Note: {warning}", style="yellow"))
 

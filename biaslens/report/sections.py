@@ -15,8 +15,9 @@ import pandas as pd
 from biaslens._util.files import write_text
 from biaslens._util.text import plural, printable
 from biaslens.analysis import Comparison, Run, question_texts
+from biaslens.analysis.rates import OF_A_ROLE
 from biaslens.report.analyses import Analyses
-from biaslens.report.run import warnings
+from biaslens.report.run import FOR_WHAT, warnings
 from biaslens.report.table import NOTHING, Table, shown
 
 _ROLES = 10
@@ -41,7 +42,16 @@ class Section(NamedTuple):
         if in_words:
             named = {name: name for name in self.apart[1:]} | columns
             columns = {heading[:1].upper() + heading[1:]: source for heading, source in named.items()}
-        return Table.of(shown(rows, columns, in_words=in_words), title=title, notes=[self.note] if self.note else [])
+        notes = [self.note] if self.note else []
+        if "estimand" in rows and len(rows):
+            notes.append(intervals_for(str(rows["estimand"].iloc[0])))
+        return Table.of(shown(rows, columns, in_words=in_words), title=title, notes=notes)
+
+
+def intervals_for(estimand: str) -> str:
+    """Say what the intervals of a table are for."""
+    words: dict[str, str] = {**FOR_WHAT, OF_A_ROLE: "for other questions to the same role"}
+    return f"Intervals and tests {words[estimand]}."
 
 
 @cache
@@ -113,11 +123,12 @@ def print_comparison(name: str, both: Comparison, condition: str, *, why_is_labe
     (section,) = (section for section in sections() if section.table == "comparison")
     columns = _with_labels({name: source for name, source in section.columns.items() if name != "kind"}, both.models)
     note = "Corrected: by labels, over all valid answers of the run. Ranks and groups are of the raw rates."
+    estimand = intervals_for(str(first["estimand"]))
     Table.of(
         shown(both.models, columns),
         title=f"{name}: {questions:,} of {planned:,} questions, those with a valid answer in all runs; "
         f"{plural(roles, 'role')}",
-        notes=[note] if "corrected" in columns else [],
+        notes=[*([note] if "corrected" in columns else []), estimand],
     ).print()
     remarks: dict[str, None] = {}
     for pair in both.pairs.to_dict("records"):

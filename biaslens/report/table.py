@@ -292,6 +292,8 @@ def _two(rows: pd.DataFrame, first: str, second: str, sign: str) -> list[str]:
     ends = zip(rows[first], rows[second], strict=True)
     if sign == "–":
         return [f"{low}–{high}" for low, high in ends]
+    if pd.api.types.is_float_dtype(rows[first].dtype) and not pd.api.types.is_extension_array_dtype(rows[first].dtype):
+        return [f"{between(low, high)} %" for low, high in ends]
     return [f"{low}" if low == high else f"{low} to {high}" for low, high in ends]
 
 
