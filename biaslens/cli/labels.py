@@ -17,7 +17,7 @@ from biaslens.annotation.folder import write_folder
 from biaslens.annotation.into_run import take_labels
 from biaslens.annotation.journal import Assignment, Journal, open_task
 from biaslens.annotation.sampling import Drawn, draw
-from biaslens.cli.options import PATH, SEED, Real, count, json_option, several
+from biaslens.cli.options import PATH, SEED, Real, count, json_option, served, several
 from biaslens.report.agreement import print_agreement
 from biaslens.report.table import Table, decimal, json_records, known, write_csv
 from biaslens.schema import Condition, Kind
@@ -90,19 +90,7 @@ def _print(drawn: Drawn, *, confidence: float) -> None:
 @click.argument("folder", type=PATH)
 @click.option("--as", "annotator", required=True, metavar="NAME", help="Name of the annotator, preferably a pseudonym.")
 @click.option("--adjudicate", is_flag=True, help="Decide where the others differ; shows only those answers.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    show_default=False,
-    help="Port of the page.  [default: any free one]",
-)
-@click.option(
-    "--browser/--no-browser",
-    default=True,
-    show_default=False,
-    help="Whether to open the page in a browser.  [default: yes]",
-)
+@served
 @click.option("--import", "import_from", type=PATH, metavar="FILE", help="Import labels from a .csv or .jsonl file.")
 @click.option("--export", "export_to", type=PATH, metavar="FILE", help="Write a .csv or .jsonl sheet to fill in.")
 def annotate_command(folder: Path, annotator: str, *, adjudicate: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
@@ -138,17 +126,18 @@ def _import(folder: Path, annotator: str, path: Path, *, adjudicate: bool) -> No
 
 def _serve(task: Assignment, journal: Journal, *, port: int, browser: bool) -> None:
     # Only here: a web server takes long to load, and other commands need none.
-    from biaslens.annotation.web.app import serve
-    from biaslens.annotation.web.pages import Sitting
+    from biaslens.annotation.web.app import create_app
+    from biaslens.annotation.web.pages import Pages, Sitting
+    from biaslens.report.page.server import serve
 
-    sitting = Sitting(task.items, journal, others=task.others)
+    pages = Pages(sitting := Sitting(task.items, journal, others=task.others))
 
     def tell(address: str) -> None:
         click.echo(f"{sitting.done:,} of {len(task.items):,} labelled. Ctrl-C stops; every label is saved at once.")
         click.echo(address)
 
     try:
-        serve(sitting, port=port, open_browser=browser, tell=tell)
+        serve(create_app(pages), policy=pages.policy, port=port, open_browser=browser, tell=tell)
     except KeyboardInterrupt:
         click.echo(f"\n{journal.path}: {sitting.done:,} of {len(task.items):,} labelled")
 

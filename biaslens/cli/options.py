@@ -321,3 +321,21 @@ def panel_of(values: dict[str, Any]) -> Panel | None:
         params=Params(max_tokens=values["judge_max_tokens"]),
         **picked(values, "judges", "votes", "screen", "seed"),
     )
+
+
+def served(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that serves a page: port and browser."""
+    port = click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        show_default=False,
+        help="Port of the page.  [default: any free one]",
+    )
+    browser = click.option(
+        "--browser/--no-browser",
+        default=True,
+        show_default=False,
+        help="Whether to open the page in a browser.  [default: yes]",
+    )
+    return port(browser(command))

@@ -12,7 +12,7 @@ import click
 
 from biaslens._util.text import finite
 from biaslens.analysis import Cell, Run, Summary, read_run, summarise
-from biaslens.cli.options import FILE, PATH, choice, force_option, json_option, runs_argument
+from biaslens.cli.options import FILE, PATH, choice, force_option, json_option, runs_argument, served
 from biaslens.report import Format, export, leaderboard, print_table
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import require_own, write_leaderboard
@@ -197,6 +197,29 @@ def publish_command(
         *write_page(analyses, out / "page", show_examples=examples),
     ]
     click.echo(f"{out}: {len(written)} files; open {out / 'page' / 'index.html'}")
+
+
+@click.command("view")
+@runs_argument
+@served
+def view_command(runs: tuple[Path, ...], *, port: int, browser: bool) -> None:
+    """Look at every answer of runs in a browser.
+
+    Prompts as they were sent, verdicts with what they rest on, votes, and models and conditions side by side. The page
+    is served on this machine only and shows a run that is being evaluated as it grows. Nothing is written into a run:
+    an index is kept in RUN.view, objections in RUN.objections.jsonl.
+    """
+    # Only here: a web server takes long to load, and other commands need none.
+    from biaslens.report.view.app import view
+
+    def tell(address: str) -> None:
+        click.echo("Ctrl-C stops.")
+        click.echo(address)
+
+    try:
+        view(runs, port=port, open_browser=browser, tell=tell, note=lambda text: click.echo(text, err=True))
+    except KeyboardInterrupt:
+        click.echo()
 
 
 def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:

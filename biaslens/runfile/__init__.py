@@ -33,3 +33,7 @@ from biaslens.runfile._votes import (
     give_vote, last_reply, save_panel, save_screened, save_votes, take_back_verdicts, undecided, undecided_keys,
     votes_on_undecided, votes_to_ask,
 )
+from biaslens.runfile._viewing import (
+    ViewedQuestion, WordIndex, failure_of, has_screen_result, label_outcomes, screen_probabilities, viewed_answers,
+    viewed_labels, viewed_questions, viewed_texts, viewed_votes,
+)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import time
 from pathlib import Path
 
 import httpx
@@ -15,9 +14,6 @@ from label_folder import item, key, write_label_folder, write_table
 from label_server import annotating, origin_of, visiting
 
 from biaslens.annotation.annotators import read_all
-from biaslens.annotation.journal import Journal
-from biaslens.annotation.web import app as serving
-from biaslens.annotation.web.pages import Sitting
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -216,26 +212,3 @@ def test_adjudication_shows_labels_without_names(tmp_path):
         assert "bob" not in page and "cyd" not in page
         client.post("/item/1", data={"key": key(2), "outcome": "refused"})
     assert read_all(folder)["zoe"].adjudicates
-
-
-def test_the_browser_is_not_told_the_token_on_its_command_line(monkeypatch, labels):
-    opened = []
-
-    def browse(address):
-        opened.append((address, Path(address.removeprefix("file://")).read_text(encoding="ascii")))
-
-    def stop(*_, **__):
-        while not opened:
-            time.sleep(0.05)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(serving.webbrowser, "open", browse)
-    monkeypatch.setattr(serving.uvicorn.Server, "run", stop)
-    told = []
-    with Journal(labels, "cleo") as journal, pytest.raises(KeyboardInterrupt):
-        serving.serve(Sitting([], journal), port=0, open_browser=True, tell=told.append)
-    token = told[0].partition("token=")[2]
-    ((address, page),) = opened
-    assert token not in address
-    assert f"url={told[0]}" in page
-    assert not Path(address.removeprefix("file://")).exists()

@@ -278,7 +278,7 @@ def test_kill_9_while_files_are_exchanged_loses_nothing_and_asks_nothing_twice()
     code, killed = 3, 0
     while code == 3:
         answer_files(half_first)
-        for share in (0.6, 0.8, 0.9, 0.95):
+        for share in (0.7, 0.9):
             process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
             time.sleep(share * whole)
             killed += process.poll() is None

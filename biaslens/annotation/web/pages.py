@@ -2,48 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import time
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
-from biaslens._util.text import UNUSUAL
 from biaslens.annotation.annotators import lettered, persona_shown
 from biaslens.annotation.folder import LONGEST_COMMENT, Item, Label
 from biaslens.annotation.journal import Journal
 from biaslens.prompts import codebook
 from biaslens.report.page import environment
 from biaslens.schema import Kind, Outcome
-
-# Joiners shape letters and emoji; the rest of these are visible signs in front of digits.
-_SHOWN_ALREADY = frozenset("\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u08e2\U000110bd\U000110cd")
-
-
-def visible(text: str) -> Markup:
-    r"""Escape a text, and put a mark in place of every character that cannot be seen.
-
-    Those are control and format characters, such as a right-to-left override, and lone halves of surrogate pairs.
-    Line breaks and tabs stay.
-
-    >>> visible("<b>\u202e")
-    Markup('&lt;b&gt;<span class="mark" title="right-to-left override">U+202E</span>')
-    """
-    plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    # Escaping leaves what it is looked for alone, and marks must not be escaped.
-    return Markup(UNUSUAL.sub(_mark, str(escape(plain))))  # noqa: S704 - escaped just now
-
-
-def _mark(found: re.Match[str]) -> str:
-    char = found[0]
-    if char in _SHOWN_ALREADY or unicodedata.category(char) not in ("Cc", "Cf", "Cs"):
-        return char
-    name = unicodedata.name(char, "control character").lower()
-    return f'<span class="mark" title="{name}">U+{ord(char):04X}</span>'
-
 
 BREAK_LABELS = 50
 """Labels after which a break is suggested."""
@@ -128,26 +98,22 @@ class Pages:
     """The pages of one sitting, and the content security `policy` under which they work."""
 
     def __init__(self, sitting: Sitting) -> None:
-        self._sitting = sitting
+        self.sitting = sitting
         self._environment = environment(
             "biaslens.annotation.web",
             who=sitting.journal.annotator,
             adjudicates=sitting.others is not None,
             total=len(sitting.items),
         )
-        self._environment.filters["visible"] = visible
-        self.policy = (
-            f"{self._environment.globals['policy']}; img-src data:; "
-            "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-        )
+        self.policy = f"{self._environment.globals['policy']}; img-src data:"
 
     def item(self, number: int, typed: Mapping[str, str] | None = None) -> Response:
         """One item, with the label it has, or with what was sent without choosing an outcome."""
-        item = self._sitting.items[number - 1]
+        item = self.sitting.items[number - 1]
         kind = Kind(item.kind)
         book = codebook()
-        label = self._sitting.label_of(number)
-        others = () if self._sitting.others is None else self._sitting.others[item.key]
+        label = self.sitting.label_of(number)
+        others = () if self.sitting.others is None else self.sitting.others[item.key]
         return self.show(
             "item",
             status=200 if typed is None else 400,
@@ -161,7 +127,7 @@ class Pages:
             options=lettered(item.options),
             label=label,
             others=[{"outcome": one.outcome, "sure": one.sure, "comment": one.comment} for one in others],
-            can_undo=bool(self._sitting.journal.labels),
+            can_undo=bool(self.sitting.journal.labels),
             definitions=[(definition.outcome, definition.of(kind)) for definition in book.outcomes],
             outcomes=list(enumerate(Outcome, start=1)),
             rules=book.rules_for(kind),
@@ -175,5 +141,5 @@ class Pages:
 
     def show(self, template: str, *, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 - template values
         """Fill the template of a page."""
-        text = self._environment.get_template(f"{template}.html.j2").render(done=self._sitting.done, **values)
+        text = self._environment.get_template(f"{template}.html.j2").render(done=self.sitting.done, **values)
         return HTMLResponse(text, status)

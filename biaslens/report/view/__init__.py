@@ -1,0 +1,1 @@
+"""Look at every answer of some runs in a browser."""
