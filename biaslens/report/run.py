@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -24,7 +24,7 @@ _LEGEND = (
     "Coverage: valid among planned trials; ! marks less than 90 %."
 )
 
-FOR_WHAT = {
+FOR_WHAT: Mapping[str, str] = {
     Estimand.LIKE_THESE: "for other roles and comparisons of groups like these",
     Estimand.THESE: "for these very questions, put to other roles",
 }
@@ -83,6 +83,8 @@ def warnings(summary: Summary) -> Iterator[str]:
 
 def _condition_warnings(condition: ConditionSummary) -> Iterator[str]:
     where = CONDITIONS[condition.condition]
+    told = [rate.reason for kind, rate in condition.corrected.items() if kind is not None and rate.reason]
+    yield from (f"Rates corrected by labels {where}: {reason}." for reason in dict.fromkeys(told))
     counts = condition.cell().counts
     if not counts.planned:
         yield f"Nothing is planned {where} yet; `biaslens evaluate` asks."

@@ -50,7 +50,7 @@ class Section(NamedTuple):
 
 def intervals_for(estimand: str) -> str:
     """Say what the intervals of a table are for."""
-    words: dict[str, str] = {**FOR_WHAT, OF_A_ROLE: "for other questions to the same role"}
+    words = {**FOR_WHAT, OF_A_ROLE: "for other questions to the same role"}
     return f"Intervals and tests {words[estimand]}."
 
 

@@ -103,7 +103,7 @@ def questions(store: Store) -> list[QuestionRow]:
         "SELECT question_id, role_id, kind, target, json_array_length(options), encounter, theme, disfavoured, "
         "(SELECT key FROM json_each(options) WHERE value = picks), groups FROM questions ORDER BY question_id"
     )
-    return [QuestionRow(*row[:-1], tuple(json.loads(row[-1]))) for row in rows]
+    return [QuestionRow._make([*row[:-1], tuple(json.loads(row[-1]))]) for row in rows]
 
 
 def mirrors(store: Store) -> dict[str, tuple[str, str]]:

@@ -180,7 +180,7 @@ def verdicts_changed(results: ArrayLike) -> Possible:
             A_eq=np.ones((1, len(p))),
             b_eq=[1.0],
         )
-        ends.append(sign * float(found.fun) if found.success else np.nan)
+        ends.append(sign * float(found.fun or 0.0) if found.success else np.nan)
     return Possible(max(ends[0], 0.0), ends[1])
 
 
