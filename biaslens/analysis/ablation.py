@@ -6,10 +6,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from biaslens.analysis.corrected import CorrectedRates
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, MIRRORS, NOTHING, VALID, Run, Trials
+from biaslens.analysis.labels import FEWEST_LABELS
 from biaslens.analysis.rates import ALL, table, with_ends
 from biaslens.schema import Attribute, Condition, Kind, Mirror
-from biaslens.stats import Clusters, biased_majority, crossed_mean, crossed_share, holm, majority_decided, mcnemar
+from biaslens.stats import (
+    Clusters,
+    Estimate,
+    biased_majority,
+    crossed_mean,
+    crossed_share,
+    holm,
+    labelled_difference,
+    majority_decided,
+    mcnemar,
+)
 
 _TESTS = ("p", "p_mcnemar")
 
@@ -17,6 +29,7 @@ _COLUMNS = [
     "model", "against", "attribute", "kind", "roles", "questions", "rate_role", "rate_against", "difference",
     "difference_low", "difference_high", "p", "p_holm", "verdicts", "biased_only_role", "biased_only_against",
     "odds_ratio", "odds_ratio_low", "odds_ratio_high", "p_mcnemar", "p_mcnemar_holm", "estimand",
+    "corrected_difference", "corrected_difference_low", "corrected_difference_high", "corrected_p",
 ]  # fmt: skip
 _ROLE_COLUMNS = [
     "model", "against", "attribute", "role", "questions", "rate_role", "rate_against", "difference", "difference_low",
@@ -32,6 +45,8 @@ def ablation(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.DataFram
     questions, its interval and p-value for the run's estimand. Beside it stands the comparison of the majority
     verdicts: McNemar's test, clustered alike, and the conditional odds ratio. A verdict counts where no valid result of
     the missing trials could turn it; else a condition with more missing trials would look less biased.
+
+    Where answers under both conditions are labelled, ``corrected_difference`` is that of the corrected rates.
 
     A row an attribute and kind and their totals ("all"), where any question can be compared, with the columns of
     ablation.csv in results/README.md. Adjusted together (Holm) are the p-values of the cells attribute x kind; those of
@@ -72,6 +87,7 @@ class _Paired:
     """Rates and verdicts of every question under both conditions."""
 
     def __init__(self, run: Run, against: Condition) -> None:
+        self._labels = CorrectedRates()
         first, second = run.trials(Condition.ROLE), run.trials(against)
         self._run, self._against = run, against
         self.known: NDArray[np.bool_] = (first.valid > 0) & (second.valid > 0)
@@ -110,7 +126,17 @@ class _Paired:
             "biased_only_against": verdicts.only_second,
             **{name: getattr(verdicts, name) for name in ("odds_ratio", "odds_ratio_low", "odds_ratio_high")},
             "p_mcnemar": verdicts.p,
+            **self._corrected(chosen),
         }
+
+    def _corrected(self, chosen: NDArray[np.bool_]) -> dict[str, object]:
+        """The difference of the rates that labels under each condition correct."""
+        run, questions = self._run, np.flatnonzero(chosen)
+        position = {run.questions.ids[question]: place for place, question in enumerate(questions)}
+        both = [self._labels.of(run, each, position) for each in (Condition.ROLE, self._against)]
+        few = min(rate.labels for rate in both) < FEWEST_LABELS and chosen.sum() < self.known.sum()
+        found = Estimate(float("nan")) if few else labelled_difference(*both, run.clusters.at(questions))
+        return {**with_ends("corrected_difference", found), "corrected_p": found.p}
 
 
 def _decided(trials: Trials) -> NDArray[np.bool_]:

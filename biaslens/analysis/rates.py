@@ -82,6 +82,28 @@ def rates(
     return grouped(run, by, totals=totals, conditions=conditions).drop(columns=[ABSTAINED, CLUSTERS])
 
 
+def pooled(frame: pd.DataFrame, by: By, *, families: Sequence[str] = ()) -> pd.DataFrame:
+    """Add rates drawn towards the mean of each family as far as chance alone would scatter them.
+
+    `frame` is a table of `rates`, its rows groups `by` which rates are pooled, within each condition and kind; totals
+    are left as they are, without a pooled rate. Columns ``pooled_rate``, ``pooled_low`` and ``pooled_high`` stand
+    beside the raw ones (`stats.pooled_rates`). `families` are the columns that make a family, such as the attribute of
+    a role; one family if not given. The roles are the units, of a role its questions.
+    """
+    columns = [np.full(len(frame), np.nan) for _ in range(3)]
+    group = [name for name in ("condition", "kind") if name in frame]
+    is_group = (frame[by] != ALL).to_numpy()
+    units = frame["questions"] if by == "role" else frame["roles"]
+    family = frame[list(families)].astype(str).agg("/".join, axis=1) if families else frame["model"].astype(str)
+    for _, rows in frame[is_group].groupby(group, sort=False):
+        at = frame.index.get_indexer(rows.index)
+        codes = np.unique(family.to_numpy()[at], return_inverse=True)[1]
+        found = stats.pooled_rates(rows["bias_rate"], rows["standard_error"], units.to_numpy()[at], codes)
+        for column, values in zip(columns, (found.value, found.low, found.high), strict=True):
+            column[at] = values
+    return frame.assign(pooled_rate=columns[0], pooled_low=columns[1], pooled_high=columns[2])
+
+
 def grouped(
     run: Run, by: Sequence[By], *, totals: Sequence[By], conditions: Sequence[Condition] | None = None
 ) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from biaslens.analysis import Comparison, Run, question_texts
 from biaslens.analysis.rates import OF_A_ROLE
 from biaslens.report.analyses import Analyses
 from biaslens.report.run import FOR_WHAT, warnings
-from biaslens.report.table import NOTHING, Table, shown
+from biaslens.report.table import NOTHING, Table, between, shown
 
 _ROLES = 10
 _QUESTIONS = 5
@@ -191,9 +191,9 @@ def verdict(pair: Mapping[str, object], *, pairs: int = 1) -> str:
     size = f"{100 * difference:+.1f} points"
     if pd.isna(low):
         return f"{a} against {b}: {size}; its uncertainty is unknown because all questions are of one role"
-    p_text, p_holm_text = ("< 0.0001" if value < 1e-4 else f"= {value:.4f}" for value in (p, p_holm))
+    p_text, p_holm_text = p_value_text(p), p_value_text(p_holm).removeprefix("p ")
     tests = p_text if pairs == 1 else f"{p_text}, for {pairs} pairs {p_holm_text}"
-    size += f" (95 % interval {100 * low:.1f} to {100 * high:.1f}; p {tests})"
+    size += f" (95 % interval {100 * low:.1f} to {100 * high:.1f}; {tests})"
     labels_say = pair["labels_say"]
     if bool(pair["tied"]):
         raw = " by the raw rates" if labels_say else ""
@@ -213,4 +213,23 @@ def what_labels_say(pair: Mapping[str, object]) -> str:
     if float(str(pair["difference"])) < 0:
         a, b = b, a
     said: str = _texts()["labels_say"].get(pair["labels_say"], "")
-    return said.format(a=a, b=b)
+    corrected, low, high, p, gap = (float(str(pair[name])) for name in _OF_LABELS)
+    if float(str(pair["difference"])) < 0:
+        corrected, low, high = -corrected, -high, -low
+    if corrected < 0:
+        corrected, low, high = -corrected, -high, -low
+    size = f"{100 * corrected:+.1f} points"
+    if not pd.isna(low):
+        size += f" (95 % interval {between(low, high)}; {p_value_text(p)})"
+    return said.format(a=a, b=b, corrected=size, gap=f"{100 * gap:.1f}")
+
+
+_OF_LABELS = (
+    "corrected_difference", "corrected_difference_low", "corrected_difference_high", "corrected_p_holm",
+    "specificity_gap",
+)  # fmt: skip
+
+
+def p_value_text(p: float) -> str:
+    """A p-value in a sentence."""
+    return f"p {'< 0.0001' if p < 1e-4 else f'= {p:.4f}'}"

@@ -21,7 +21,15 @@ from biaslens.stats.comparison import (
     tied_with,
 )
 from biaslens.stats.components import DOUBLED, Components, components
-from biaslens.stats.correction import Accuracy, prediction_powered, rogan_gladen, verdict_accuracy
+from biaslens.stats.correction import (
+    Accuracy,
+    LabelledRate,
+    labelled_difference,
+    labelled_rate,
+    prediction_powered,
+    rogan_gladen,
+    verdict_accuracy,
+)
 from biaslens.stats.crossed import (
     Clusters,
     Estimand,
@@ -33,6 +41,7 @@ from biaslens.stats.crossed import (
     crossed_share,
 )
 from biaslens.stats.estimate import Estimate, Estimates, weighted_share
+from biaslens.stats.pooling import Pooled, pooled_rates
 from biaslens.stats.trials import (
     Patterns,
     Possible,
@@ -48,10 +57,11 @@ from biaslens.stats.trials import (
 )
 
 __all__ = [
-    "DOUBLED", "Accuracy", "Clusters", "Coefficient", "Components", "Estimand", "Estimate", "Estimates", "Layout",
-    "McNemar", "Pair", "Patterns", "Possible", "agreement", "biased_majority", "biased_questions", "clustered_mean",
-    "clustered_rate", "cohen_kappa", "compare_pairs", "components", "coverage", "crossed_mean", "crossed_rate",
-    "crossed_share", "fleiss_kappa", "flip_rate", "gwet_ac1", "holm", "krippendorff_alpha", "majority_decided",
-    "majority_threshold", "mcnemar", "pairs_of", "patterns", "prediction_powered", "rank_intervals", "raw_agreement",
-    "rogan_gladen", "share", "tied_groups", "tied_with", "verdict_accuracy", "verdicts_changed", "weighted_share",
+    "DOUBLED", "Accuracy", "Clusters", "Coefficient", "Components", "Estimand", "Estimate", "Estimates", "LabelledRate",
+    "Layout", "McNemar", "Pair", "Patterns", "Pooled", "Possible", "agreement", "biased_majority", "biased_questions",
+    "clustered_mean", "clustered_rate", "cohen_kappa", "compare_pairs", "components", "coverage", "crossed_mean",
+    "crossed_rate", "crossed_share", "fleiss_kappa", "flip_rate", "gwet_ac1", "holm", "krippendorff_alpha",
+    "labelled_difference", "labelled_rate", "majority_decided", "majority_threshold", "mcnemar", "pairs_of", "patterns",
+    "pooled_rates", "prediction_powered", "rank_intervals", "raw_agreement", "rogan_gladen", "share", "tied_groups",
+    "tied_with", "verdict_accuracy", "verdicts_changed", "weighted_share",
 ]  # fmt: skip

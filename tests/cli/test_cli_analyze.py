@@ -211,7 +211,7 @@ def test_a_raw_difference_that_labels_turn_is_not_called_more_biased():
         "a 75.0 % (62.2 to 84.6) 5.0 % (1.8 to 13.3) 2 b",
     ]
     assert "a has a higher raw rate than b: +41.7 points" in text
-    assert "corrected by labels, b has the higher rate: the raw difference is not to be trusted" in text
+    assert "corrected by labels, b has the higher rate: +45.0 points (95 % interval 32.0 to 58.0; p < 0.0001)" in text
     assert "more biased than" not in text
 
 

@@ -179,7 +179,7 @@ def _contradicted(found: Mapping[str, pd.DataFrame]) -> list[str]:
     pairs = found.get("comparison_pairs")
     if pairs is None:
         return []
-    told = pairs[~pairs["tied"] & pairs["labels_say"].isin(["opposite", "overlap"])]
+    told = pairs[~pairs["tied"] & pairs["labels_say"].isin(["opposite", "open"])]
     return [
         f"{KINDS[record['kind']].capitalize()}, {CONDITIONS[record['condition']]}: {verdict(record)}; "
         f"{what_labels_say(record)}."
