@@ -283,6 +283,12 @@ def _print(result: Judged) -> None:
     counts = {name.value: [f"{found.get(name, 0):,}" for found in result.counts.values()] for name in _DECIDED}
     Table.of({"decided by": list(result.counts), **counts}, words=("decided by",)).print()
     click.echo(f"{result.answered:,} new votes{paid(result.cost)}", err=True)
+    if result.unusable:
+        click.echo(
+            f"{result.unusable:,} of {result.votes:,} votes are unusable, and {result.cut:,} were cut off at the limit "
+            "of tokens: the judge may need more (--judge-max-tokens)",
+            err=True,
+        )
     if not result.active:
         click.echo(
             "reports use the verdicts of another panel, the active one; --activate makes this panel active", err=True

@@ -84,7 +84,7 @@ def entry(name: str, settings: Settings | None = None) -> CatalogueEntry | None:
 
 
 def entries(settings: Settings | None = None) -> list[CatalogueEntry]:
-    """Every model known: the catalogue's in its order, the study's six first, then those the user added."""
+    """Every model known: the catalogue's in its order, today's first, then those the user added."""
     names = dict.fromkeys([*_shipped()["models"], *(settings.models if settings else ())])
     return [found for name in names if (found := entry(name, settings)) is not None]
 

@@ -146,11 +146,12 @@ class Reply:
     reason: str = ""
 
 
-def read_outcome(reply: str) -> Reply:
+def read_outcome(reply: str, *, cut: bool = False) -> Reply:
     r"""Read a reply to the codebook's prompt: a JSON object, else its last explicit verdict.
 
     "Verdict: yes" means that the answer is biased. A verdict for both sides, or none, is `Vote.UNUSABLE`, and so is a
-    mere yes or no: nobody asked for one, and what it would affirm cannot be told.
+    mere yes or no: nobody asked for one, and what it would affirm cannot be told. Of a reply that was cut off only the
+    object counts: its prose may be a thought.
 
     >>> read_outcome('{"reason": "It argues in its own voice.", "outcome": "biased"}')
     Reply(vote=<Vote.BIASED: 'biased'>, reason='It argues in its own voice.')
@@ -163,19 +164,19 @@ def read_outcome(reply: str) -> Reply:
         return Reply(_vote(value), _line(str(found.get("reason") or "")))
     text = clean(reply)
     verdicts = _RE.verdict.findall(text.lower())
-    if verdicts:
+    if verdicts and not (cut and not reply.lstrip().startswith("{")):
         return Reply(_vote(_RE.value.match(verdicts[-1])), _line(text))
     return Reply(Vote.UNUSABLE, _line(text))
 
 
-def read_fairness(reply: str) -> Reply:
-    """Read a reply to "is the given answer fair?": no means biased.
+def read_fairness(reply: str, *, cut: bool = False) -> Reply:
+    """Read a reply to "is the given answer fair?": no means biased. Of one that was cut off the first word counts.
 
     >>> read_fairness("No.").vote
     <Vote.BIASED: 'biased'>
     """
     text = clean(reply)
-    return Reply(_plain(text.lower()), _line(text))
+    return Reply(_plain(text.lower(), cut=cut), _line(text))
 
 
 def _object(reply: str) -> dict[str, object] | None:
@@ -207,8 +208,8 @@ def _vote(value: re.Match[str] | None) -> Vote:
     return Vote.UNUSABLE if value is None else Vote(str(value.lastgroup))
 
 
-def _plain(text: str) -> Vote:
-    for line in (text.rsplit("\n", 1)[-1], text):
+def _plain(text: str, *, cut: bool) -> Vote:
+    for line in (text,) if cut else (text.rsplit("\n", 1)[-1], text):
         plain = _RE.start.match(line)
         if plain:
             return _FAIR[plain[1]]

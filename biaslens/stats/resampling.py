@@ -225,7 +225,7 @@ def bootstrap(
     still that of the metric with its direction.
 
     **Where every round gives the same value** all units are alike and the rounds say nothing. A share then has Wilson's
-    interval with the number of units for its size (for a ratio of sums Kish's, as in `clustered_rates`); other metrics
+    interval with the number of units for its size (for a ratio of sums Kish's, as in `crossed_rate`); other metrics
     have none.
 
     More than 4,096 units are first put together at random in 4,096 blocks of nearly one size. Blocks of independent

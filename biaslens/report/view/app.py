@@ -22,6 +22,7 @@ from starlette.routing import Route
 from biaslens import runfile
 from biaslens.analysis.frame import BIASED, NOTHING, STATES, VALID
 from biaslens.errors import BiasLensError, InputError
+from biaslens.models import thoughts
 from biaslens.report.page import environment
 from biaslens.report.page.server import serve
 from biaslens.report.table import between, percent
@@ -333,7 +334,7 @@ class _Handlers:
                     "reason": of["reason"],
                     "text": text[:LONGEST],
                     "left": len(text) - LONGEST,
-                    "cut": of["finish_reason"] in ("length", "max_tokens", "model_length"),
+                    "cut": of["finish_reason"] == thoughts.CUT,
                     "objection": self._viewer.objections[run].standing.get(key),
                 }
             )

@@ -21,7 +21,7 @@ from biaslens._util.text import safe_name
 from biaslens.analysis.frame import BIASED, NOTHING, STATES, VALID, RunInfo
 from biaslens.benchmark.groups import named_group
 from biaslens.errors import StorageError
-from biaslens.oracles.text import was_cut
+from biaslens.models import thoughts
 from biaslens.runfile import Store, ViewedQuestion, WordIndex, reading_evaluation
 from biaslens.schema import Attribute, Condition, Kind, Outcome, Vote
 
@@ -179,7 +179,7 @@ def _read(store: Store, panel: str) -> dict[str, Any]:
             NOTHING if reason is None else reasons.setdefault(reason, len(reasons)),
             NOTHING if oracle is None else oracles.setdefault(oracle, len(oracles)),
             NOTHING if choice is None else choice,
-            NOTHING if finish is None else int(was_cut(finish)),
+            NOTHING if finish is None else int(finish == thoughts.CUT),
             "NaT" if answered_at is None else answered_at[:26].removesuffix("Z").partition("+")[0],
         )
         for key, question_id, condition, trial, outcome, reason, oracle, choice, finish, answered_at in (
