@@ -197,7 +197,7 @@ def _corrected_ranks(runs: Sequence[PublishedRun], judged: Mapping[str, Judged |
             known.append(model)
             rates_.append(replace(rate, clusters=roles))
     pairs = list(combinations(range(len(known)), 2))
-    clusters = table.clusters(Estimand.LIKE_THESE)
+    clusters = table.clusters(Estimand.THESE)
     differences = [labelled_difference(rates_[a], rates_[b], clusters) for a, b in pairs]
     low, high = rank_intervals(pairs_of(pairs, differences), models=len(known))
     return pd.DataFrame(
