@@ -18,7 +18,7 @@ from biaslens import runfile
 from biaslens._util.text import without_secrets
 from biaslens.benchmark.groups import named_group
 from biaslens.models.local import EMBEDDED_SHA256
-from biaslens.runfile import ACTIVE_PANEL, Stopped, Store, Usage, reading, reading_evaluation
+from biaslens.runfile import ACTIVE_PANEL, Stopped, Store, ThoughtCount, Usage, reading, reading_evaluation
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
 
 _TYPES: Mapping[str, type] = {
@@ -259,6 +259,7 @@ class Run:
     questions: Questions
     conditions: Mapping[Condition, Trials]
     took: Took = field(default_factory=Took)
+    thoughts: tuple[ThoughtCount, ...] = ()  #: what thoughts came to beside their answers
 
     def trials(self, condition: Condition) -> Trials:
         """Trials of a condition; none of them planned where the run does not know it."""
@@ -279,7 +280,8 @@ def read_run(path: Path) -> Run:
         info = RunInfo.of(path, store.meta(), runfile.panels(store), labelled=runfile.has_labels(store))
         questions = _questions(store)
         took = read_took(store, info.meta)
-        return Run(info, questions, _conditions(store, questions, info.panel), took)
+        thoughts = tuple(runfile.thought_counts(store, info.panel))
+        return Run(info, questions, _conditions(store, questions, info.panel), took, thoughts)
 
 
 def _questions(store: Store) -> Questions:

@@ -12,6 +12,7 @@ import numpy as np
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, STATES, Run, RunInfo, Took, read_run
 from biaslens.analysis.labels import Corrections, corrections
 from biaslens.analysis.rates import ALL, CLUSTERS, By, grouped
+from biaslens.analysis.thoughts import ThoughtBias, thought_bias
 from biaslens.schema import Attribute, Condition, Kind, content_hash
 from biaslens.stats import Estimate, coverage, share
 
@@ -101,6 +102,7 @@ class Summary:
     run: RunInfo
     conditions: tuple[ConditionSummary, ...]
     took: Took = field(default_factory=Took)
+    thoughts: tuple[ThoughtBias, ...] = ()  #: of the answers' thoughts, where those were judged
 
 
 def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Summary:
@@ -126,6 +128,7 @@ def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Su
             if condition in recorded
         ),
         took=run.took,
+        thoughts=thought_bias(run.thoughts),
     )
 
 

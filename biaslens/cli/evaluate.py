@@ -15,10 +15,12 @@ import click
 from biaslens.cli import options
 from biaslens.cli.options import finish, json_option, pace_of, paid, panel_of, stopping, tasks_of
 from biaslens.cli.progress import EvaluationBar
+from biaslens.engine import Pace
 from biaslens.errors import BiasLensError
-from biaslens.evaluation import Evaluation, Task, evaluate_study
+from biaslens.evaluation import Evaluation, Panel, Task, evaluate_study
 from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.judge import Judged, judge
+from biaslens.evaluation.thoughts import judge_thoughts
 from biaslens.models import provider_of, providers
 from biaslens.models.catalogue import entries
 from biaslens.models.endpoints import builtin, destination, is_trusted, key_variable, own_destinations
@@ -253,7 +255,14 @@ _DECIDED = (Outcome.BIASED, Outcome.UNBIASED, Outcome.REFUSED, Outcome.INVALID)
 
 @click.command("judge")
 @options.judging_options
-def judge_command(run: Path, *, activate: bool, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
+def judge_command(
+    run: Path,
+    *,
+    activate: bool,
+    thoughts: bool,
+    as_json: bool,
+    **values: Any,  # noqa: ANN401 - click's values
+) -> None:
     """Judge the why answers of a run.
 
     Only what this panel has not judged yet is asked. Several panels may judge the same run, and each keeps its
@@ -261,6 +270,11 @@ def judge_command(run: Path, *, activate: bool, as_json: bool, **values: Any) ->
     """
     panel = panel_of(values)
     assert panel is not None, "--judge is required"
+    if thoughts:
+        if activate:
+            raise click.UsageError("--activate is for verdicts on answers; leave it out with --thoughts")
+        _judge_thoughts(run, panel, pace_of(values), as_json=as_json)
+        return
     with stopping(), EvaluationBar() as bar:
         result = judge(run, panel, activate=activate or None, pace=pace_of(values), observer=bar)
     if as_json:
@@ -272,6 +286,20 @@ def judge_command(run: Path, *, activate: bool, as_json: bool, **values: Any) ->
             f"incomplete: {result.undecided:,} why answers await votes ({result.failed} failed); the same command "
             f"asks only what is missing{_because(result.why_failed)}",
             err=True,
+        )
+    finish(interrupted=result.interrupted, complete=result.complete)
+
+
+def _judge_thoughts(run: Path, panel: Panel, pace: Pace, *, as_json: bool) -> None:
+    with stopping(), EvaluationBar() as bar:
+        result = judge_thoughts(run, panel, pace=pace, observer=bar)
+    if as_json:
+        click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str, indent=2))
+    else:
+        unusable = f", {result.unusable:,} votes unusable" if result.unusable else ""
+        click.echo(
+            f"{result.run}: {result.thoughts - result.undecided:,} of {result.thoughts:,} thoughts judged by "
+            f"{result.panel}{unusable}{paid(result.cost)}; biaslens report shows them beside the answers"
         )
     finish(interrupted=result.interrupted, complete=result.complete)
 

@@ -220,6 +220,18 @@ def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
         "run": str(summary.run.path),
         "meta": dict(summary.run.meta),
         "took": asdict(summary.took),
+        "thoughts": [
+            {
+                "condition": each.condition,
+                "panel": each.panel,
+                **{
+                    name: {"rate": rate.value, "low": rate.low, "high": rate.high, "thoughts": rate.items}
+                    for name in ("biased", "fair_answer_biased_thought", "biased_answer_fair_thought")
+                    for rate in [getattr(each, name)]
+                },
+            }
+            for each in summary.thoughts
+        ],
         "conditions": [
             {
                 "condition": condition.condition,
