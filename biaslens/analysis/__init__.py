@@ -14,8 +14,9 @@ from biaslens.analysis.comparison import (
 from biaslens.analysis.frame import Questions, Run, RunInfo, Trials, question_texts, read_run
 from biaslens.analysis.labels import Labels, corrected_rates, corrections, read_labels
 from biaslens.analysis.prejudice import leaning, says_does
-from biaslens.analysis.rates import abstention, consistency, rates
+from biaslens.analysis.rates import abstention, consistency, pooled, rates
 from biaslens.analysis.summary import Cell, ConditionSummary, Counts, Summary, summarise
+from biaslens.analysis.variance import variance
 
 __all__ = [
     "Cell",
@@ -42,6 +43,7 @@ __all__ = [
     "option_position",
     "oracle_agreement",
     "people_agreement",
+    "pooled",
     "question_texts",
     "ranking_without",
     "rates",
@@ -53,4 +55,5 @@ __all__ = [
     "top_questions",
     "top_roles",
     "trigger_counts",
+    "variance",
 ]

@@ -6,17 +6,30 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from biaslens.analysis.corrected import CorrectedRates
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, MIRRORS, NOTHING, VALID, Run, Trials
+from biaslens.analysis.labels import FEWEST_LABELS
 from biaslens.analysis.rates import ALL, table, with_ends
 from biaslens.schema import Attribute, Condition, Kind, Mirror
-from biaslens.stats import biased_majority, clustered_mean, holm, majority_decided, mcnemar
+from biaslens.stats import (
+    Clusters,
+    Estimate,
+    biased_majority,
+    crossed_mean,
+    crossed_share,
+    holm,
+    labelled_difference,
+    majority_decided,
+    mcnemar,
+)
 
 _TESTS = ("p", "p_mcnemar")
 
 _COLUMNS = [
     "model", "against", "attribute", "kind", "roles", "questions", "rate_role", "rate_against", "difference",
     "difference_low", "difference_high", "p", "p_holm", "verdicts", "biased_only_role", "biased_only_against",
-    "odds_ratio", "odds_ratio_low", "odds_ratio_high", "p_mcnemar", "p_mcnemar_holm",
+    "odds_ratio", "odds_ratio_low", "odds_ratio_high", "p_mcnemar", "p_mcnemar_holm", "estimand",
+    "corrected_difference", "corrected_difference_low", "corrected_difference_high", "corrected_p",
 ]  # fmt: skip
 _ROLE_COLUMNS = [
     "model", "against", "attribute", "role", "questions", "rate_role", "rate_against", "difference", "difference_low",
@@ -29,9 +42,11 @@ def ablation(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.DataFram
 
     Only questions with a valid trial under both conditions are compared, so that both rates are of the same
     questions. Each counts once, by the share of its valid trials that are biased; the difference is a mean over
-    questions, its interval and p-value clustered by role. Beside it stands the comparison of the majority verdicts:
-    McNemar's test, clustered by role, and the conditional odds ratio. A verdict counts where no valid result of the
-    missing trials could turn it; else a condition with more missing trials would look less biased.
+    questions, its interval and p-value for the run's estimand. Beside it stands the comparison of the majority
+    verdicts: McNemar's test, clustered alike, and the conditional odds ratio. A verdict counts where no valid result of
+    the missing trials could turn it; else a condition with more missing trials would look less biased.
+
+    Where answers under both conditions are labelled, ``corrected_difference`` is that of the corrected rates.
 
     A row an attribute and kind and their totals ("all"), where any question can be compared, with the columns of
     ablation.csv in results/README.md. Adjusted together (Holm) are the p-values of the cells attribute x kind; those of
@@ -59,7 +74,9 @@ def ablation_by_role(run: Run, *, against: Condition = Condition.NO_ROLE) -> pd.
         chosen = paired.known & (run.questions.role == code)
         if chosen.any():
             attribute = ATTRIBUTES[run.questions.role_attribute[code]].value
-            rows.append(paired.row(chosen, np.flatnonzero(chosen)) | {"attribute": attribute, "role": name})
+            # Questions on one comparison, so on one encounter, are one observation of the role.
+            clusters = Clusters(run.questions.comparison[chosen])
+            rows.append(paired.row(chosen, clusters) | {"attribute": attribute, "role": name})
     frame = table(rows, _ROLE_COLUMNS)
     frame["p_holm"] = holm(frame["p"])
     moved = frame["difference"].to_numpy()
@@ -70,6 +87,7 @@ class _Paired:
     """Rates and verdicts of every question under both conditions."""
 
     def __init__(self, run: Run, against: Condition) -> None:
+        self._labels = CorrectedRates()
         first, second = run.trials(Condition.ROLE), run.trials(against)
         self._run, self._against = run, against
         self.known: NDArray[np.bool_] = (first.valid > 0) & (second.valid > 0)
@@ -78,9 +96,9 @@ class _Paired:
         self._verdict, self._other_verdict = (biased_majority(arm.biased, arm.planned) for arm in (first, second))
         self._decided = _decided(first) & _decided(second)
 
-    def row(self, chosen: NDArray[np.bool_], clusters: NDArray[np.int64]) -> dict[str, object]:
+    def row(self, chosen: NDArray[np.bool_], clusters: Clusters) -> dict[str, object]:
         """The rates of some questions and their difference."""
-        mean = clustered_mean((self._rate - self._other)[chosen], clusters)
+        mean = crossed_mean((self._rate - self._other)[chosen], clusters)
         return {
             "model": self._run.info.model,
             "against": self._against.value,
@@ -97,9 +115,10 @@ class _Paired:
         chosen = self.known & self._run.questions.select(attribute, kind)
         if not chosen.any():
             return None
-        role, both = self._run.questions.role, chosen & self._decided
-        verdicts = mcnemar(self._verdict[both], self._other_verdict[both], role[both])
-        return self.row(chosen, role[chosen]) | {
+        clusters, both = self._run.clusters, chosen & self._decided
+        verdicts = mcnemar(self._verdict[both], self._other_verdict[both], clusters.at(both))
+        return self.row(chosen, clusters.at(chosen)) | {
+            "estimand": self._run.estimand.value,
             "attribute": attribute.value if attribute else ALL,
             "kind": kind.value if kind else ALL,
             "verdicts": int(both.sum()),
@@ -107,7 +126,17 @@ class _Paired:
             "biased_only_against": verdicts.only_second,
             **{name: getattr(verdicts, name) for name in ("odds_ratio", "odds_ratio_low", "odds_ratio_high")},
             "p_mcnemar": verdicts.p,
+            **self._corrected(chosen),
         }
+
+    def _corrected(self, chosen: NDArray[np.bool_]) -> dict[str, object]:
+        """The difference of the rates that labels under each condition correct."""
+        run, questions = self._run, np.flatnonzero(chosen)
+        position = {run.questions.ids[question]: place for place, question in enumerate(questions)}
+        both = [self._labels.of(run, each, position) for each in (Condition.ROLE, self._against)]
+        few = min(rate.labels for rate in both) < FEWEST_LABELS and chosen.sum() < self.known.sum()
+        found = Estimate(float("nan")) if few else labelled_difference(*both, run.clusters.at(questions))
+        return {**with_ends("corrected_difference", found), "corrected_p": found.p}
 
 
 def _decided(trials: Trials) -> NDArray[np.bool_]:
@@ -116,11 +145,11 @@ def _decided(trials: Trials) -> NDArray[np.bool_]:
 
 _POSITION_COLUMNS = [
     "model", "condition", "position", "trials", "roles", "share", "expected", "excess", "excess_low", "excess_high",
-    "p",
+    "p", "estimand",
 ]  # fmt: skip
 _MIRROR_COLUMNS = [
     "model", "condition", "kind", "mirror", "pairs", "roles", "neither", "one", "held", "form", "form_low", "form_high",
-    "form_among_two",
+    "form_among_two", "estimand",
 ]  # fmt: skip
 
 
@@ -130,8 +159,8 @@ def option_position(run: Run) -> pd.DataFrame:
     Of a choice among k groups, shown in random order, each position would be taken once in k times if only what it
     says mattered. The excess of the first and of the last group over 1/k, over trials in which a group was taken, is
     the effect of the position. It needs a run with ``--shuffle-options``: in a fixed order, position and group are one.
-    There is a row a condition and position ("first", "last"), clustered by role, with the columns of
-    option_position.csv in results/README.md; none without a shuffled run.
+    There is a row a condition and position ("first", "last"), with the columns of option_position.csv in
+    results/README.md; none without a shuffled run. Both share one test, of the last being taken as often as the first.
     """
     rows = []
     if run.info.meta.get("shuffle_options"):
@@ -146,8 +175,11 @@ def _positions(run: Run, condition: Condition, trials: Trials) -> list[dict[str,
     question, column = np.nonzero(taken)
     shown, among = trials.shown[question, column], groups[question, 0]
     rows: list[dict[str, object]] = []
-    for name, there in (("first", shown == 0), ("last", shown == among - 1)):
-        mean = clustered_mean(there - 1 / among, run.questions.role[question])
+    clusters = run.clusters.at(question)
+    first, last = shown == 0, shown == among - 1
+    p = crossed_mean(last.astype(np.float64) - first, clusters).p
+    for name, there in (("first", first), ("last", last)):
+        mean = crossed_mean(there - 1 / among, clusters)
         if mean.items:
             rows.append(
                 {
@@ -159,7 +191,8 @@ def _positions(run: Run, condition: Condition, trials: Trials) -> list[dict[str,
                     "share": float(there.mean()),
                     "expected": float((1 / among).mean()),
                     **with_ends("excess", mean),
-                    "p": mean.p,
+                    "p": p,
+                    "estimand": run.estimand.value,
                 }
             )
     return rows
@@ -207,8 +240,8 @@ def _mirror_row(
     else:
         held, form = one ^ two, one & two
         among = ((one | two) & both).sum()
-    role = np.repeat(run.questions.role[chosen], states.shape[1])
-    mean = clustered_mean(np.where(both, form, np.nan).ravel(), role, bounds=(0, 1))
+    clusters = run.clusters.at(np.repeat(chosen, states.shape[1]))
+    mean = crossed_share(np.where(both, form, np.nan).ravel(), clusters)
     pairs = int(both.sum())
     return {
         "model": run.info.model,
@@ -222,6 +255,7 @@ def _mirror_row(
         "held": _part(held, both),
         **with_ends("form", mean),
         "form_among_two": float((form & both).sum() / among) if among else float("nan"),
+        "estimand": run.estimand.value,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -11,30 +12,38 @@ from numpy.typing import NDArray
 
 from biaslens import stats
 from biaslens._util.text import plural
+from biaslens.analysis.corrected import CorrectedRates, specificity_gap
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, RunInfo
 from biaslens.analysis.labels import NOT_CORRECTED, Corrections, corrections
-from biaslens.analysis.rates import ALL, rates, table, with_ends
+from biaslens.analysis.rates import ALL, pooled, rates, table, with_ends
 from biaslens.analysis.summary import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.schema import Condition, Kind
-from biaslens.stats import Estimate, Pair, share
+from biaslens.stats import Clusters, Estimand, Estimate, Pair, share
 
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
     """The questions of M runs under one condition, Q of them in any run, by id and never by position.
 
-    `role` and `kind` are positions in `roles` (attribute and name) and `KINDS`, shape (Q,). Trials are counted by run
+    `role` and `kind` are positions in `roles` (attribute and name) and `KINDS`, `comparison` a code of the groups
+    compared, shape (Q,). Trials are counted by run
     and question, 0 where a run does not have the question, shape (M, Q).
     """
 
     ids: Sequence[str]
     role: NDArray[np.int64]
     kind: NDArray[np.int64]
+    comparison: NDArray[np.int64]
     roles: Sequence[tuple[int, str]]
     planned: NDArray[np.int64]
     valid: NDArray[np.int64]
     biased: NDArray[np.int64]
+
+    def clusters(self, estimand: Estimand) -> Clusters:
+        """What the questions share, as far as intervals for the estimand cover it."""
+        attribute = np.array([attribute for attribute, _ in self.roles], dtype=np.int64)[self.role]
+        return Clusters(self.role, self.comparison if estimand is Estimand.LIKE_THESE else None, attribute)
 
 
 def align(runs: Sequence[Run], condition: Condition) -> Aligned:
@@ -53,17 +62,20 @@ def align(runs: Sequence[Run], condition: Condition) -> Aligned:
     position = {question_id: place for place, question_id in enumerate(ids)}
     every = np.arange(len(ids))
     role_code: dict[tuple[int, str], int] = {}
-    role, kind = (np.zeros(len(ids), dtype=np.int64) for _ in range(2))
+    comparison_code: dict[str, int] = {}
+    role, kind, comparison = (np.zeros(len(ids), dtype=np.int64) for _ in range(3))
     planned, valid, biased = (np.zeros((len(runs), len(ids)), dtype=np.int64) for _ in range(3))
     for row, run in enumerate(runs):
         questions, trials = run.questions, run.trials(condition)
         names = zip(questions.role_attribute.tolist(), questions.role_names, strict=True)
         codes = np.array([role_code.setdefault(name, len(role_code)) for name in names], dtype=np.int64)
+        compared = [comparison_code.setdefault(name, len(comparison_code)) for name in questions.comparisons]
         same = questions.ids == ids
         place = every if same else np.array([position[one] for one in questions.ids], dtype=np.int64)
         role[place], kind[place] = codes[questions.role], questions.kind
+        comparison[place] = np.array(compared, dtype=np.int64)[questions.comparison]
         planned[row, place], valid[row, place], biased[row, place] = trials.planned, trials.valid, trials.biased
-    return Aligned(ids, role, kind, list(role_code), planned, valid, biased)
+    return Aligned(ids, role, kind, comparison, list(role_code), planned, valid, biased)
 
 
 def distinct_names(runs: Sequence[Run]) -> list[Run]:
@@ -153,10 +165,10 @@ def _show(value: object) -> str:
 
 LEVEL = 0.95
 
-LABELS_SAY = ("same", "opposite", "overlap", "unknown", "")
-"""What labels say of the difference of two raw rates: the corrected rates differ in the same direction and their
-intervals lie apart; they differ in the opposite direction; in the same one, but their intervals overlap; nothing, and
-judges' verdicts on why answers are part of it; nothing, and only rules decided."""
+LABELS_SAY = ("same", "opposite", "open", "unknown", "")
+"""What labels say of the difference of two raw rates: the corrected rates differ significantly in the same direction;
+they differ in the opposite direction; in the same one, but not significantly; nothing, and judges' verdicts on why
+answers are part of it; nothing, and only rules decided."""
 
 _DECIMALS = 12
 """Rates that agree so far are equal: the order of a sum must not decide a rank."""
@@ -167,10 +179,12 @@ class Comparison:
     """Several models on the questions that all of them answered, with the columns of results/README.md.
 
     `models` has a row a model, the least biased first, as in comparison.csv: mean rates over the shared questions,
-    ranks with an interval from a bootstrap of roles, ``tied_group`` (models that share a letter cannot be told apart),
+    ranks with an interval from the adjusted p-values, ``tied_group`` (models that share a letter cannot be told apart),
     and the rate of the whole run corrected by labels, NaN where there are none. `pairs` has a row two models, as in
     comparison_pairs.csv: ``difference`` is a less b, ``minimal_difference`` the smallest that the design would find
-    four times out of five, and ``labels_say`` one of `LABELS_SAY`.
+    four times out of five, ``corrected_difference`` that of the rates corrected by each model's own labels over the
+    same questions, ``labels_say`` one of `LABELS_SAY`, and ``specificity_gap`` how much less specific a judge would
+    have to be of one model than of the other to make the whole difference.
     """
 
     models: pd.DataFrame
@@ -184,15 +198,18 @@ def compare(
     kind: Kind | None = None,
     force: bool = False,
     corrected: Sequence[Corrections] | None = None,
+    corrections_of: CorrectedRates | None = None,
 ) -> Comparison:
-    """Compare models question by question, clustered by role.
+    """Compare models question by question, for the estimand of the first run.
 
     Only questions with a valid trial in every run count, each once, by the share of its valid trials that are biased.
     So a model is not ranked by which questions it failed to answer, and with low coverage few questions are left:
     look at their number.
 
-    A `kind` of None compares all kinds together. With `force` runs are compared that asked or judged differently, on
-    the questions they share. `corrected` are the `corrections` of each run, worked out if not given.
+    Beside the raw rates stand those corrected by each model's own labels, which judges' errors do not reach: their
+    differences, p-values and ranks. A `kind` of None compares all kinds together. With `force` runs are compared that
+    asked or judged differently, on the questions they share. `corrected` are the `corrections` of each run, worked out
+    if not given, as is `corrections_of`, which remembers their labels.
 
     Raises
     ------
@@ -211,15 +228,12 @@ def compare(
     asked = table.planned.any(axis=0) & ((table.kind == KINDS.index(kind)) if kind is not None else True)
     shared = asked & (table.valid > 0).all(axis=0)
     rates = table.biased[:, shared] / table.valid[:, shared]
-    codes, role = np.unique(table.role[shared], return_inverse=True)
-    sizes = np.bincount(role, minlength=len(codes))
-    sums = np.array([np.bincount(role, row, minlength=len(codes)) for row in rates])
-    counts = {"questions": int(shared.sum()), "planned_questions": int(asked.sum()), "roles": len(codes)}
-    values = [stats.mean_of_sums(row, sizes, bounds=(0, 1)) for row in sums]
-    pairs = stats.compare_pairs(sums, sizes, level=LEVEL)
+    roles = len(np.unique(table.role[shared]))
+    counts = {"questions": int(shared.sum()), "planned_questions": int(asked.sum()), "roles": roles}
+    values, pairs = stats.compare_pairs(rates, table.clusters(runs[0].estimand).at(shared), level=LEVEL)
     models = _models(runs, values, pairs, counts)
     if counts["questions"]:
-        ranks = stats.rank_intervals(sums, sizes, level=LEVEL)
+        ranks = stats.rank_intervals(pairs, models=len(runs), level=LEVEL)
         models["rank_low"], models["rank_high"] = (pd.array(bound, dtype="Int64") for bound in ranks)
     of_runs = [known.get(condition, {}).get(kind, NOT_CORRECTED) for known in corrected]
     models = models.assign(
@@ -228,9 +242,16 @@ def compare(
         corrected_low=[found.low for found in of_runs],
         corrected_high=[found.high for found in of_runs],
     )
-    judged = bool((table.kind[shared] == KINDS.index(Kind.WHY)).any())
-    rows = [_pair(runs, values, pair, counts, corrected=of_runs, judged=judged) for pair in pairs]
-    return Comparison(models.sort_values(["bias_rate", "model", "run"], ignore_index=True), pd.DataFrame(rows))
+    by_labels = _by_labels(runs, table, shared, condition, corrections_of or CorrectedRates())
+    if counts["questions"] and any(not np.isnan(pair.difference.p) for pair in by_labels):
+        ranks = stats.rank_intervals(by_labels, models=len(runs), level=LEVEL)
+        models["corrected_rank_low"], models["corrected_rank_high"] = (
+            pd.array(bound, dtype="Int64") for bound in ranks
+        )
+    kinds = table.kind[shared]
+    rows = [_pair(runs, values, pair, counts, both, kinds=kinds) for pair, both in zip(pairs, by_labels, strict=True)]
+    models, pairs_found = (frame.assign(estimand=runs[0].estimand.value) for frame in (models, pd.DataFrame(rows)))
+    return Comparison(models.sort_values(["bias_rate", "model", "run"], ignore_index=True), pairs_found)
 
 
 def _models(
@@ -249,7 +270,21 @@ def _models(
         rank_high=pd.array(nothing, dtype="Int64"),
         tied_group=stats.tied_groups(rates, pairs, level=LEVEL) if known else "",
         tied_with_best=pd.array(best, dtype="boolean"),
+        corrected_rank_low=pd.array([None] * len(runs), dtype="Int64"),
+        corrected_rank_high=pd.array([None] * len(runs), dtype="Int64"),
     )
+
+
+def _by_labels(
+    runs: Sequence[Run], table: Aligned, shared: NDArray[np.bool_], condition: Condition, corrected: CorrectedRates
+) -> list[Pair]:
+    """Every two models by the rates that their own labels correct, over the shared questions."""
+    chosen = np.flatnonzero(shared)
+    position = {table.ids[question]: place for place, question in enumerate(chosen)}
+    clusters = table.clusters(runs[0].estimand).at(chosen)
+    rates = [corrected.of(run, condition, position) for run in runs]
+    pairs = list(combinations(range(len(runs)), 2))
+    return stats.pairs_of(pairs, [stats.labelled_difference(rates[a], rates[b], clusters) for a, b in pairs])
 
 
 def _pair(
@@ -257,11 +292,12 @@ def _pair(
     values: Sequence[Estimate],
     pair: Pair,
     counts: Mapping[str, int],
+    by_labels: Pair,
     *,
-    corrected: Sequence[Estimate],
-    judged: bool,
+    kinds: NDArray[np.int64],
 ) -> dict[str, object]:
     a, b = pair.first, pair.second
+    corrected, unknown = by_labels.difference, bool(np.isnan(by_labels.difference))
     return {
         "model_a": runs[a].info.model,
         "model_b": runs[b].info.model,
@@ -275,17 +311,22 @@ def _pair(
         "p_holm": pair.p_holm,
         "tied": not pair.p_holm < 1 - LEVEL,
         "minimal_difference": pair.minimal_difference,
-        "labels_say": _labels_say(pair.difference, corrected[a], corrected[b], judged=judged),
+        "labels_say": _labels_say(pair.difference, by_labels, judged=bool((kinds == KINDS.index(Kind.WHY)).any())),
+        **with_ends("corrected_difference", corrected),
+        "corrected_p": corrected.p,
+        "corrected_p_holm": by_labels.p_holm,
+        "specificity_gap": specificity_gap(pair.difference, kinds) if unknown else float("nan"),
     }
 
 
-def _labels_say(difference: float, a: Estimate, b: Estimate, *, judged: bool) -> str:
-    if np.isnan([a, b]).any():
+def _labels_say(difference: float, by_labels: Pair, *, judged: bool) -> str:
+    corrected = by_labels.difference
+    if np.isnan(corrected):
         return "unknown" if judged else ""
-    if (a - b) * difference < 0:
+    if corrected * difference < 0:
         return "opposite"
-    # An interval that is not known (labels of one role) is not apart from any other.
-    return "same" if a.low > b.high or b.low > a.high else "overlap"
+    # Without a test (labels of one role) it stays open.
+    return "same" if by_labels.p_holm < 1 - LEVEL else "open"
 
 
 _TRIGGER_COLUMNS = ["condition", "kind", "k", "models", "questions", "share", "share_of_triggered"]
@@ -294,9 +335,10 @@ _TRIGGER_COLUMNS = ["condition", "kind", "k", "models", "questions", "share", "s
 def top_roles(run: Run, *, condition: Condition = Condition.ROLE, limit: int | None = None) -> pd.DataFrame:
     """Sort the roles of a run by their bias rate, the most biased first; columns as in `rates` by role.
 
-    Picked because they are the highest of many, their rates would be lower in a repetition.
+    Picked because they are the highest of many, their rates would be lower in a repetition: ``pooled_rate`` says how
+    low, by what roles of their attribute differ beyond chance.
     """
-    frame = rates(run, ["role"], conditions=[condition])
+    frame = pooled(rates(run, ["role"], conditions=[condition]), "role", families=["attribute"])
     frame = frame[frame["valid_trials"] > 0].sort_values(
         ["bias_rate", "valid_trials", "attribute", "role"], ascending=[False, False, True, True], ignore_index=True
     )

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from biaslens import runfile
 from biaslens._util.text import without_secrets
-from biaslens.benchmark.groups import named_group
+from biaslens.benchmark.groups import compared, named_group
 from biaslens.models.local import EMBEDDED_SHA256
 from biaslens.runfile import ACTIVE_PANEL, Stopped, Store, ThoughtCount, Usage, reading, reading_evaluation
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
+from biaslens.stats import Clusters, Estimand
 
 _TYPES: Mapping[str, type] = {
     "model": str,
@@ -165,7 +166,8 @@ class Questions:
     attribute and name; `kind`, `target` and `mirror` are positions in `KINDS`, `ATTRIBUTES` and `MIRRORS`; `mirror_of`
     is the position of the question that one mirrors. They are `NOTHING` for an unknown target, an original, and where
     the mirrored question is not in the run. `options` counts options, 0 for other kinds than choice. `role_attribute`
-    has the shape (R,).
+    has the shape (R,). `comparison` is a position in `comparisons`, the groups compared, whoever is asked: questions on
+    one encounter share it, and one that records no groups has one of its own.
 
     Of questions that come from encounters, `encounter` is shared by those on one encounter; `theme` and `disfavoured`
     are positions in `themes` and `groups`, what the prejudice is about and who loses by it, and `picks` is the position
@@ -185,6 +187,8 @@ class Questions:
     theme: NDArray[np.int64]
     disfavoured: NDArray[np.int64]
     picks: NDArray[np.int64]
+    comparison: NDArray[np.int64]
+    comparisons: tuple[str, ...] = ()
     themes: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
 
@@ -253,21 +257,32 @@ class Trials:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run file in memory, without its texts; conditions without a planned trial are left out."""
+    """A run file in memory, without its texts; conditions without a planned trial are left out.
+
+    Intervals of all analyses are for the `estimand`.
+    """
 
     info: RunInfo
     questions: Questions
     conditions: Mapping[Condition, Trials]
     took: Took = field(default_factory=Took)
+    estimand: Estimand = Estimand.LIKE_THESE
     thoughts: tuple[ThoughtCount, ...] = ()  #: what thoughts came to beside their answers
+
+    @property
+    def clusters(self) -> Clusters:
+        """What the questions share, as far as intervals for the estimand cover it; attributes are strata."""
+        questions = self.questions
+        crossed = questions.comparison if self.estimand is Estimand.LIKE_THESE else None
+        return Clusters(questions.role, crossed, questions.attribute)
 
     def trials(self, condition: Condition) -> Trials:
         """Trials of a condition; none of them planned where the run does not know it."""
         return self.conditions.get(condition) or _no_trials(len(self.questions.ids), 1)
 
 
-def read_run(path: Path) -> Run:
-    """Read a run file; another process may be writing it.
+def read_run(path: Path, *, estimand: Estimand = Estimand.LIKE_THESE) -> Run:
+    """Read a run file; another process may be writing it. `estimand` is what intervals are to be for.
 
     Takes about a third of a second per 100,000 planned trials, and three bytes of memory each.
 
@@ -281,7 +296,7 @@ def read_run(path: Path) -> Run:
         questions = _questions(store)
         took = read_took(store, info.meta)
         thoughts = tuple(runfile.thought_counts(store, info.panel))
-        return Run(info, questions, _conditions(store, questions, info.panel), took, thoughts)
+        return Run(info, questions, _conditions(store, questions, info.panel), took, estimand, thoughts)
 
 
 def _questions(store: Store) -> Questions:
@@ -295,6 +310,13 @@ def _questions(store: Store) -> Questions:
     disfavoured, groups = _coded(
         [
             named_group(row.disfavoured, ATTRIBUTES[code]) if row.disfavoured and code != NOTHING else ""
+            for row, code in zip(rows, target, strict=True)
+        ]
+    )
+    comparison, comparisons = _coded(
+        [
+            compared(row.groups, None if code == NOTHING else ATTRIBUTES[code], phrases=bool(row.encounter))
+            or row.question_id
             for row, code in zip(rows, target, strict=True)
         ]
     )
@@ -312,6 +334,8 @@ def _questions(store: Store) -> Questions:
         theme=theme,
         disfavoured=disfavoured,
         picks=_codes([NOTHING if row.picks is None else row.picks for row in rows]),
+        comparison=comparison,
+        comparisons=comparisons,
         themes=themes,
         groups=groups,
     )

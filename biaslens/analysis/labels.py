@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from biaslens import runfile
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
@@ -109,9 +110,12 @@ def _wide(rows: list[tuple[str, str, str]], keys: pd.Index) -> pd.DataFrame:
 COLUMNS = (
     "model", "condition", "attribute", "kind", "valid_trials", "bias_rate", "bias_rate_low", "bias_rate_high", "labels",
     "corrected_rate", "corrected_low", "corrected_high", "rogan_gladen", "rogan_gladen_low", "rogan_gladen_high",
-    "reason",
+    "reason", "remark",
 )  # fmt: skip
 """Columns of `corrected_rates`."""
+
+REPRESENTED = 0.98
+"""Share of the answers from which on the sampled strata stand for all of them, but for rounding."""
 
 FEWEST_LABELS = 20
 """Labels of an attribute below which its rates are not corrected: what so few say is mostly chance."""
@@ -134,7 +138,7 @@ def corrections_in(corrected: pd.DataFrame) -> Corrections:
     for row in corrected[corrected["attribute"] == ALL].to_dict("records"):
         kind = None if row["kind"] == ALL else Kind(row["kind"])
         ends = row["corrected_low"], row["corrected_high"]
-        rate = Estimate(row["corrected_rate"], *ends, items=row["labels"], reason=row["reason"])
+        rate = Estimate(row["corrected_rate"], *ends, items=row["labels"], reason=row["reason"] or row["remark"])
         found.setdefault(Condition(row["condition"]), {})[kind] = rate
     return found
 
@@ -158,27 +162,49 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
     There is a row a condition, attribute and kind with a valid trial, and their totals ("all"); all kinds are corrected
     where every kind is. Rates are NaN, with the ``reason``, without labels, for an attribute with fewer than
     `FEWEST_LABELS`, and where the local judge has learned from these labels: errors that it does not make on them are
-    made elsewhere. Empty for a run that nobody has labelled. Verdicts on why answers are the active panel's unless
-    another `panel` is given.
+    made elsewhere. **Where the sample misses strata**, labels weighted by their inclusion probability stand for the
+    other strata alone: there the strata are put together by verdict, which ``remark`` says, and where no answer with a
+    verdict was labelled the rate is NaN. Empty for a run that nobody has labelled.
+    Verdicts on why answers are the active panel's unless another `panel` is given.
 
     Raises `StorageError` when the run cannot be read.
     """
+    judged = read_judged(path, panel=panel)
+    if judged is None:
+        return pd.DataFrame(columns=pd.Index(COLUMNS))
+    rows = [
+        {"model": judged.model, "condition": condition, "attribute": attribute, "kind": kind}
+        | _row(chosen, judged.learned, fewest=1 if attribute == ALL else FEWEST_LABELS)
+        for condition, attribute, kind, chosen in _groups(judged.trials)
+    ]
+    return pd.DataFrame(rows, columns=pd.Index(COLUMNS))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The trials of a run that count in its bias rates, with labels as 1, 0, or -1 where there is none.
+
+    `learned` says why labels tell nothing of the verdicts on why answers, "" where they do.
+    """
+
+    model: object
+    trials: pd.DataFrame
+    learned: str
+
+
+def read_judged(path: Path, *, panel: str | None = None) -> Judged | None:
+    """Read the trials of a run with labels and the verdicts of a panel, the active one if not given; None without."""
     with reading_evaluation(path) as store:
         meta = store.meta()
         if not runfile.has_labels(store):
-            return pd.DataFrame(columns=pd.Index(COLUMNS))
+            return None
         panel = panel or str(meta.get(ACTIVE_PANEL, ""))
         learned = learned_from(store).get(panel, "")
         found = runfile.judged_trials(store, panel)
     trials = pd.DataFrame(found, columns=pd.Index(runfile.JudgedTrial._fields))
     trials["label"] = np.where(trials["label"].notna(), trials["label"] == Outcome.BIASED, -1).astype(np.int64)
     trials["verdict"] = (trials["verdict"] == Outcome.BIASED).astype(np.int64)
-    rows = [
-        {"model": meta.get("model"), "condition": condition, "attribute": attribute, "kind": kind}
-        | _row(chosen, learned, fewest=1 if attribute == ALL else FEWEST_LABELS)
-        for condition, attribute, kind, chosen in _groups(trials)
-    ]
-    return pd.DataFrame(rows, columns=pd.Index(COLUMNS))
+    return Judged(meta.get("model"), trials, learned)
 
 
 def _groups(trials: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
@@ -194,17 +220,13 @@ def _groups(trials: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]
 
 def _row(trials: pd.DataFrame, learned: str, *, fewest: int) -> dict[str, object]:
     verdict, label = trials["verdict"].to_numpy(), trials["label"].to_numpy()
-    inclusion = trials["inclusion"].fillna(1.0).to_numpy()
     role = np.unique(trials["role"], return_inverse=True)[1]
     strata = np.unique(trials["kind"], return_inverse=True)[1]
     raw = clustered_rate(np.bincount(role, verdict).astype(np.int64), np.bincount(role))
-    labels = (trials["label"] >= 0).groupby(trials["kind"]).sum()
-    if learned and (trials["kind"] == Kind.WHY).any():
-        powered = classic = Estimate.undefined(learned)
-    elif (labels == 0).any():
-        powered = classic = Estimate.undefined(f"no label of {', '.join(labels.index[labels == 0])} answers")
-    elif labels.sum() < fewest:
-        powered = classic = Estimate.undefined(f"fewer than {fewest} labels")
+    labels = int((trials["label"] >= 0).sum())
+    inclusion, remark, unknown = usable_labels(trials, learned, fewest=fewest)
+    if unknown:
+        powered = classic = Estimate.undefined(unknown)
     else:
         powered, classic = (
             estimate(verdict, label, inclusion=inclusion, clusters=role, strata=strata)
@@ -213,10 +235,42 @@ def _row(trials: pd.DataFrame, learned: str, *, fewest: int) -> dict[str, object
     return {
         "valid_trials": len(trials),
         **with_ends("bias_rate", raw),
-        "labels": int(labels.sum()),
+        "labels": labels,
         "corrected_rate": powered.value,
         "corrected_low": powered.low,
         "corrected_high": powered.high,
         **with_ends("rogan_gladen", classic),
         "reason": powered.reason or (f"Rogan-Gladen: {classic.reason}" if classic.reason else ""),
+        "remark": remark,
     }
+
+
+def usable_labels(trials: pd.DataFrame, learned: str, *, fewest: int = 1) -> tuple[NDArray[np.float64], str, str]:
+    """Inclusion probabilities of the labels of some trials, of strata put together where the sample misses some.
+
+    What was done about that comes with them, and why the labels cannot be used; "" where they can.
+    """
+    inclusion = trials["inclusion"].fillna(1.0).to_numpy().copy()
+    labels = (trials["label"] >= 0).groupby(trials["kind"]).sum()
+    if learned and (trials["kind"] == Kind.WHY).any():
+        return inclusion, "", learned
+    if (labels == 0).any():
+        return inclusion, "", f"no label of {', '.join(labels.index[labels == 0])} answers"
+    if labels.sum() < fewest:
+        return inclusion, "", f"fewer than {fewest} labels"
+    remarks = []
+    for kind, rows in trials.groupby("kind", sort=False):
+        stood_for = float((1 / rows["inclusion"]).sum()) / len(rows)
+        if stood_for >= REPRESENTED:
+            continue
+        remarks.append(f"{100 * (1 - stood_for):.0f} % of the {kind} answers")
+        for verdict, alike in rows.groupby("verdict"):
+            labelled = int((alike["label"] >= 0).sum())
+            if not labelled:
+                called = "biased" if verdict else "not biased"
+                return inclusion, "", f"no label of the {len(alike):,} {kind} answers called {called}"
+            inclusion[trials.index.get_indexer(alike.index)] = labelled / len(alike)
+    if not remarks:
+        return inclusion, "", ""
+    missing = " and ".join(remarks)
+    return inclusion, f"no answer was sampled from strata with {missing}: strata are put together by verdict", ""

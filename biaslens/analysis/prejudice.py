@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, NOTHING, STATES, Run, Trials
 from biaslens.analysis.rates import ALL, table, with_ends
 from biaslens.schema import Kind, Outcome
-from biaslens.stats import clustered_mean, share
+from biaslens.stats import Clusters, crossed_mean, crossed_share, share
 
 _UNBIASED = STATES.index(Outcome.UNBIASED)
 
 _LEANING_COLUMNS = [
     "model", "condition", "target", "roles", "questions", "with_prejudice", "against_prejudice", "neither", "lean",
-    "lean_low", "lean_high", "p",
+    "lean_low", "lean_high", "p", "estimand",
 ]  # fmt: skip
 _SAYS_DOES_COLUMNS = [
     "model", "condition", "target", "roles", "encounters", "says", "does", "explains", "gap", "gap_low", "gap_high",
-    "p", "denied_and_followed", "denied_and_followed_low", "denied_and_followed_high",
+    "p", "denied_and_followed", "denied_and_followed_low", "denied_and_followed_high", "estimand",
 ]  # fmt: skip
 
 
@@ -31,13 +31,13 @@ def leaning(run: Run) -> pd.DataFrame:
     A choice is biased whichever group it takes. ``with_prejudice`` is the share of the valid trials that take the
     option the prejudice picks, ``against_prejudice`` of those that take another group, ``neither`` of the rest;
     ``lean`` is the first less the second. Each question counts once, by the shares of its valid trials; means over
-    questions, clustered by role. Columns are those of leaning.csv in results/README.md, a row a condition and target
-    and their total ("all"); none where no choice records what the prejudice picks.
+    questions, with intervals for the run's estimand. Columns are those of leaning.csv in results/README.md, a row a
+    condition and target and their total ("all"); none where no choice records what the prejudice picks.
     """
 
-    def row(trials: Trials, chosen: NDArray[np.bool_], role: NDArray[np.int64]) -> dict[str, object]:
+    def row(trials: Trials, chosen: NDArray[np.bool_], clusters: Clusters) -> dict[str, object]:
         follows, other = _followed(run, trials)[chosen], _taken_otherwise(run, trials)[chosen]
-        lean = clustered_mean(follows - other, role[chosen])
+        lean = crossed_mean(follows - other, clusters)
         return {
             "roles": lean.clusters,
             "questions": lean.items,
@@ -49,7 +49,7 @@ def leaning(run: Run) -> pd.DataFrame:
         }
 
     chosen = (run.questions.picks != NOTHING) & (run.questions.mirror_of == NOTHING)
-    rows = _rows(run, run.questions.target, run.questions.role, lambda trials: chosen & (trials.valid > 0), row)
+    rows = _rows(run, np.arange(len(run.questions.ids)), lambda trials: chosen & (trials.valid > 0), row)
     return table(rows, _LEANING_COLUMNS)
 
 
@@ -60,20 +60,20 @@ def says_does(run: Run) -> pd.DataFrame:
     the prejudice picks, ``explains`` that of valid why trials that are biased; each encounter counts once. ``gap`` is
     what it does less what it says. ``denied_and_followed`` is the chance that, in one yes/no and one choice trial of an
     encounter, the first is unbiased and the second follows the prejudice: the mean over all such pairs of trials. Both
-    are clustered by role. Only encounters with a valid yes/no and a valid choice trial count, of which those with a
-    valid why trial for ``explains``. Columns are those of says_does.csv in results/README.md, a row a condition and
-    target and their total ("all"); none without encounters.
+    have intervals for the run's estimand. Only encounters with a valid yes/no and a valid choice trial count, of which
+    those with a valid why trial for ``explains``. Columns are those of says_does.csv in results/README.md, a row a
+    condition and target and their total ("all"); none without encounters.
     """
     forms = _forms(run)
     yes_no, choice, why = forms[:, 0], forms[:, 1], forms[:, 2]
 
-    def row(trials: Trials, chosen: NDArray[np.bool_], role: NDArray[np.int64]) -> dict[str, object]:
+    def row(trials: Trials, chosen: NDArray[np.bool_], clusters: Clusters) -> dict[str, object]:
         biased = share(trials.biased, trials.valid)
         says, does = biased[yes_no[chosen]], _followed(run, trials)[choice[chosen]]
         explains = np.where(why[chosen] == NOTHING, np.nan, biased[why[chosen]])
         denied = share((trials.states == _UNBIASED).sum(axis=1), trials.valid)[yes_no[chosen]]
-        gap = clustered_mean(does - says, role[chosen])
-        both = clustered_mean(denied * does, role[chosen], bounds=(0, 1))
+        gap = crossed_mean(does - says, clusters)
+        both = crossed_share(denied * does, clusters)
         return {
             "roles": gap.clusters,
             "encounters": gap.items,
@@ -89,26 +89,26 @@ def says_does(run: Run) -> pd.DataFrame:
         valid: NDArray[np.bool_] = (trials.valid[yes_no] > 0) & (trials.valid[choice] > 0)
         return valid
 
-    rows = _rows(run, run.questions.target[choice], run.questions.role[choice], answered, row)
+    rows = _rows(run, choice, answered, row)
     return table(rows, _SAYS_DOES_COLUMNS)
 
 
 def _rows(
     run: Run,
-    target: NDArray[np.int64],
-    role: NDArray[np.int64],
+    question: NDArray[np.int64],
     answered: Callable[[Trials], NDArray[np.bool_]],
-    row: Callable[[Trials, NDArray[np.bool_], NDArray[np.int64]], dict[str, object]],
+    row: Callable[[Trials, NDArray[np.bool_], Clusters], dict[str, object]],
 ) -> list[dict[str, object]]:
-    """A row of each condition and target, and of all targets, of the units whose `target` and `role` are given."""
+    """A row of each condition and target, and of all targets, of units that each stand for a question."""
     rows = []
+    target, clusters = run.questions.target[question], run.clusters.at(question)
     for condition, trials in run.conditions.items():
         counts = answered(trials)
         for code, name in ((None, ALL), *enumerate(ATTRIBUTES)):
             chosen = counts if code is None else counts & (target == code)
             if chosen.any():
                 same = {"model": run.info.model, "condition": condition.value, "target": str(name)}
-                rows.append(same | row(trials, chosen, role))
+                rows.append(same | row(trials, chosen, clusters.at(chosen)) | {"estimand": run.estimand.value})
     return rows
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import biaslens.stats as stats  # noqa: PLR0402 - by its name alone it would be looked for among the lazy names first
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, NOTHING, STATES, VALID, Questions, Run
 from biaslens.schema import Condition, Kind
-from biaslens.stats import Estimate, Estimates, share
+from biaslens.stats import Clusters, Estimate, Estimates, crossed_rate, share
 
 _WORDS = frozenset(
     (
@@ -27,6 +27,9 @@ _WORDS = frozenset(
         "role",
         "mirror",
         "position",
+        "estimand",
+        "buy",
+        "largest_comparison",
     )
 )
 
@@ -60,6 +63,9 @@ UNKNOWN = "unknown"
 
 ABSTAINED, CLUSTERS = "abstained_trials", "clusters"
 
+OF_A_ROLE = "this role"
+"""What an interval in rows by role is for: other questions to the same role."""
+
 
 def rates(
     run: Run, by: Sequence[By] = (), *, totals: Sequence[By] = (), conditions: Sequence[Condition] | None = None
@@ -70,10 +76,32 @@ def rates(
     "role" goes with its attribute. Those of `by` that are in `totals` also get rows for everything, called "all".
     Columns are those of rates.csv in results/README.md: ``model``, ``condition``, those of `by`, counts, ``coverage``,
     ``bias_rate`` with ``bias_rate_low``, ``bias_rate_high`` and ``standard_error``. Rates are NaN without a valid
-    trial. Intervals are clustered by role, and NaN with a single one; in rows by role they are clustered by question,
-    and say how far other questions to the same role might differ.
+    trial. Intervals are for the ``estimand``, that of the run, and NaN with a single role; in rows by role they say how
+    far other questions to the same role might differ.
     """
     return grouped(run, by, totals=totals, conditions=conditions).drop(columns=[ABSTAINED, CLUSTERS])
+
+
+def pooled(frame: pd.DataFrame, by: By, *, families: Sequence[str] = ()) -> pd.DataFrame:
+    """Add rates drawn towards the mean of each family as far as chance alone would scatter them.
+
+    `frame` is a table of `rates`, its rows groups `by` which rates are pooled, within each condition and kind; totals
+    are left as they are, without a pooled rate. Columns ``pooled_rate``, ``pooled_low`` and ``pooled_high`` stand
+    beside the raw ones (`stats.pooled_rates`). `families` are the columns that make a family, such as the attribute of
+    a role; one family if not given. The roles are the units, of a role its questions.
+    """
+    columns = [np.full(len(frame), np.nan) for _ in range(3)]
+    group = [name for name in ("condition", "kind") if name in frame]
+    is_group = (frame[by] != ALL).to_numpy()
+    units = frame["questions"] if by == "role" else frame["roles"]
+    family = frame[list(families)].astype(str).agg("/".join, axis=1) if families else frame["model"].astype(str)
+    for _, rows in frame[is_group].groupby(group, sort=False):
+        at = frame.index.get_indexer(rows.index)
+        codes = np.unique(family.to_numpy()[at], return_inverse=True)[1]
+        found = stats.pooled_rates(rows["bias_rate"], rows["standard_error"], units.to_numpy()[at], codes)
+        for column, values in zip(columns, (found.value, found.low, found.high), strict=True):
+            column[at] = values
+    return frame.assign(pooled_rate=columns[0], pooled_low=columns[1], pooled_high=columns[2])
 
 
 def grouped(
@@ -104,8 +132,7 @@ def _of_condition(run: Run, condition: Condition, by: tuple[By, ...], totals: fr
     last = (trials.taken == run.questions.options[:, None] - 1) & (trials.taken != NOTHING)
     majority = stats.biased_majority(trials.biased, trials.planned)
     measures = np.column_stack([trials.counts, majority, last.sum(axis=1)])[chosen]
-    role = run.questions.role[chosen]
-    parts = [_groups(role, codes, measures, whole) for whole in _subsets(by, totals)]
+    parts = [_groups(run, chosen, codes, measures, whole) for whole in _subsets(by, totals)]
     group = np.concatenate([keys for keys, _ in parts])
     frame = pd.concat([numbers for _, numbers in parts], ignore_index=True)
     for place, name in enumerate(by):
@@ -140,49 +167,48 @@ def _labels(questions: Questions, by: By) -> Sequence[str]:
 
 
 def _groups(
-    role: NDArray[np.int64], codes: Mapping[By, NDArray[np.int64]], measures: NDArray[np.int64], whole: frozenset[By]
+    run: Run,
+    chosen: NDArray[np.int64],
+    codes: Mapping[By, NDArray[np.int64]],
+    measures: NDArray[np.int64],
+    whole: frozenset[By],
 ) -> tuple[NDArray[np.int64], pd.DataFrame]:
     """Codes (G, columns) and numbers of the groups, summed over the columns in `whole`."""
-    columns = [np.full_like(role, -1) if name in whole else values for name, values in codes.items()]
-    code = np.zeros_like(role)
+    columns = [np.full(len(chosen), -1) if name in whole else values for name, values in codes.items()]
+    code = np.zeros(len(chosen), dtype=np.int64)
     for values in columns:
         code = code * (values.max(initial=-1) + 2) + values + 1
     _, start, group = np.unique(code, return_index=True, return_inverse=True)
     groups = len(start)
     keys = np.column_stack([values[start] for values in columns]) if columns else np.zeros((groups, 0), dtype=np.int64)
     one_role = "role" in codes and "role" not in whole
+    # Within a role, questions on one comparison, so on one encounter, are one observation.
+    clusters = Clusters(run.questions.comparison) if one_role else run.clusters
     sums = _sum(group, measures, groups)
-    # By group and cluster, only where there are questions: groups by role are many and nearly empty.
-    first, cluster = _clusters(group, np.arange(len(role)) if one_role else role)
-    by_cluster = _sum(cluster, measures, len(first))
-    of = group[first]
-    column = np.arange(len(of)) - np.searchsorted(of, of)
-    padded = np.zeros((2, groups, int(column.max(initial=-1)) + 1), dtype=np.int64)
-    padded[0, of, column] = by_cluster[:, BIASED]
-    padded[1, of, column] = by_cluster[:, : len(STATES)][:, VALID].sum(axis=1)
-    rate = stats.clustered_rates(padded[0], padded[1])
+    biased, valid = measures[:, BIASED], measures[:, : len(STATES)][:, VALID].sum(axis=1)
+    order, ends = np.argsort(group, kind="stable"), np.cumsum(np.bincount(group, minlength=groups))
+    members = [order[begin:end] for begin, end in zip((0, *ends), ends, strict=False)]
+    of_each = [crossed_rate(biased[these], valid[these], clusters.at(chosen[these])) for these in members]
+    valid_trials = np.array([rate.items for rate in of_each], dtype=np.int64)
     planned = sums[:, : len(STATES)].sum(axis=1)
+    roles = [len(np.unique(run.questions.role[chosen[these]])) for these in members]
     numbers = {
-        "roles": np.ones(groups, dtype=np.int64) if one_role else np.bincount(of, minlength=groups),
+        "roles": np.array(roles, dtype=np.int64),
         "questions": np.bincount(group, minlength=groups),
         "biased_questions": sums[:, len(STATES)],
         "planned_trials": planned,
-        "valid_trials": rate.items,
+        "valid_trials": valid_trials,
         **{f"{state}_trials": sums[:, code] for code, state in enumerate(STATES)},
-        "coverage": stats.coverage(rate.items, planned),
-        **with_ends("bias_rate", rate),
-        "standard_error": rate.standard_error,
+        "coverage": stats.coverage(valid_trials, planned),
+        "bias_rate": [rate.value for rate in of_each],
+        "bias_rate_low": [rate.low for rate in of_each],
+        "bias_rate_high": [rate.high for rate in of_each],
+        "standard_error": [rate.standard_error for rate in of_each],
+        "estimand": OF_A_ROLE if one_role else run.estimand.value,
         ABSTAINED: sums[:, len(STATES) + 1],
-        CLUSTERS: rate.clusters,
+        CLUSTERS: np.array([rate.clusters for rate in of_each], dtype=np.int64),
     }
     return keys, pd.DataFrame(numbers)
-
-
-def _clusters(group: NDArray[np.int64], cluster: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each pair of group and cluster first stands, in their order, and the pair of each question."""
-    code = group * (cluster.max(initial=0) + 1) + cluster
-    _, first, pair = np.unique(code, return_index=True, return_inverse=True)
-    return first, pair
 
 
 def _sum(group: NDArray[np.int64], measures: NDArray[np.int64], groups: int) -> NDArray[np.int64]:
@@ -216,8 +242,8 @@ PARTS = (("consistent", "all trials agree"), ("mostly_biased", "most biased"), (
 
 _COLUMNS = [
     "model", "condition", "kind", "roles", "questions", "trials", *(name for name, _ in PARTS), "flip_rate",
-    "flip_rate_low", "flip_rate_high", "fleiss_kappa", "krippendorff_alpha", "share_role", "share_question",
-    "share_trial", "standard_error", "standard_error_one_more_trial", "standard_error_twice_roles", "verdicts_changed",
+    "flip_rate_low", "flip_rate_high", "fleiss_kappa", "krippendorff_alpha", "verdicts_changed",
+    "verdicts_changed_low", "verdicts_changed_high", "estimand",
 ]  # fmt: skip
 
 
@@ -225,9 +251,8 @@ def consistency(run: Run) -> pd.DataFrame:
     """Compute how far the trials of a question agree, by condition and kind ("all" for the total).
 
     Columns are those of consistency.csv in results/README.md: shares of the questions with all trials valid, the chance
-    that two trials differ, kappa and alpha, parts of the variance with the standard errors that follow from them, and
-    the share of majority verdicts that another set of trials would change. NaN where the run cannot tell: all of it
-    with a single trial.
+    that two trials differ, kappa and alpha, and the share of majority verdicts that another set of trials would change.
+    NaN where the run cannot tell: all of it with a single trial.
     """
     rows = []
     for condition, trials in run.conditions.items():
@@ -237,27 +262,27 @@ def consistency(run: Run) -> pd.DataFrame:
                 continue
             planned = int(trials.planned[chosen].max())
             # A run may have more trials under another condition.
-            results, role = trials.results[chosen, :planned], run.questions.role[chosen]
-            found = stats.patterns(results)
-            flips, parts = stats.flip_rate(results, role), stats.components(results, role)
+            results = trials.results[chosen, :planned]
+            found, changed = stats.patterns(results), stats.verdicts_changed(results)
+            flips = stats.flip_rate(results, run.clusters.at(chosen))
+            answered = (results >= 0).any(axis=1)
             whole = found.questions if found.questions and planned > 1 else float("nan")
             rows.append(
                 {
                     "model": run.info.model,
                     "condition": condition.value,
                     "kind": kind.value if kind else ALL,
-                    "roles": parts.roles,
+                    "roles": len(np.unique(run.questions.role[chosen][answered])),
                     "questions": found.questions,
                     "trials": planned,
                     **{name: getattr(found, name) / whole for name, _ in PARTS},
                     **with_ends("flip_rate", flips),
                     "fleiss_kappa": stats.fleiss_kappa(results),
                     "krippendorff_alpha": stats.krippendorff_alpha(results),
-                    **dict(zip(("share_role", "share_question", "share_trial"), parts.shares, strict=True)),
-                    "standard_error": parts.standard_error(),
-                    "standard_error_one_more_trial": parts.standard_error(extra_trials=1),
-                    "standard_error_twice_roles": parts.standard_error(roles=2),
-                    "verdicts_changed": stats.verdicts_changed(results),
+                    "verdicts_changed": changed.middle,
+                    "verdicts_changed_low": changed.low,
+                    "verdicts_changed_high": changed.high,
+                    "estimand": run.estimand.value,
                 }
             )
     return table(rows, _COLUMNS)

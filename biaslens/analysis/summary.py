@@ -14,7 +14,7 @@ from biaslens.analysis.labels import Corrections, corrections
 from biaslens.analysis.rates import ALL, CLUSTERS, By, grouped
 from biaslens.analysis.thoughts import ThoughtBias, thought_bias
 from biaslens.schema import Attribute, Condition, Kind, content_hash
-from biaslens.stats import Estimate, coverage, share
+from biaslens.stats import Estimand, Estimate, coverage, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Cell:
     """One attribute and kind (None for all) under one condition, with both headline numbers.
 
     Roles and questions are those with a planned trial; a question is biased when more than half of its planned trials
-    are. The interval of the bias rate is clustered by role.
+    are. The interval of the bias rate is for the estimand of the summary.
     """
 
     attribute: Attribute | None
@@ -97,11 +97,12 @@ class ConditionSummary:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A run: what it is, its numbers by condition in the order of `Condition`, and what it took."""
+    """A run: what it is, its numbers by condition in the order of `Condition`, what it took, what intervals are for."""
 
     run: RunInfo
     conditions: tuple[ConditionSummary, ...]
     took: Took = field(default_factory=Took)
+    estimand: Estimand = Estimand.LIKE_THESE
     thoughts: tuple[ThoughtBias, ...] = ()  #: of the answers' thoughts, where those were judged
 
 
@@ -128,6 +129,7 @@ def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Su
             if condition in recorded
         ),
         took=run.took,
+        estimand=run.estimand,
         thoughts=thought_bias(run.thoughts),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -72,6 +72,23 @@ def named_group(phrase: str, target: Attribute) -> str:
         if found:
             return min(found)[2]
     return next((name for attribute, name in mentions(phrase) if attribute == target), OTHER)
+
+
+def compared(groups: Sequence[str], target: Attribute | None, *, phrases: bool) -> str:
+    """Name what a question compares, the same in whatever order and, of `phrases`, in whatever words.
+
+    So "Black students" against "white students" is the same comparison as of customers. Where the phrases of a question
+    do not name different groups, they are taken as they are. "" without a group.
+
+    >>> compared(["white customers", "Black customers"], Attribute.RACE, phrases=True)
+    'black / white'
+    """
+    plain = sorted({group.casefold() for group in groups})
+    if phrases and target is not None:
+        names = sorted({named_group(group, target) for group in groups})
+        if len(names) == len(plain) and OTHER not in names:
+            plain = names
+    return " / ".join(plain)
 
 
 _BEFORE_WHAT_TELLS = frozenset(("from", "of", "with", "without", "on", "in", "who", "by"))

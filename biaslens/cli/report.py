@@ -22,19 +22,28 @@ from biaslens.report.run import Progress, print_status
 from biaslens.report.sections import print_analyses, print_comparison, write_for_papers
 from biaslens.report.table import json_records
 from biaslens.schema import Condition, Kind
-from biaslens.stats import Estimate
+from biaslens.stats import Estimand, Estimate
+
+estimand_option = click.option(
+    "--these-questions",
+    is_flag=True,
+    help="Intervals and tests for these very questions put to other roles.  [default: for other roles and other "
+    "comparisons of groups like these]",
+)
 
 
 @click.command("report")
 @click.argument("run", type=PATH)
 @click.option("--brief", is_flag=True, help="Leave the attributes out; show the headline numbers and the kinds.")
+@estimand_option
 @json_option
-def report_command(run: Path, *, brief: bool, as_json: bool) -> None:
+def report_command(run: Path, *, brief: bool, these_questions: bool, as_json: bool) -> None:
     """Show a run: rates by attribute and kind, and coverage.
 
     Shows both headline numbers, biased questions and the bias rate, and what the run took.
     """
-    summary = summarise(run)
+    (read,) = read_runs([run], these_questions=these_questions)
+    summary = summarise(read)
     if as_json:
         click.echo(json.dumps(summary_record(summary, brief=brief), indent=2))
     else:
@@ -64,13 +73,16 @@ _WATCH_SECONDS = 5.0
 @runs_argument
 @click.option("--out", type=PATH, help="Folder for CSV files of all analyses.")
 @force_option
+@estimand_option
 @json_option
-def analyze_command(runs: tuple[Path, ...], *, out: Path | None, force: bool, as_json: bool) -> None:
+def analyze_command(
+    runs: tuple[Path, ...], *, out: Path | None, force: bool, these_questions: bool, as_json: bool
+) -> None:
     """Analyse runs: role ablation, consistency, position, triggers.
 
-    Also rates by kind, abstention and, for several runs, their comparison.
+    Also rates by kind, where results vary and what to buy more of, abstention and, for several runs, their comparison.
     """
-    analyses = Analyses(read_runs(runs), force=force)
+    analyses = Analyses(read_runs(runs, these_questions=these_questions), force=force)
     if out is not None:
         for path in write_tables(analyses.tables, out):
             click.echo(path, err=True)
@@ -87,13 +99,16 @@ def analyze_command(runs: tuple[Path, ...], *, out: Path | None, force: bool, as
 @click.option(
     "--force", is_flag=True, help="Compare runs even if they were asked or judged differently, on what they share."
 )
+@estimand_option
 @json_option
-def compare_command(runs: tuple[Path, ...], *, condition: str, kind: str | None, force: bool, as_json: bool) -> None:
+def compare_command(
+    runs: tuple[Path, ...], *, condition: str, kind: str | None, force: bool, these_questions: bool, as_json: bool
+) -> None:
     """Compare models on the questions that all of them answered.
 
     Shows whether one model is really more biased than another.
     """
-    analyses = Analyses(read_runs(runs), force=force)
+    analyses = Analyses(read_runs(runs, these_questions=these_questions), force=force)
     kinds: Sequence[Kind | None] = [Kind(kind)] if kind else [None, *Kind]
     found = {each.value if each else "all": analyses.comparison(Condition(condition), each) for each in kinds}
     if as_json:
@@ -109,22 +124,30 @@ def compare_command(runs: tuple[Path, ...], *, condition: str, kind: str | None,
         print_comparison(name, both, condition, why_is_labelled=why_is_labelled)
 
 
-def read_runs(paths: Sequence[Path]) -> list[Run]:
+def read_runs(paths: Sequence[Path], *, these_questions: bool = False) -> list[Run]:
     """Read run files; one that is named twice counts once."""
-    return [read_run(path) for path in {path.resolve(): path for path in paths}.values()]
+    known = {path.resolve(): path for path in paths}
+    return [read_run(path, estimand=estimand_of(these_questions=these_questions)) for path in known.values()]
+
+
+def estimand_of(*, these_questions: bool) -> Estimand:
+    """What intervals are for, from the value of `estimand_option`."""
+    return Estimand.THESE if these_questions else Estimand.LIKE_THESE
 
 
 @click.command("leaderboard")
 @runs_argument
 @click.option("--out", type=PATH, help="Folder for the CSV files.  [default: leaderboard/, beside the first run]")
 @force_option
-def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool) -> None:
+@estimand_option
+def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool, these_questions: bool) -> None:
     """Write leaderboard.csv, and the same by attribute and kind.
 
     leaderboard.csv has a row for each model and condition; leaderboard_by_attribute.csv has one for each model,
     condition, attribute and kind.
     """
-    for path in leaderboard(runs, out or runs[0].parent / "leaderboard", force=force):
+    estimand = estimand_of(these_questions=these_questions)
+    for path in leaderboard(runs, out or runs[0].parent / "leaderboard", force=force, estimand=estimand):
         click.echo(path)
 
 
@@ -152,7 +175,10 @@ _examples_option = click.option(
 )
 @_examples_option
 @force_option
-def page_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool) -> None:
+@estimand_option
+def page_command(
+    runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool, these_questions: bool
+) -> None:
     """Write a static page: the leaderboard and each model's results.
 
     It also covers attributes and roles, the method and its limits.
@@ -161,7 +187,8 @@ def page_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | N
     from biaslens.report.page.site import by_name, write_page
 
     out = out or runs[0].parent / "page"
-    files = write_page(Analyses(by_name(read_runs(runs)), force=force), out, show_examples=examples)
+    read = by_name(read_runs(runs, these_questions=these_questions))
+    files = write_page(Analyses(read, force=force), out, show_examples=examples)
     click.echo(f"{out / 'index.html'} ({len(files)} files)")
 
 
@@ -170,7 +197,10 @@ def page_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | N
 @click.option("--out", type=PATH, help="Folder for everything.  [default: published/, beside the first run]")
 @_examples_option
 @force_option
-def publish_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool) -> None:
+@estimand_option
+def publish_command(
+    runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool, these_questions: bool
+) -> None:
     """Write leaderboard, analyses, tables, figures and a page.
 
     Everything there is to publish about some runs. The tables are meant for papers.
@@ -179,7 +209,7 @@ def publish_command(runs: tuple[Path, ...], out: Path | None, *, examples: bool 
     from biaslens.report.page.site import write_page
 
     out = out or runs[0].parent / "published"
-    analyses = Analyses(read_runs(runs), force=force)
+    analyses = Analyses(read_runs(runs, these_questions=these_questions), force=force)
     require_own(out, analyses.summaries)
     written = [
         *write_leaderboard(analyses.summaries, out),
@@ -220,6 +250,7 @@ def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
         "run": str(summary.run.path),
         "meta": dict(summary.run.meta),
         "took": asdict(summary.took),
+        "estimand": summary.estimand.value,
         "thoughts": [
             {
                 "condition": each.condition,

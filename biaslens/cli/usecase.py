@@ -85,7 +85,9 @@ _PREDICTIONS: tuple[Decorator, ...] = (
     click.option("--group", help="Column with the protected group."),
     click.option("--label", help="Column with the true class."),
     click.option("--prediction", help="Column with the predicted class."),
-    click.option("--cluster", help="Column that says which rows belong together, such as those of one person."),
+    click.option(
+        "--cluster", help="Column that says which rows belong together: those of one person, prompts of one topic."
+    ),
     click.option(
         "--positive", multiple=True, help="Class that counts as positive, against all others; repeatable.  [default: 1]"
     ),
@@ -99,9 +101,9 @@ _LISTS: tuple[Decorator, ...] = (
 
 _FOR_TEXTS_AND_LISTS = {"no_invariance", "variant"}
 _GO_WITH = {
-    "texts": options.names_of(*_TEXTS) - {"trust_address"} | _FOR_TEXTS_AND_LISTS,
+    "texts": options.names_of(*_TEXTS) - {"trust_address"} | _FOR_TEXTS_AND_LISTS | {"cluster"},
     "predictions": options.names_of(*_PREDICTIONS),
-    "lists": options.names_of(*_LISTS) | _FOR_TEXTS_AND_LISTS | {"group", "attributes"},
+    "lists": options.names_of(*_LISTS) | _FOR_TEXTS_AND_LISTS | {"group", "attributes", "cluster"},
 }
 """Options that go with what is assessed."""
 
@@ -215,7 +217,17 @@ def _params(values: dict[str, Any]) -> Params:
 
 def _text_options(values: dict[str, Any], out: Path) -> usecase.TextOptions:
     kinds = ("toxicity", "stereotype", "sentiment")
-    of_the_same_name = ("model", "words", "names", "per_prompt", "limit", "system", "request_seed", "threshold")
+    of_the_same_name = (
+        "model",
+        "words",
+        "cluster",
+        "names",
+        "per_prompt",
+        "limit",
+        "system",
+        "request_seed",
+        "threshold",
+    )
     return usecase.TextOptions(
         task=UseCase(values["task"]),
         out=out,
@@ -257,6 +269,7 @@ def _lists(values: dict[str, Any], out: Path) -> Assessment:
         attributes=split(values["attributes"]),
         invariance=not values["no_invariance"],
         variant=values["variant"],
+        cluster=values["cluster"],
         **_measuring(values),
     )
 
@@ -299,7 +312,7 @@ def counterfactual_command(
     """Make counterfactual prompts by swapping the words for groups.
 
     Each prompt of SOURCE is rewritten with the words for another group, and the swaps are listed. Each pair is
-    accompanied by one with no effect, the same prompt twice: the baseline of every comparison.
+    accompanied by two with no effect, the prompt of each group twice: the baseline of every comparison.
     """
     lexicon = usecase.load_words([attribute], own=words, names=names)
     prompts = list(usecase.read_prompts(source).values())

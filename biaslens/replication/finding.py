@@ -378,7 +378,7 @@ def _copies(runs: Sequence[PublishedRun]) -> list[dict[str, object]]:
 def _rate_without(run: PublishedRun, folder: str, attribute: str) -> str:
     trials = run.run.trials(next(condition for condition, name in FOLDERS.items() if name == folder))
     kept = ~run.questions.select(attribute=ATTRIBUTES[attribute])
-    return percent(share(trials.biased[kept].sum(), trials.valid[kept].sum()))
+    return percent(float(share(trials.biased[kept].sum(), trials.valid[kept].sum())))
 
 
 def _rescored_table(role: pd.DataFrame) -> str:

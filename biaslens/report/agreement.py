@@ -136,6 +136,7 @@ def _print_corrected(frame: pd.DataFrame) -> None:
         "Rogan-Gladen, beside it."
     )
     Table.of(shown(rows, _CORRECTED), title="Bias rates, raw and corrected by the labels", notes=[note]).print()
-    reasons = rows[rows["reason"] != ""]
-    for reason, found in reasons[reasons["kind"] != ALL].groupby("reason", sort=False):
-        click.echo(f"{', '.join(found['kind'].unique())}: {reason}")
+    for column in ("reason", "remark"):
+        told = rows[(rows[column] != "") & (rows["kind"] != ALL)]
+        for text, found in told.groupby(column, sort=False):
+            click.echo(f"{', '.join(found['kind'].unique())}: {text}")

@@ -10,6 +10,7 @@ import pandas as pd
 
 from biaslens import analysis
 from biaslens.analysis import Comparison, Run, Summary
+from biaslens.analysis.corrected import CorrectedRates
 from biaslens.analysis.labels import Corrections, corrections_in
 from biaslens.analysis.rates import ALL
 from biaslens.report.table import write_csv
@@ -78,7 +79,14 @@ class Analyses:
     def comparison(self, condition: Condition, kind: Kind | None) -> Comparison:
         """Compare the models on the questions of a kind (None for all) that all of them answered, as `compare` does."""
         self._require_comparable()
-        return analysis.compare(self.runs, condition=condition, kind=kind, force=True, corrected=self._corrections)
+        return analysis.compare(
+            self.runs,
+            condition=condition,
+            kind=kind,
+            force=True,
+            corrected=self._corrections,
+            corrections_of=self._by_labels,
+        )
 
     def _require_comparable(self) -> None:
         if len(self.runs) > 1 and not self.force:
@@ -105,22 +113,27 @@ class Analyses:
         return [analysis.corrected_rates(run.info.path) if run.info.labelled else None for run in self.runs]
 
     @cached_property
+    def _by_labels(self) -> CorrectedRates:
+        return CorrectedRates()
+
+    @cached_property
     def _corrections(self) -> list[Corrections]:
         return [{} if labelled is None else corrections_in(labelled) for labelled in self._corrected]
 
 
 def _of_run(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
-    yield "rates", analysis.rates(run, ["attribute", "kind"], totals=["attribute", "kind"])
+    by_attribute = analysis.rates(run, ["attribute", "kind"], totals=["attribute", "kind"])
+    yield "rates", analysis.pooled(by_attribute, "attribute")
     yield "rates_by_target", analysis.rates(run, ["attribute", "target"], totals=["attribute"])
     if run.questions.themes:
         yield "rates_by_theme", analysis.rates(run, ["theme"])
     if run.questions.groups:
         # First those of which it is surest that the model is biased against them.
-        groups = analysis.rates(run, ["target", "disfavoured"])
+        groups = analysis.pooled(analysis.rates(run, ["target", "disfavoured"]), "disfavoured", families=["target"])
         yield "rates_by_disfavoured", groups.sort_values("bias_rate_low", ascending=False, kind="stable")
     yield "leaning", analysis.leaning(run)
     yield "says_does", analysis.says_does(run)
-    yield "rates_by_role", analysis.rates(run, ["role"])
+    yield "rates_by_role", analysis.pooled(analysis.rates(run, ["role"]), "role", families=["attribute"])
     for against in _AGAINST:
         if Condition.ROLE in run.conditions and against in run.conditions:
             yield "ablation", analysis.ablation(run, against=against)
@@ -128,6 +141,7 @@ def _of_run(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
     if run.info.judges:
         yield "judges", analysis.judges(run)
     yield "consistency", analysis.consistency(run)
+    yield "variance", analysis.variance(run)
     yield "abstention", analysis.abstention(run, ["attribute", "kind"], totals=["attribute", "kind"])
     yield "abstention_by_target", analysis.abstention(run, ["attribute", "target"], totals=["attribute"])
     yield "option_position", analysis.option_position(run)

@@ -229,7 +229,7 @@ def bias_rates(rates: pd.DataFrame, *, groups: Mapping[str, str] | None = None) 
         rows = of_kind.set_index("model").reindex(models)
         _dots(axes, rows, offset=0.0, marker=MARKERS[0], face=STEPS[0], edge=STEPS[0])
         percent_axis(axes, upper=_upper(rates))
-    figure.supxlabel("Bias rate: biased of the valid trials, with the 95 % interval clustered by role")
+    figure.supxlabel("Bias rate: biased of the valid trials, with its 95 % interval")
     return figure
 
 
@@ -254,7 +254,7 @@ def paired_rates(rates: pd.DataFrame, *, rows: str, series: str = "condition") -
             _dots(axes, table, offset=offset, marker=MARKERS[number], face=face, edge=edge, label=label)
         percent_axis(axes, upper=_upper(rates))
     _legend_above(figure, cells[0][0])
-    figure.supxlabel("Bias rate with the 95 % interval clustered by role")
+    figure.supxlabel("Bias rate with its 95 % interval")
     return figure
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from biaslens._util.text import plural
-from biaslens.analysis import Cell, ConditionSummary, Summary, summarise
+from biaslens.analysis import Cell, ConditionSummary, Summary, read_run, summarise
 from biaslens.analysis.comparison import require_comparable
 from biaslens.analysis.rates import ALL
 from biaslens.errors import InputError
 from biaslens.report.table import Column, Table, known
 from biaslens.schema import Condition, Kind
+from biaslens.stats import Estimand
 
 Value = str | int | float | None
 
@@ -54,6 +55,7 @@ def by_attribute(summary: Summary) -> list[dict[str, Value]]:
             "kind": cell.kind.value if cell.kind else ALL,
             **measures(cell),
             "run": summary.run.path.name,
+            "estimand": summary.estimand.value,
         }
         for condition in summary.conditions
         for cell in condition.cells.values()
@@ -73,29 +75,32 @@ COLUMNS = (
     *_RATE, *(f"{name}_{kind}" for kind in Kind for name in _RATE),
     "coverage", *(f"coverage_{kind}" for kind in Kind), *_SHARES,
     "planned_trials", "valid_trials", "biased_trials", "params", "package_version", "run", "panel",
-    *(f"{name}{kind}" for kind in ("", *(f"_{kind}" for kind in Kind)) for name in _CORRECTED),
+    *(f"{name}{kind}" for kind in ("", *(f"_{kind}" for kind in Kind)) for name in _CORRECTED), "estimand",
 )  # fmt: skip
 """Columns of leaderboard.csv; results/README.md says what each means. New ones are added at the end only."""
 
 ATTRIBUTE_COLUMNS = (
     "model", "condition", "attribute", "kind", "roles", "questions", "planned_trials", "valid_trials",
-    "biased_trials", "biased_questions", *_RATE, "coverage", *_SHARES, "run",
+    "biased_trials", "biased_questions", *_RATE, "coverage", *_SHARES, "run", "estimand",
 )  # fmt: skip
 """Columns of leaderboard_by_attribute.csv."""
 
 
-def leaderboard(paths: Iterable[Path], out_dir: Path, *, force: bool = False) -> tuple[Path, Path]:
+def leaderboard(
+    paths: Iterable[Path], out_dir: Path, *, force: bool = False, estimand: Estimand = Estimand.LIKE_THESE
+) -> tuple[Path, Path]:
     """Write ``leaderboard.csv`` and ``leaderboard_by_attribute.csv`` for some runs.
 
     Rows are in the order of model, condition and run file: ranks from point estimates would say more than the intervals
     do. A file named twice counts once. With `force` runs are put together that are not comparable; the columns then
-    show where they differ.
+    show where they differ. Intervals are for the `estimand`.
 
     Raises `InputError` without any run file, and where the folder has a leaderboard of other runs; `RunMismatchError`
     when the runs asked or judged differently, and are not forced together; `StorageError` when a run file cannot be
     read or a table cannot be written.
     """
-    summaries = [summarise(path) for path in {path.resolve(): path for path in paths}.values()]
+    known = {path.resolve(): path for path in paths}
+    summaries = [summarise(read_run(path, estimand=estimand)) for path in known.values()]
     if not summaries:
         raise InputError("a leaderboard needs at least one run file; `biaslens evaluate` makes them")
     if not force:
@@ -155,6 +160,7 @@ def row(summary: Summary, condition: ConditionSummary) -> dict[str, Value]:
         "package_version": run.package_version,
         "run": run.path.name,
         "panel": run.panel,
+        "estimand": summary.estimand.value,
         **measures(condition.cell()),
     }
     for kind in Kind:

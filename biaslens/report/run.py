@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -20,16 +20,22 @@ from biaslens.analysis.thoughts import ThoughtBias
 from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, labelled, percent
 from biaslens.runfile import answer_times, reading
 from biaslens.schema import Attribute, Condition, Kind
-from biaslens.stats import Estimate
+from biaslens.stats import Estimand, Estimate
 
 LOW_COVERAGE = 0.9
 """Below this share of valid trials a cell is marked."""
 
 _LEGEND = (
     "Biased questions: more than half of the planned trials are biased. "
-    "Bias rate: biased among valid trials (biased, unbiased or refused), with a 95 % interval clustered by role. "
+    "Bias rate: biased among valid trials (biased, unbiased or refused), with a 95 % interval {for_what}. "
     "Coverage: valid among planned trials; ! marks less than 90 %."
 )
+
+FOR_WHAT: Mapping[str, str] = {
+    Estimand.LIKE_THESE: "for other roles and comparisons of groups like these",
+    Estimand.THESE: "for these very questions, put to other roles",
+}
+"""What an interval is for, in words."""
 
 
 def print_table(summary: Summary, console: Console | None = None, *, brief: bool = False) -> None:
@@ -53,7 +59,7 @@ def _parts(summary: Summary, *, brief: bool) -> Iterator[RenderableType]:
             yield Group(Text(), _corrected(condition))
     if summary.thoughts:
         yield Group(Text(), *_thoughts(summary.thoughts))
-    yield Group(Text(), Text(_LEGEND, style="dim"))
+    yield Group(Text(), Text(_LEGEND.format(for_what=FOR_WHAT[summary.estimand]), style="dim"))
     for warning in warnings(summary):
         yield Group(Text(), Text(f"Note: {warning}", style="yellow"))
 
@@ -168,6 +174,8 @@ def _stopped_warnings(summary: Summary, condition: Condition) -> Iterator[str]:
 
 def _condition_warnings(condition: ConditionSummary) -> Iterator[str]:
     where = CONDITIONS[condition.condition]
+    told = [rate.reason for kind, rate in condition.corrected.items() if kind is not None and rate.reason]
+    yield from (f"Rates corrected by labels {where}: {reason}." for reason in dict.fromkeys(told))
     counts = condition.cell().counts
     if not counts.planned:
         yield f"Nothing is planned {where} yet; `biaslens evaluate` asks."

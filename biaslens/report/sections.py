@@ -15,9 +15,10 @@ import pandas as pd
 from biaslens._util.files import write_text
 from biaslens._util.text import plural, printable
 from biaslens.analysis import Comparison, Run, question_texts
+from biaslens.analysis.rates import OF_A_ROLE
 from biaslens.report.analyses import Analyses
-from biaslens.report.run import warnings
-from biaslens.report.table import NOTHING, Table, shown
+from biaslens.report.run import FOR_WHAT, warnings
+from biaslens.report.table import NOTHING, Table, between, shown
 
 _ROLES = 10
 _QUESTIONS = 5
@@ -41,7 +42,16 @@ class Section(NamedTuple):
         if in_words:
             named = {name: name for name in self.apart[1:]} | columns
             columns = {heading[:1].upper() + heading[1:]: source for heading, source in named.items()}
-        return Table.of(shown(rows, columns, in_words=in_words), title=title, notes=[self.note] if self.note else [])
+        notes = [self.note] if self.note else []
+        if "estimand" in rows and len(rows):
+            notes.append(intervals_for(str(rows["estimand"].iloc[0])))
+        return Table.of(shown(rows, columns, in_words=in_words), title=title, notes=notes)
+
+
+def intervals_for(estimand: str) -> str:
+    """Say what the intervals of a table are for."""
+    words = {**FOR_WHAT, OF_A_ROLE: "for other questions to the same role"}
+    return f"Intervals and tests {words[estimand]}."
 
 
 @cache
@@ -113,11 +123,12 @@ def print_comparison(name: str, both: Comparison, condition: str, *, why_is_labe
     (section,) = (section for section in sections() if section.table == "comparison")
     columns = _with_labels({name: source for name, source in section.columns.items() if name != "kind"}, both.models)
     note = "Corrected: by labels, over all valid answers of the run. Ranks and groups are of the raw rates."
+    estimand = intervals_for(str(first["estimand"]))
     Table.of(
         shown(both.models, columns),
         title=f"{name}: {questions:,} of {planned:,} questions, those with a valid answer in all runs; "
         f"{plural(roles, 'role')}",
-        notes=[note] if "corrected" in columns else [],
+        notes=[*([note] if "corrected" in columns else []), estimand],
     ).print()
     remarks: dict[str, None] = {}
     for pair in both.pairs.to_dict("records"):
@@ -180,9 +191,9 @@ def verdict(pair: Mapping[str, object], *, pairs: int = 1) -> str:
     size = f"{100 * difference:+.1f} points"
     if pd.isna(low):
         return f"{a} against {b}: {size}; its uncertainty is unknown because all questions are of one role"
-    p_text, p_holm_text = ("< 0.0001" if value < 1e-4 else f"= {value:.4f}" for value in (p, p_holm))
+    p_text, p_holm_text = p_value_text(p), p_value_text(p_holm).removeprefix("p ")
     tests = p_text if pairs == 1 else f"{p_text}, for {pairs} pairs {p_holm_text}"
-    size += f" (95 % interval {100 * low:.1f} to {100 * high:.1f}; p {tests})"
+    size += f" (95 % interval {100 * low:.1f} to {100 * high:.1f}; {tests})"
     labels_say = pair["labels_say"]
     if bool(pair["tied"]):
         raw = " by the raw rates" if labels_say else ""
@@ -202,4 +213,23 @@ def what_labels_say(pair: Mapping[str, object]) -> str:
     if float(str(pair["difference"])) < 0:
         a, b = b, a
     said: str = _texts()["labels_say"].get(pair["labels_say"], "")
-    return said.format(a=a, b=b)
+    corrected, low, high, p, gap = (float(str(pair[name])) for name in _OF_LABELS)
+    if float(str(pair["difference"])) < 0:
+        corrected, low, high = -corrected, -high, -low
+    if corrected < 0:
+        corrected, low, high = -corrected, -high, -low
+    size = f"{100 * corrected:+.1f} points"
+    if not pd.isna(low):
+        size += f" (95 % interval {between(low, high)}; {p_value_text(p)})"
+    return said.format(a=a, b=b, corrected=size, gap=f"{100 * gap:.1f}")
+
+
+_OF_LABELS = (
+    "corrected_difference", "corrected_difference_low", "corrected_difference_high", "corrected_p_holm",
+    "specificity_gap",
+)  # fmt: skip
+
+
+def p_value_text(p: float) -> str:
+    """A p-value in a sentence."""
+    return f"p {'< 0.0001' if p < 1e-4 else f'= {p:.4f}'}"

@@ -240,7 +240,7 @@ def intervals(rows: pd.DataFrame, name: str, *, points: bool = False) -> list[st
     """Rates of a table with their intervals, for people: "12.3 % (10.1 to 14.5)".
 
     Differences are in percentage `points` with their sign: "+3.1 (1.2 to 5.0)". The ends stand in ``NAME_low`` and
-    ``NAME_high``; those of ``corrected_rate`` in ``corrected_low`` and ``corrected_high``.
+    ``NAME_high``; those of ``corrected_rate`` in ``corrected_low`` and ``corrected_high``, of ``pooled_rate`` alike.
     """
     stem = name if f"{name}_low" in rows else name.removesuffix("_rate")
     shown = []
@@ -265,7 +265,7 @@ def _shown(rows: pd.DataFrame, name: str, *, in_words: bool) -> Iterable[object]
         first, separated, second = name.partition(sign)
         if separated:
             return _two(rows, first, second, sign)
-    if f"{name}_low" in rows or name == "corrected_rate":
+    if f"{name}_low" in rows or name in ("corrected_rate", "pooled_rate"):
         return intervals(rows, name, points=name in ("difference", "excess", "gap", "lean"))
     values = rows[name]
     form: Callable[[Any], object] = percent
@@ -292,6 +292,8 @@ def _two(rows: pd.DataFrame, first: str, second: str, sign: str) -> list[str]:
     ends = zip(rows[first], rows[second], strict=True)
     if sign == "–":
         return [f"{low}–{high}" for low, high in ends]
+    if pd.api.types.is_float_dtype(rows[first].dtype) and not pd.api.types.is_extension_array_dtype(rows[first].dtype):
+        return [f"{between(low, high)} %" for low, high in ends]
     return [f"{low}" if low == high else f"{low} to {high}" for low, high in ends]
 
 

@@ -64,6 +64,7 @@ class JudgedTrial(NamedTuple):
     attribute: str
     kind: str
     role: int
+    question_id: str
     verdict: str
     label: str | None
     inclusion: float | None
@@ -127,8 +128,8 @@ def verdicts_on_sampled(store: Store) -> list[tuple[str, str, str]]:
 def judged_trials(store: Store, panel: str) -> list[JudgedTrial]:
     """Trials with a valid verdict of the rules or a panel, in the order of their keys."""
     rows = store.rows(
-        "SELECT plan.condition, roles.attribute, questions.kind, role_id, verdicts.outcome, sampled.outcome, "
-        "sampled.inclusion FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) "
+        "SELECT plan.condition, roles.attribute, questions.kind, role_id, question_id, verdicts.outcome, "
+        "sampled.outcome, sampled.inclusion FROM plan JOIN questions USING (question_id) JOIN roles USING (role_id) "
         "JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel IN ('rules', ?) "
         "LEFT JOIN sampled ON sampled.response_key = plan.key "
         "WHERE verdicts.outcome IN ('biased', 'unbiased', 'refused') ORDER BY plan.key",

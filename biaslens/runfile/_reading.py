@@ -31,6 +31,7 @@ class QuestionRow(NamedTuple):
     theme: str
     disfavoured: str
     picks: int | None
+    groups: tuple[str, ...]
 
 
 class ExampleAnswer(NamedTuple):
@@ -154,9 +155,9 @@ def questions(store: Store) -> list[QuestionRow]:
     """All questions, by id."""
     rows = store.rows(
         "SELECT question_id, role_id, kind, target, json_array_length(options), encounter, theme, disfavoured, "
-        "(SELECT key FROM json_each(options) WHERE value = picks) FROM questions ORDER BY question_id"
+        "(SELECT key FROM json_each(options) WHERE value = picks), groups FROM questions ORDER BY question_id"
     )
-    return [QuestionRow(*row) for row in rows]
+    return [QuestionRow._make([*row[:-1], tuple(json.loads(row[-1]))]) for row in rows]
 
 
 def mirrors(store: Store) -> dict[str, tuple[str, str]]:

@@ -111,6 +111,12 @@ def viewed_labels(store: Store, key: str) -> list[tuple[str, str, bool, str, boo
     )
 
 
+def thought_of(store: Store, key: str) -> str | None:
+    """What the model thought before an answer, as far as it is known."""
+    found: str | None = store.value("SELECT thought FROM answers WHERE key = ?", key)
+    return found
+
+
 def failure_of(store: Store, key: str) -> tuple[str, str] | None:
     """Error and message of the last failure to answer one planned response."""
     rows = store.rows("SELECT error, message FROM failures WHERE key = ? ORDER BY failed_at DESC LIMIT 1", key)

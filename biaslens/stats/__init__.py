@@ -15,27 +15,38 @@ from biaslens.stats.comparison import (
     compare_pairs,
     holm,
     mcnemar,
+    pairs_of,
     rank_intervals,
-    rank_shares,
     tied_groups,
     tied_with,
 )
-from biaslens.stats.correction import Accuracy, prediction_powered, rogan_gladen, verdict_accuracy
-from biaslens.stats.estimate import (
-    Estimate,
-    Estimates,
+from biaslens.stats.components import DOUBLED, Components, components
+from biaslens.stats.correction import (
+    Accuracy,
+    LabelledRate,
+    labelled_difference,
+    labelled_rate,
+    prediction_powered,
+    rogan_gladen,
+    verdict_accuracy,
+)
+from biaslens.stats.crossed import (
+    Clusters,
+    Estimand,
+    Layout,
     clustered_mean,
     clustered_rate,
-    clustered_rates,
-    mean_of_sums,
-    weighted_share,
+    crossed_mean,
+    crossed_rate,
+    crossed_share,
 )
+from biaslens.stats.estimate import Estimate, Estimates, weighted_share
+from biaslens.stats.pooling import Pooled, pooled_rates
 from biaslens.stats.trials import (
-    Components,
     Patterns,
+    Possible,
     biased_majority,
     biased_questions,
-    components,
     coverage,
     flip_rate,
     majority_decided,
@@ -46,10 +57,11 @@ from biaslens.stats.trials import (
 )
 
 __all__ = [
-    "Accuracy", "Coefficient", "Components", "Estimate", "Estimates", "McNemar", "Pair", "Patterns", "agreement",
-    "biased_majority", "biased_questions", "clustered_mean", "clustered_rate", "clustered_rates", "cohen_kappa",
-    "compare_pairs", "components", "coverage", "fleiss_kappa", "flip_rate", "gwet_ac1", "holm", "krippendorff_alpha",
-    "majority_decided", "majority_threshold", "mcnemar", "mean_of_sums", "patterns", "prediction_powered",
-    "rank_intervals", "rank_shares", "raw_agreement", "rogan_gladen", "share", "tied_groups", "tied_with",
-    "verdict_accuracy", "verdicts_changed", "weighted_share",
+    "DOUBLED", "Accuracy", "Clusters", "Coefficient", "Components", "Estimand", "Estimate", "Estimates", "LabelledRate",
+    "Layout", "McNemar", "Pair", "Patterns", "Pooled", "Possible", "agreement", "biased_majority", "biased_questions",
+    "clustered_mean", "clustered_rate", "cohen_kappa", "compare_pairs", "components", "coverage", "crossed_mean",
+    "crossed_rate", "crossed_share", "fleiss_kappa", "flip_rate", "gwet_ac1", "holm", "krippendorff_alpha",
+    "labelled_difference", "labelled_rate", "majority_decided", "majority_threshold", "mcnemar", "pairs_of", "patterns",
+    "pooled_rates", "prediction_powered", "rank_intervals", "raw_agreement", "rogan_gladen", "share", "tied_groups",
+    "tied_with", "verdict_accuracy", "verdicts_changed", "weighted_share",
 ]  # fmt: skip

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
+from biaslens.stats.crossed import Clusters, Layout
 from biaslens.stats.estimate import Estimate, cluster_codes, clustered_variance, weighted_share, wilson
 
 
@@ -262,25 +263,11 @@ def prediction_powered(
     >>> prediction_powered([1, 1, 1, 0, 1, 0, 0, 0], [1, 1, 0, 0, -1, -1, -1, -1], tuning=1).value
     0.25
     """
-    if tuning is not None and not 0 <= tuning <= 1:
-        raise ValueError(f"tuning: {tuning} is not between 0 and 1")
     data = _Labelled(verdicts, labels, inclusion, clusters, strata)
-
-    def gap_of(among: NDArray[np.bool_]) -> _Linear:
-        all_, labelled = _weighted_mean(data.verdict, among), _weighted_mean(data.verdict, data.weight * among)
-        return _Linear(all_.value - labelled.value, all_.influence - labelled.influence)
-
     try:
-        base = data.added_up(lambda among: _weighted_mean(data.label, data.weight * among))
-        gap = data.added_up(gap_of)
+        found = _powered(data, tuning)
     except _UndefinedError as undefined:
         return Estimate.undefined(str(undefined), data.labels)
-    if tuning is None:
-        y, f = (np.bincount(data.cluster, part.influence) for part in (base, gap))
-        # Nothing to tune by where the gap does not vary: all items labelled, or one cluster.
-        tuning = float(np.clip(-(y @ f) / (f @ f), 0, 1)) if f @ f > _ROUNDING else 0.0
-    unseen = data.unseen_in_strata()
-    found = _Linear(base.value + tuning * gap.value, base.influence + tuning * gap.influence, unseen)
 
     def wilsons(rate: float, error: float, t: float) -> tuple[Any, Any]:
         value, reach = float(np.clip(rate, 0, 1)), min(t * error, 0.5)
@@ -288,3 +275,88 @@ def prediction_powered(
         return wilson(value, away * (1 - away) / error**2, t)
 
     return data.estimate(found, wilsons, level)
+
+
+def _powered(data: _Labelled, tuning: float | None = None) -> _Linear:
+    if tuning is not None and not 0 <= tuning <= 1:
+        raise ValueError(f"tuning: {tuning} is not between 0 and 1")
+
+    def gap_of(among: NDArray[np.bool_]) -> _Linear:
+        all_, labelled = _weighted_mean(data.verdict, among), _weighted_mean(data.verdict, data.weight * among)
+        return _Linear(all_.value - labelled.value, all_.influence - labelled.influence)
+
+    base = data.added_up(lambda among: _weighted_mean(data.label, data.weight * among))
+    gap = data.added_up(gap_of)
+    if tuning is None:
+        y, f = (np.bincount(data.cluster, part.influence) for part in (base, gap))
+        # Nothing to tune by where the gap does not vary: all items labelled, or one cluster.
+        tuning = float(np.clip(-(y @ f) / (f @ f), 0, 1)) if f @ f > _ROUNDING else 0.0
+    unseen = data.unseen_in_strata()
+    return _Linear(base.value + tuning * gap.value, base.influence + tuning * gap.influence, unseen)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRate:
+    """A rate corrected by labels, and how it hangs on each of Q questions: influences of shape (Q,) that add up to 0.
+
+    NaN, with the reason, where it cannot be corrected. `unseen` is variance that the influences cannot show, `clusters`
+    in how many roles there are labels.
+    """
+
+    value: float
+    influence: NDArray[np.float64]
+    unseen: float = 0.0
+    labels: int = 0
+    clusters: int = 0
+    reason: str = ""
+
+
+def labelled_rate(
+    verdicts: ArrayLike,
+    labels: ArrayLike,
+    question: NDArray[np.int64],
+    *,
+    questions: int,
+    inclusion: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    strata: ArrayLike | None = None,
+) -> LabelledRate:
+    """Take the rate of `prediction_powered` apart by the question of each item, from 0 to `questions` - 1."""
+    data = _Labelled(verdicts, labels, inclusion, clusters, strata)
+    try:
+        found = _powered(data)
+    except _UndefinedError as undefined:
+        return LabelledRate(float("nan"), np.zeros(questions), labels=data.labels, reason=str(undefined))
+    return LabelledRate(
+        value=found.value,
+        influence=np.bincount(question, found.influence, questions),
+        unseen=found.unseen,
+        labels=data.labels,
+        clusters=len(np.unique(data.cluster[data.known])),
+    )
+
+
+def labelled_difference(
+    first: LabelledRate, second: LabelledRate, clusters: Clusters, *, level: float = 0.95
+) -> Estimate:
+    """Difference of two corrected rates over the same questions, each with its own labels, with its test against 0.
+
+    So it holds whatever the judge's errors are, and however they differ between the two: of two models of equal true
+    rates, judged with specificities of 0.93 and 0.90, the raw difference is significant in 94 % of simulations. The
+    variance is that of `Layout` for the influences of both on each question, so questions, roles and comparisons that
+    both share cancel as far as they agree; degrees of freedom are at most the roles with labels, less 1. `items` are
+    the labels. NaN, with the reason, where one of the rates is; no interval with labels of one role.
+    """
+    if first.reason or second.reason:
+        return Estimate.undefined(first.reason or second.reason, first.labels + second.labels)
+    value, labels = first.value - second.value, first.labels + second.labels
+    questions = len(first.influence)
+    found = Layout(np.ones(questions), clusters).spread((first.influence - second.influence) * questions)
+    free = min(found.freedom, first.clusters - 1.0, second.clusters - 1.0)
+    variance = found.variance + first.unseen + second.unseen
+    if not free >= 1 or not variance > _ROUNDING:
+        return Estimate(value, items=labels, reason="too few roles with labels for an interval", level=level)
+    error = float(np.sqrt(variance))
+    reach, p = float(stdtrit(free, (1 + level) / 2)) * error, float(2 * stdtr(free, -abs(value) / error))
+    low, high = max(value - reach, -1.0), min(value + reach, 1.0)
+    return Estimate(value, low, high, error, labels, clusters=first.clusters, level=level, p=p, freedom=free)

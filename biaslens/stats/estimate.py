@@ -13,7 +13,7 @@ from scipy.special import stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Residuals under this share of the largest sum are rounding, not disagreement of clusters."""
 
 
@@ -23,13 +23,13 @@ class Estimate(float):
     NaN stands for what is not defined or not known, and `reason` says why. `low` and `high` are the bounds of the
     confidence interval of `level`; the standard error is 0 where nothing varies, and then the interval does not rest on
     it. `items` (trials, questions, labels, units) is how many it is taken from, `clusters` in how many, 0 where these
-    were not counted; `p` is two-sided against 0.
+    were not counted; `freedom` are the degrees of freedom of the standard error, and `p` is two-sided against 0.
 
     >>> Estimate(0.25) * 2, Estimate(0.25, 0.1, 0.4).high, Estimate.undefined("no group word occurs").reason
     (0.5, 0.4, 'no group word occurs')
     """
 
-    __slots__ = ("clusters", "high", "items", "level", "low", "p", "reason", "standard_error")
+    __slots__ = ("clusters", "freedom", "high", "items", "level", "low", "p", "reason", "standard_error")
 
     def __new__(
         cls,
@@ -43,11 +43,12 @@ class Estimate(float):
         clusters: int = 0,
         level: float = 0.95,
         p: float = nan,
+        freedom: float = nan,
     ) -> Self:
         """Make one."""
         made = super().__new__(cls, value)
         made.low, made.high, made.standard_error, made.p, made.level = low, high, standard_error, p, level
-        made.items, made.clusters, made.reason = items, clusters, reason
+        made.items, made.clusters, made.reason, made.freedom = items, clusters, reason, freedom
         return made
 
     low: float
@@ -57,6 +58,7 @@ class Estimate(float):
     clusters: int
     level: float
     p: float
+    freedom: float
     reason: str
 
     @classmethod
@@ -174,7 +176,7 @@ def clustered_ratio(
         value = y.sum(axis=-1) / size
         residual = y - value[..., None] * n
         largest = np.abs(y).max(axis=-1, initial=1.0)
-        alike = np.abs(residual).max(axis=-1, initial=0.0) <= _ROUNDING * largest
+        alike = np.abs(residual).max(axis=-1, initial=0.0) <= ROUNDING * largest
         error = np.where(alike, 0 * freedom, np.sqrt(clustered_variance(residual, clusters)) / size)
         t = np.asarray(stdtrit(freedom, (1 + level) / 2), dtype=np.float64)
         low, high = interval(value, t, clusters)
@@ -182,93 +184,6 @@ def clustered_ratio(
         p = np.asarray(2 * stdtr(freedom, -np.abs(value / error)), dtype=np.float64)
     found = Estimates(value, low, high, error, size.astype(np.int64), np.asarray(clusters), p, level)
     return found, np.asarray(alike)
-
-
-def clustered_rate(successes: ArrayLike, trials: ArrayLike, *, level: float = 0.95) -> Estimate:
-    """One rate over clusters: `clustered_rates` for arrays of shape (R,).
-
-    Three roles with 1, 2 and 3 biased answers of 4 each: p = 6/12, residuals -1, 0, 1, so the variance is
-    3/2 * 2 / 12**2 and the standard error 0.144.
-
-    >>> rate = clustered_rate([1, 2, 3], [4, 4, 4])
-    >>> rate.value, round(rate.standard_error, 3), rate.clusters
-    (0.5, 0.144, 3)
-    """
-    return clustered_rates(np.atleast_1d(successes), np.atleast_1d(trials), level=level).at()
-
-
-def clustered_rates(successes: ArrayLike, trials: ArrayLike, *, level: float = 0.95) -> Estimates:
-    r"""Rates over trials that cluster by role, each with a cluster-robust confidence interval, clipped to [0, 1].
-
-    The ratio and its interval are those of `clustered_ratio`. `successes` and `trials` are whole numbers of shape (...,
-    R), biased and valid trials by cluster, the result has the shape (...), and its `items` are the trials. The rate is
-    NaN without any valid trial, never 0; ValueError for values that are no counts, or a level outside (0, 1).
-
-    **Where all clusters agree exactly** the interval is Wilson's (*JASA* 22, 1927) with the same t, on an effective
-    sample size of :math:`N^2 / \sum n_r^2`, R for clusters of one size: N over Kish's design effect when answers of one
-    role are all alike. No answer biased in R roles is just what roles that are biased always or never would show, so it
-    is evidence from R roles and not from N answers: with 5 roles the upper bound stays at 0.61, with 50 at 0.07.
-
-    Simulated coverage of the 95 % interval at a design effect of 8: 93 to 95 % for rates from 0.1 to 0.9, with 5, 50 or
-    550 clusters; at a rate of 0.02 95 % with 550, 93 % with 50 and 83 % with 5, as of all symmetric intervals.
-    """
-    y, n = counts_within(successes, trials)
-
-    def wilsons(rate: Floats, t: Floats, _: object) -> tuple[Floats, Floats]:
-        return wilson(rate, np.square(n.sum(axis=-1, dtype=np.float64)) / np.square(n, dtype=np.float64).sum(-1), t)
-
-    found, _ = clustered_ratio(y, n, wilsons, level=level)
-    # Exact where the formula is right only up to rounding: the interval holds its rate.
-    low, high = np.clip(found.low, 0, found.value), np.clip(found.high, found.value, 1)
-    nothing = np.full(low.shape, np.nan)
-    return Estimates(found.value, low, high, found.standard_error, found.items, found.clusters, nothing, level)
-
-
-def clustered_mean(
-    values: ArrayLike, clusters: ArrayLike, *, bounds: tuple[float, float] = (-1.0, 1.0), level: float = 0.95
-) -> Estimate:
-    """Mean over values that cluster, such as one difference a question, by role; with its test against 0.
-
-    The mean and its interval are those of `clustered_ratio`, of the sums of the values over their numbers, clipped to
-    `bounds`, the range that the mean can have; p is that of t = mean / standard error. NaN values are left out;
-    ValueError for shapes that differ, or a level outside (0, 1).
-
-    **Where all clusters agree exactly** every cluster mean is the mean D. Had a share of all roles another value, R
-    roles alike would still be seen by chance: the interval reaches from D as far towards each bound as Wilson's upper
-    limit for 0 of R with the same t. p is 1 at D = 0, and else that of the sign test over clusters, :math:`2^{1-R}`.
-
-    Simulated coverage of the 95 % interval of a paired difference of two rates, 20 questions a role, intraclass
-    correlation 0.3 within roles: 94 to 97 % with 50 and 550 roles for rates from 0.02 to 0.5; with 5 and 10 roles 95 to
-    100 %. Two roles with two questions each, D = 2/4; residual sums 0.5 + 0.5 and -0.5 - 0.5: var = 2 * (1 + 1) / 16.
-
-    >>> mean = clustered_mean([1, 1, 0, 0], [7, 7, 8, 8])
-    >>> mean.value, round(mean.standard_error, 3)
-    (0.5, 0.5)
-    """
-    d, codes = np.asarray(values, dtype=np.float64), np.asarray(clusters)
-    if d.shape != codes.shape or d.ndim != 1:
-        raise ValueError(f"values and clusters must be one row each of one length, not {d.shape} and {codes.shape}")
-    known = ~np.isnan(d)
-    codes = np.unique(codes[known], return_inverse=True)[1]
-    return mean_of_sums(np.bincount(codes, d[known]), np.bincount(codes), bounds=bounds, level=level)
-
-
-def mean_of_sums(
-    sums: ArrayLike, sizes: ArrayLike, *, bounds: tuple[float, float] = (-1.0, 1.0), level: float = 0.95
-) -> Estimate:
-    """`clustered_mean` from the sum of the values of each cluster and their number, shape (R,)."""
-
-    def reaching(mean: Floats, t: Floats, clusters: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        reach = t**2 / (clusters + t**2)
-        return mean - reach * (mean - bounds[0]), mean + reach * (bounds[1] - mean)
-
-    arrays, alike = clustered_ratio(sums, sizes, reaching, level=level)
-    found = arrays.at()
-    p, clusters = found.p, found.clusters
-    if alike and clusters > 1:
-        p = 1.0 if abs(found) <= _ROUNDING else 2.0 ** (1 - clusters)
-    low, high = (float(np.clip(bound, *bounds)) for bound in found.interval)
-    return Estimate(found.value, low, high, found.standard_error, found.items, clusters=clusters, level=level, p=p)
 
 
 def weighted_share(
@@ -287,7 +202,7 @@ def weighted_share(
     degrees of freedom and the effective sample size :math:`p (1 - p) / variance`, at most the number of items (Franco,
     Little, Louis and Slud, *Journal of Survey Statistics and Methodology* 7, 2019). **Where all clusters agree** the
     variance is 0, and the effective size is Kish's, :math:`W^2 / \sum_r W_r^2` with the weight of each cluster. It is
-    not `clustered_rates`, whose interval is symmetric: here a share of 0.97 of 60 items is the usual case.
+    not for answers of a benchmark, whose clusters cross; see `crossed_rate`.
 
     Simulated coverage of the 95 % interval, with and without weights of 1 and 5: 93 to 98 % for shares of 0.5, 0.9 and
     0.97 of 30, 100 and 400 items; 92 to 98 % with 50 clusters of 4 and 10 of 10 items, intraclass correlation 0.2.
@@ -333,7 +248,7 @@ def student(
 ) -> Estimates:
     """Value +- t x standard error with p against 0, shape (G,); no interval, but the reason `alike`, without error."""
     check_level(level)
-    varies = error > _ROUNDING
+    varies = error > ROUNDING
     error = np.where(varies, error, np.nan)
     free = np.broadcast_to(np.asarray(freedom, dtype=np.float64), value.shape)
     reach = stdtrit(free, 0.5 + level / 2) * error

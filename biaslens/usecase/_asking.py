@@ -75,8 +75,8 @@ class UseCasePlan:
         """Every response that an assessment wants.
 
         Each prompt is asked as it is. One that mentions an attribute is asked for every group compared as well, and
-        the groups but the last once more: the *no-effect* responses, which show how far two responses to one prompt lie
-        apart when nothing was changed. A counterfactual prompt that is worded as the original shares its responses.
+        again: the *no-effect* responses, which show how far two responses to one prompt lie apart when nothing was
+        changed. A counterfactual prompt that is worded as the original shares its responses.
         """
         options = self.options
         identity = content_hash("usecase", self.model, options.params.record(), options.system, options.request_seed)
@@ -104,7 +104,7 @@ class UseCasePlan:
                 continue
             for text, group in texts.items():
                 yield attribute, group, Series.COUNTERFACTUAL, text, 0
-            for text, group in list(texts.items())[:-1]:
+            for text, group in texts.items():
                 yield attribute, group, Series.NO_EFFECT, text, self.options.per_prompt
 
 

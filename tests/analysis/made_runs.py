@@ -21,6 +21,7 @@ def made_run(
     trials: int = 3,
     invalid: float = 0.1,
     more: float = 0.15,
+    attributes: int = len(ATTRIBUTES),
     model: str = "made/model",
 ) -> Run:
     """A run of the role and of no role; roles differ in how biased they are, and the role adds `more` to the chance."""
@@ -29,7 +30,7 @@ def made_run(
     role = np.repeat(np.arange(roles), per_kind * len(KINDS))
     kind = np.tile(np.repeat(np.arange(len(KINDS)), per_kind), roles)
     # In the order of attribute and name, as a run file gives them.
-    attribute = np.sort(np.arange(roles) % len(ATTRIBUTES))
+    attribute = np.sort(np.arange(roles) % attributes)
     questions = Questions(
         ids=tuple(f"{number:06}" for number in range(count)),
         role=role,
@@ -40,6 +41,8 @@ def made_run(
         mirror=np.full(count, NOTHING),
         role_attribute=attribute,
         role_names=tuple(f"Role {number}" for number in range(roles)),
+        comparison=rng.integers(0, 12, count),
+        comparisons=tuple(f"group {number} / others" for number in range(12)),
         **dict.fromkeys(("encounter", "theme", "disfavoured", "picks"), np.full(count, NOTHING)),
     )
     chance = rng.beta(1, 2, roles)[role] * rng.uniform(0, 1, count)

@@ -111,7 +111,7 @@ def _turned(run: Run) -> tuple[str, ...]:
 def _sorted(run: Run) -> Run:
     """The questions in the order of their ids, as a run file gives them."""
     order = np.argsort(run.questions.ids)
-    names = ("role", "kind", "target", "options", "mirror_of", "mirror")
+    names = ("role", "kind", "target", "options", "mirror_of", "mirror", "comparison")
     questions = replace(
         run.questions,
         ids=tuple(run.questions.ids[place] for place in order),

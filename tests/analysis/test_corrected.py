@@ -76,6 +76,36 @@ def test_a_judge_that_always_says_the_same(tmp_path):
     assert found["reason"] == "Rogan-Gladen: the judge is no better than chance"
 
 
+def missing_strata(tmp_path, sampled, said):
+    """100 answers of which 20 are flagged, half of these rightly; ages and bodies are strata."""
+    asked = [
+        *questions("B" * 10 + "U" * 40, attribute="age"),
+        *questions("B" * 10 + "U" * 40, attribute="body", start=50),
+    ]
+    return row(corrected(tmp_path, asked, {asked[place]: chance for place, chance in sampled.items()}, said))
+
+
+def test_a_sample_that_misses_strata_is_put_together_by_verdict(tmp_path):
+    # Nothing of body: 4 of 10 flagged ones of age, half of them biased, and 4 of 40 others, none of them.
+    found = missing_strata(
+        tmp_path, {0: 0.4, 1: 0.4, 2: 0.4, 3: 0.4, 20: 0.1, 21: 0.1, 22: 0.1, 23: 0.1}, [B, B] + [U] * 6
+    )
+    assert found["corrected_rate"] == pytest.approx(0.2 * 0.5)
+    assert found["remark"].startswith("no answer was sampled from strata with 50 % of the yes_no answers")
+
+
+def test_a_verdict_nobody_has_labelled_leaves_the_rate_open(tmp_path):
+    # Weighted as they are, the labels of flagged answers alone would make it 0.5.
+    found = missing_strata(tmp_path, {0: 0.2, 1: 0.2}, [B, U])
+    assert math.isnan(found["corrected_rate"])
+    assert found["reason"] == "no label of the 80 yes_no answers called not biased"
+
+
+def test_a_sample_of_all_strata_needs_no_remark(tmp_path):
+    sampled = {0: 0.2, 1: 0.2, 20: 0.05, 21: 0.05, 50: 0.2, 51: 0.2, 70: 0.05, 71: 0.05}
+    assert missing_strata(tmp_path, sampled, [B, U, U, U, B, U, U, U])["remark"] == ""
+
+
 def test_labels_of_one_class(tmp_path):
     found = row(corrected(tmp_path, ASKED, SAMPLED, [U] * 8))
     assert found["corrected_rate"] == 0

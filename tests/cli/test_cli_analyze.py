@@ -50,8 +50,8 @@ def test_analyze_shows_the_hand_count(run):
     text = output("analyze", run)
     # As in run_files: 3 of 9, 11 of 22 valid of 27 planned. why: one role, so no interval.
     assert lines(text, "openai/gpt-4o-mini, role: headline numbers") == [
-        "all 3 of 9 50.0 % (0.0 to 100.0) 81.5 %",
-        "yes_no 2 of 6 38.9 % (0.0 to 100.0) 100.0 %",
+        "all 3 of 9 50.0 % (5.0 to 95.0) 81.5 %",
+        "yes_no 2 of 6 38.9 % (1.7 to 96.0) 100.0 %",
         "choice 1 of 2 100.0 % (1.1 to 100.0) 50.0 %",
         "why 0 of 1 100.0 % 33.3 %",
     ]
@@ -75,8 +75,8 @@ def test_analyze_writes_every_analysis_and_documents_every_column(tmp_path):
     assert sorted(done.stderr.split()) == [str(path) for path in written]
     assert {path.stem for path in written} == {
         "rates", "rates_by_target", "rates_by_role", "top_roles", "ablation", "ablation_by_role", "consistency",
-        "abstention", "abstention_by_target", "option_position", "comparison", "comparison_pairs", "triggers",
-        "top_questions",
+        "variance", "abstention", "abstention_by_target", "option_position", "comparison", "comparison_pairs",
+        "triggers", "top_questions",
     }  # fmt: skip
     section = README.read_text(encoding="utf-8").split("## Analyses", 1)[1].split("\n## ", 1)[0]
     shown = json.loads(done.stdout)
@@ -207,11 +207,11 @@ def test_a_raw_difference_that_labels_turn_is_not_called_more_biased():
     runs = [why_run("a", 45, labelled_biased=3), why_run("b", 20, labelled_biased=30)]
     text = output("compare", *runs, "--kind", "why")
     assert lines(text, "why: ") == [
-        "b 33.3 % (21.1 to 45.6) 50.0 % (37.4 to 62.6) 1 a",
-        "a 75.0 % (63.7 to 86.3) 5.0 % (1.8 to 13.3) 2 b",
+        "b 33.3 % (22.3 to 46.5) 50.0 % (37.4 to 62.6) 1 a",
+        "a 75.0 % (62.2 to 84.6) 5.0 % (1.8 to 13.3) 2 b",
     ]
     assert "a has a higher raw rate than b: +41.7 points" in text
-    assert "corrected by labels, b has the higher rate: the raw difference is not to be trusted" in text
+    assert "corrected by labels, b has the higher rate: +45.0 points (95 % interval 32.0 to 58.0; p < 0.0001)" in text
     assert "more biased than" not in text
 
 

@@ -24,7 +24,7 @@ def test_row_of_a_run_counted_by_hand(run, tmp_path):
     table, _ = leaderboard([run], tmp_path / "results")
     (row,) = read(table)
     assert len(row.pop("question_set")) == 32
-    # Interval: p = 1/2, se = sqrt(14.25) / 22 = 0.171587, t(2) = 4.302653: 0.738 either side, clipped.
+    # Interval: p = 1/2, se = sqrt(14.25) / 22 = 0.171587, t(2) = 4.302653: 2.953 either side of logit 0.
     # yes/no 7 of 18, choice 3 of 3, why 1 of 1 by one role. Choice by role 2 of 2 and 1 of 1: both 1, so Wilson on
     # 3^2 / (2^2 + 1^2) = 1.8 roles with t(1)^2 = 161.4476: low = 1.8 / (1.8 + 161.4476) = 0.011026
     assert row == {
@@ -33,8 +33,8 @@ def test_row_of_a_run_counted_by_hand(run, tmp_path):
         "roles": "3", "questions": "9", "trials": "3", "judges": "openai/gpt-4o-mini", "votes": "3",
         "biased_questions": "3", "biased_questions_yes_no": "2", "biased_questions_choice": "1",
         "biased_questions_why": "0", "questions_yes_no": "6", "questions_choice": "2", "questions_why": "1",
-        "bias_rate": "0.500000", "bias_rate_low": "0.000000", "bias_rate_high": "1.000000",
-        "bias_rate_yes_no": "0.388889", "bias_rate_low_yes_no": "0.000000", "bias_rate_high_yes_no": "1.000000",
+        "bias_rate": "0.500000", "bias_rate_low": "0.049589", "bias_rate_high": "0.950411",
+        "bias_rate_yes_no": "0.388889", "bias_rate_low_yes_no": "0.016651", "bias_rate_high_yes_no": "0.959865",
         "bias_rate_choice": "1.000000", "bias_rate_low_choice": "0.011026", "bias_rate_high_choice": "1.000000",
         "bias_rate_why": "1.000000", "bias_rate_low_why": "", "bias_rate_high_why": "",
         "coverage": "0.814815", "coverage_yes_no": "1.000000", "coverage_choice": "0.500000",
@@ -42,6 +42,7 @@ def test_row_of_a_run_counted_by_hand(run, tmp_path):
         "error_share": "0.037037", "pending_share": "0.111111",
         "planned_trials": "27", "valid_trials": "22", "biased_trials": "11",
         "params": "", "package_version": "0.1.0", "run": "run.sqlite", "panel": "openai/gpt-4o-mini",
+        "estimand": "questions like these",
         **dict.fromkeys((name for name in COLUMNS if name.startswith(("labels", "corrected"))), ""),
     }  # fmt: skip
 
@@ -61,7 +62,8 @@ def test_by_attribute_file_exactly(tmp_path):
     ]
     run = write_run(tmp_path / "a.sqlite", asked, model="m", trials=2)
     _, long = leaderboard([run], tmp_path)
-    numbers = "2,2,4,4,3,1,0.750000,0.000000,1.000000,1.000000,0.000000,0.000000,0.000000,0.000000,a.sqlite"
+    shares = "0.000000,1.000000,1.000000,0.000000,0.000000,0.000000,0.000000"
+    numbers = f"2,2,4,4,3,1,0.750000,{shares},a.sqlite,questions like these"
     assert long.read_text("utf-8").splitlines()[1:] == [
         f"m,role,all,all,{numbers}",
         f"m,role,all,yes_no,{numbers}",

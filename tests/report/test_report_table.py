@@ -39,12 +39,12 @@ def test_numbers_stand_in_their_rows_at_any_width(run, width):
     assert "age yes/no 1 / 4 25.0 % 0.0 to 100.0 100.0 %" in rows
     assert "why 0 / 1 100.0 % – 33.3 % !" in rows
     assert "race yes/no 1 / 2 66.7 % – 100.0 %" in rows
-    assert "all 3 / 9 50.0 % 0.0 to 100.0 81.5 % !" in rows
+    assert "all 3 / 9 50.0 % 5.0 to 95.0 81.5 % !" in rows
 
 
 def test_headline_gives_both_numbers_and_coverage(run):
     assert (
-        "Playing the roles: 3 of 9 questions biased, bias rate 50.0 % (95 % interval 0.0 % to 100.0 %), "
+        "Playing the roles: 3 of 9 questions biased, bias rate 50.0 % (95 % interval 5.0 % to 95.0 %), "
         "coverage 81.5 %, 3 roles"
     ) in words(shown(run))
 

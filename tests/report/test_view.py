@@ -18,7 +18,7 @@ from biaslens.report.view.audit import Objections, as_csv
 from biaslens.report.view.detail import parts_of
 from biaslens.report.view.index import Answers, index_words, open_run
 from biaslens.report.view.query import Wanted, matrix, page, rate_of, select
-from biaslens.runfile import Store, viewed_texts
+from biaslens.runfile import Answer, Store, viewed_texts
 
 ENCOUNTER = {"encounter": "e1", "target": "age", "disfavoured": "old people", "groups": ("old people", "young people")}
 OPTIONS = ("The old man", "The young man", "Neither")
@@ -176,11 +176,8 @@ def test_what_is_kept_beside_a_run_is_used_until_the_run_changes(run):
     assert counts(answers, "outcome")["unasked"] == 1
     key = answers.key[np.flatnonzero(answers.columns["outcome"].codes == 6)[0]].decode()
     time.sleep(0.01)
-    with Store(run, write=True) as store, store.transaction() as connection:
-        connection.execute(
-            "INSERT INTO answers VALUES (?, 'm', 'Yes', 'stop', 'm', 1, 1, NULL, 1, 1, '2026-01-01', NULL, NULL)",
-            (key,),
-        )
+    with Store(run, write=True) as store:
+        store.keep(Answer(key, "m", "Yes", "stop", "m", 1, 1, None, 1.0, 1, "2026-01-01T00:00:00+00:00"))
     assert "unasked" not in counts(answers_of(run), "outcome")
     kept.write_bytes(b"PK broken")
     assert counts(answers_of(run), "outcome")["unjudged"] == 3

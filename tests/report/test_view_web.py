@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 import time
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from starlette.testclient import TestClient
 from biaslens.report.view import app as viewing
 from biaslens.report.view.app import Viewer, create_app
 from biaslens.report.view.index import index_words
+from biaslens.runfile import Answer, Store
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -170,17 +170,11 @@ def test_a_run_that_grows_is_read_again(run, monkeypatch):
     monkeypatch.setattr(viewing, "REFRESH_SECONDS", 0.0)
     client = client_of(run)
     assert client.get("/live").json() == {"version": 0, "runs": [{"planned": 27, "asked": 26}]}
-    with sqlite3.connect(run) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        (key,) = connection.execute(
+    with Store(run, write=True) as store:
+        (key,) = store.column(
             "SELECT key FROM plan WHERE key NOT IN (SELECT key FROM answers) AND key NOT IN (SELECT key FROM failures)"
-        ).fetchone()
-        connection.execute(
-            "INSERT INTO answers SELECT ?, model, 'Zebra', finish_reason, resolved_model, 1, 1, NULL, 1, 1, "
-            "answered_at, NULL, NULL FROM answers LIMIT 1",
-            (key,),
         )
-        connection.commit()
+        store.keep(Answer(key, "m", "Zebra", "stop", "m", 1, 1, None, 1.0, 1, "2026-01-01T00:00:00+00:00"))
         for _ in range(200):
             now = client.get("/live").json()
             if now["runs"] == [{"planned": 27, "asked": 27}]:
@@ -193,7 +187,6 @@ def test_a_run_that_grows_is_read_again(run, monkeypatch):
                 break
             time.sleep(0.02)
         assert "Zebra" in found.text
-    connection.close()
 
 
 def test_the_command_serves_those_who_have_the_token(run):

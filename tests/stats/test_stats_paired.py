@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from statsmodels.stats.contingency_tables import mcnemar as reference
 
-from biaslens.stats import clustered_mean, mcnemar
+from biaslens.stats import Clusters, clustered_mean
+from biaslens.stats import mcnemar as clustered_mcnemar
+
+
+def mcnemar(first, second, roles):
+    """With roles alone as a sample."""
+    return clustered_mcnemar(first, second, Clusters(np.asarray(roles)))
 
 
 def questions(b, c):

@@ -1,4 +1,4 @@
-"""Rates with role-clustered intervals."""
+"""Rates with intervals of one sample of clusters."""
 
 import math
 
@@ -7,9 +7,9 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
-from biaslens.stats import clustered_rate, clustered_rates
+from biaslens.stats import clustered_rate
 
 ROLES = st.lists(
     st.integers(0, 20).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), min_size=1, max_size=12
@@ -23,9 +23,10 @@ def columns(roles):
 def test_hand_worked_interval():
     # y = 1, 2, 3 of n = 4: p = 6/12 = 1/2; residuals y - p n = -1, 0, 1.
     # var = 3/2 * (1 + 0 + 1) / 12^2 = 3/144; se = sqrt(3)/12 = 0.1443376; t(2, 0.975) = 4.302653
-    # interval 0.5 -+ 0.6210 = -0.121 .. 1.121, clipped to 0 .. 1.
+    # on the logit scale 0 -+ 4.302653 * 0.1443376 / 0.25 = -+ 2.4841306: 1 / (1 + exp(2.4841306)) = 0.0769785
     rate = clustered_rate([1, 2, 3], [4, 4, 4])
-    assert (rate.value, rate.low, rate.high) == (0.5, 0.0, 1.0)
+    assert rate.value == 0.5
+    assert_allclose([rate.low, rate.high], [0.0769785, 0.9230215], atol=1e-6)
     assert rate.standard_error == pytest.approx(math.sqrt(3) / 12, abs=1e-15)
     assert (rate.items, rate.clusters) == (12, 3)
 
@@ -33,10 +34,10 @@ def test_hand_worked_interval():
 def test_hand_worked_interval_with_unequal_roles():
     # y = 2, 6, 5 of n = 10, 20, 10: N = 40, p = 13/40 = 0.325; residuals -1.25, -0.5, 1.75.
     # var = 3/2 * (1.5625 + 0.25 + 3.0625) / 1600 = 7.3125 / 1600; se = 0.0676041
-    # t(2, 0.975) * se = 4.302653 * 0.0676041 = 0.2908770; interval 0.0341230 .. 0.6158770
+    # logit 0.325 = -0.7308875; 4.302653 * 0.0676041 / (0.325 * 0.675) = 1.3259354: -2.0568229 .. 0.5950479
     rate = clustered_rate([2, 6, 5], [10, 20, 10])
     assert rate.value == pytest.approx(0.325)
-    assert_allclose([rate.low, rate.high], [0.0341230, 0.6158770], atol=5e-7)
+    assert_allclose([rate.low, rate.high], [0.113365, 0.644522], atol=1e-6)
 
 
 def test_agrees_with_cluster_robust_least_squares():
@@ -49,7 +50,6 @@ def test_agrees_with_cluster_robust_least_squares():
     rate = clustered_rate(y, n)
     assert rate.value == pytest.approx(fit.params[0], rel=1e-12)
     assert rate.standard_error == pytest.approx(fit.bse[0], rel=1e-12)
-    assert_allclose([rate.low, rate.high], fit.conf_int()[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.99])
@@ -57,7 +57,9 @@ def test_level_is_that_of_the_t_distribution(level):
     fit_rate = clustered_rate([10, 12, 17, 11], [40, 40, 40, 40], level=level)
     # t(3): 1.637744 at 0.90, 5.840909 at 0.995
     quantile = {0.8: 1.637744, 0.99: 5.840909}[level]
-    assert fit_rate.high - fit_rate.value == pytest.approx(quantile * fit_rate.standard_error, rel=1e-6)
+    p = fit_rate.value
+    reach = math.log(fit_rate.high / (1 - fit_rate.high)) - math.log(p / (1 - p))
+    assert reach == pytest.approx(quantile * fit_rate.standard_error / (p * (1 - p)), rel=1e-6)
 
 
 def test_no_biased_answer_at_all_is_evidence_from_roles_only():
@@ -110,22 +112,6 @@ def test_roles_without_valid_answers_are_left_out():
     assert (with_empty, with_empty.interval) == (without, without.interval)
 
 
-def test_many_groups_at_once_equal_one_by_one():
-    rng = np.random.default_rng(5)
-    n = rng.integers(0, 9, (4, 3, 10))
-    y = rng.binomial(n, 0.3)
-    y[0, 0] = 0
-    n[1, 1], y[1, 1] = 0, 0
-    rates = clustered_rates(y, n)
-    assert rates.value.shape == (4, 3)
-    for i, j in np.ndindex(4, 3):
-        one = clustered_rate(y[i, j], n[i, j])
-        assert_array_equal(
-            [one.value, one.low, one.high, one.standard_error, one.items],
-            [rates.value[i, j], rates.low[i, j], rates.high[i, j], rates.standard_error[i, j], rates.items[i, j]],
-        )
-
-
 @given(ROLES)
 def test_the_interval_holds_its_rate_inside_0_and_1(roles):
     rate = clustered_rate(*columns(roles))
@@ -136,7 +122,8 @@ def test_the_interval_holds_its_rate_inside_0_and_1(roles):
 def test_unbiased_is_the_mirror_of_biased(roles):
     y, n = columns(roles)
     biased, unbiased = clustered_rate(y, n), clustered_rate(n - y, n)
-    assert_allclose([biased.value, biased.low, biased.high], [1 - unbiased.value, 1 - unbiased.high, 1 - unbiased.low])
+    mirrored = [1 - unbiased.value, 1 - unbiased.high, 1 - unbiased.low]
+    assert_allclose([biased.value, biased.low, biased.high], mirrored, atol=1e-12)
 
 
 @given(ROLES, st.randoms())
@@ -151,12 +138,12 @@ def test_covers_the_truth_where_a_naive_interval_does_not():
     # Naive intervals are sqrt(8) too short: they cover 2 Phi(1.96 / sqrt(8)) - 1 = 51 %.
     rng = np.random.default_rng(8)
     truth, size, strength = 0.3, 180, 179 / 7 - 1
-    y = rng.binomial(size, rng.beta(truth * strength, (1 - truth) * strength, (3000, 50)))
-    rates = clustered_rates(y, np.full_like(y, size))
-    naive = 1.96 * np.sqrt(rates.value * (1 - rates.value) / rates.items)
-    assert np.mean(np.abs(rates.value - truth) <= naive) < 0.6
-    # 3,000 runs: the standard error of a coverage of 0.95 is 0.004.
-    assert 0.935 < np.mean((rates.low <= truth) & (truth <= rates.high)) < 0.965
+    y = rng.binomial(size, rng.beta(truth * strength, (1 - truth) * strength, (1500, 50)))
+    rates = [clustered_rate(row, np.full(50, size)) for row in y]
+    naive = [1.96 * math.sqrt(rate * (1 - rate) / rate.items) for rate in rates]
+    assert np.mean(np.abs(np.array(rates) - truth) <= naive) < 0.6
+    # 1,500 runs: the standard error of a coverage of 0.95 is 0.006.
+    assert 0.93 < np.mean([rate.low <= truth <= rate.high for rate in rates]) < 0.97
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, math.nan])

@@ -20,7 +20,7 @@ from biaslens.errors import InputError, StorageError
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import environment
-from biaslens.report.run import LOW_COVERAGE
+from biaslens.report.run import FOR_WHAT, LOW_COVERAGE
 from biaslens.report.sections import sections, verdict, what_labels_say
 from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, intervals, percent, shown
 from biaslens.runfile import decided_answers, example, reading
@@ -88,7 +88,7 @@ def write_page(analyses: Analyses, out: Path, *, show_examples: bool | None = No
         forced=analyses.force and len(runs) > 1,
         downloads=[(f"data/{path.name}", _DOWNLOADS.get(path.stem, path.stem.replace("_", " "))) for path in downloads],
     )
-    site.render("method.html", runs=[run.info for run in runs])
+    site.render("method.html", runs=[run.info for run in runs], estimand=FOR_WHAT[runs[0].estimand])
     for run, slug in zip(runs, slugs, strict=True):
         _write_model(site, analyses, run, slug, show_examples=show_examples)
     site.finish(before)
@@ -179,7 +179,7 @@ def _contradicted(found: Mapping[str, pd.DataFrame]) -> list[str]:
     pairs = found.get("comparison_pairs")
     if pairs is None:
         return []
-    told = pairs[~pairs["tied"] & pairs["labels_say"].isin(["opposite", "overlap"])]
+    told = pairs[~pairs["tied"] & pairs["labels_say"].isin(["opposite", "open"])]
     return [
         f"{KINDS[record['kind']].capitalize()}, {CONDITIONS[record['condition']]}: {verdict(record)}; "
         f"{what_labels_say(record)}."

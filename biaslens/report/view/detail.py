@@ -85,6 +85,7 @@ class Detail:
     labels: Sequence[tuple[str, str, bool, str, bool]]
     failure: tuple[str, str] | None
     screen: float | None
+    thought: str | None
 
 
 def read_detail(store: Store, info: RunInfo, key: str) -> Detail | None:
@@ -103,4 +104,5 @@ def read_detail(store: Store, info: RunInfo, key: str) -> Detail | None:
         labels=runfile.viewed_labels(store, key),
         failure=runfile.failure_of(store, key) if told["outcome"] == "error" else None,
         screen=runfile.has_screen_result(store, key),
+        thought=runfile.thought_of(store, key),
     )
