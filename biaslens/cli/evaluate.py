@@ -20,7 +20,6 @@ from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Panel, Task, evaluate_study
 from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.judge import Judged, judge
-from biaslens.evaluation.thoughts import judge_thoughts
 from biaslens.models import provider_of, providers
 from biaslens.models.catalogue import entries
 from biaslens.models.endpoints import builtin, destination, is_trusted, key_variable, own_destinations
@@ -291,6 +290,8 @@ def judge_command(
 
 
 def _judge_thoughts(run: Path, panel: Panel, pace: Pace, *, as_json: bool) -> None:
+    from biaslens.evaluation.thoughts import judge_thoughts
+
     with stopping(), EvaluationBar() as bar:
         result = judge_thoughts(run, panel, pace=pace, observer=bar)
     if as_json:
