@@ -20,6 +20,7 @@ from biaslens.analysis.summary import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.schema import Condition, Kind
 from biaslens.stats import Clusters, Estimand, Estimate, Pair, share
+from biaslens.stats.sequential import always_valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,8 +316,16 @@ def _pair(
         **with_ends("corrected_difference", corrected),
         "corrected_p": corrected.p,
         "corrected_p_holm": by_labels.p_holm,
+        **dict(zip(("always_low", "always_high"), _while_growing(runs, pair), strict=True)),
         "specificity_gap": specificity_gap(pair.difference, kinds) if unknown else float("nan"),
     }
+
+
+def _while_growing(runs: Sequence[Run], pair: Pair) -> tuple[float, float]:
+    """The interval that holds at every look, where one of the runs has been looked at while it grew."""
+    if runs[pair.first].growing or runs[pair.second].growing:
+        return always_valid(pair.difference, share=False)
+    return float("nan"), float("nan")
 
 
 def _labels_say(difference: float, by_labels: Pair, *, judged: bool) -> str:

@@ -134,6 +134,9 @@ def print_comparison(name: str, both: Comparison, condition: str, *, why_is_labe
     for pair in both.pairs.to_dict("records"):
         words = {str(column): value for column, value in pair.items()}
         click.echo("  " + verdict(words, pairs=len(both.pairs)))
+        if not pd.isna(pair["always_low"]):
+            ends = between(pair["always_low"], pair["always_high"])
+            click.echo(f"    a run has grown between looks; the interval that holds at every look is {ends}")
         said = what_labels_say(words)
         if words["labels_say"] == "unknown":
             remarks[_WHY_IS_LABELLED if why_is_labelled else said] = None
