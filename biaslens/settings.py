@@ -82,6 +82,8 @@ class Settings(BaseModel):
     mistral_base_url: Url | None = Field(default=None, validation_alias="MISTRAL_BASE_URL")
     together_base_url: Url | None = Field(default=None, validation_alias="TOGETHER_BASE_URL")
     perspective_base_url: Url | None = Field(default=None, validation_alias="PERSPECTIVE_BASE_URL")
+    azure_base_url: Url | None = Field(default=None, validation_alias="AZURE_OPENAI_ENDPOINT")  #: of the resource
+    azure_api_version: str | None = Field(default=None, validation_alias="OPENAI_API_VERSION")  #: None for the v1 API
     endpoints: dict[str, Endpoint] = {}  #: named endpoints, for ``compatible/NAME/MODEL``
     #: additions to the catalogue of models and changes to it, by model name; see `biaslens.models.catalogue`
     models: dict[str, dict[str, Any]] = {}

@@ -61,7 +61,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What to send: a completion of `text`, or `body` as it is.
+    """What to send: a completion of `text`, with a `thought` in its own field, or `body` as it is.
 
     `cut` bytes of the body are left out and the connection is closed; `silent` sends nothing, and then closes
     ("close") or waits for the client to go ("hang"); `endless` goes on sending the body until the client goes.
@@ -76,6 +76,7 @@ class Reply:
     cut: int = 0
     silent: str = ""
     endless: bool = False
+    thought: str = ""
 
 
 def answer(text: str, *, delay: float = 0.0) -> Reply:
@@ -419,8 +420,12 @@ def _completion(body: Mapping[str, Any], choices: int, reply: Reply | None) -> b
     """A chat completion in the shape that OpenAI, Mistral and Together share; a token is a word here."""
     text, finish_reason = (reply.text, reply.finish_reason) if reply else ("", "stop")
     message = {"role": "assistant", "content": text}
+    thought = reply.thought if reply else ""
+    if thought:
+        message["reasoning_content"] = thought
     prompt_tokens = sum(len(message["content"].split()) for message in body.get("messages", []))
-    completion_tokens = len(text.split())
+    thinking = len(thought.split())
+    completion_tokens = len(text.split()) + thinking
     return json.dumps(
         {
             "id": "chatcmpl-1",
@@ -432,6 +437,7 @@ def _completion(body: Mapping[str, Any], choices: int, reply: Reply | None) -> b
                 "prompt_tokens": prompt_tokens,
                 "completion_tokens": completion_tokens,
                 "total_tokens": prompt_tokens + completion_tokens,
+                **({"completion_tokens_details": {"reasoning_tokens": thinking}} if thinking else {}),
             },
         }
     ).encode()

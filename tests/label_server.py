@@ -1,4 +1,4 @@
-"""The labelling application in a process of its own."""
+"""A command that serves a page, in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,15 @@ from command import COMMAND, environment
 
 @contextmanager
 def annotating(folder: Path, name: str, *more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start it, and give the process and the address it prints; it is killed at the end."""
-    command = [*COMMAND, "annotate", str(folder), "--as", name, "--no-browser", *more]
+    """Start the labelling page."""
+    with serving("annotate", str(folder), "--as", name, *more) as started:
+        yield started
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start a command, and give the process and the address it prints; it is killed at the end."""
+    command = [*COMMAND, *arguments, "--no-browser"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8", env=environment()
     )

@@ -18,7 +18,7 @@ from biaslens import runfile
 from biaslens._util.text import without_secrets
 from biaslens.benchmark.groups import compared, named_group
 from biaslens.models.local import EMBEDDED_SHA256
-from biaslens.runfile import ACTIVE_PANEL, Store, Usage, reading, reading_evaluation
+from biaslens.runfile import ACTIVE_PANEL, Stopped, Store, Usage, reading, reading_evaluation
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
 from biaslens.stats import Clusters, Estimand
 
@@ -90,7 +90,9 @@ class RunInfo:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """What a run took: its answers by condition, and the votes of all panels.
+    """What a run took: its answers by condition, those asked again since they were cut, and the votes of all panels.
+
+    What the provider `stopped` is counted by condition, and the votes that could not be used.
 
     `seconds` are the time from the start of each session to its last reply, added up, None where none is recorded;
     `starts` counts the sessions that brought a reply.
@@ -98,12 +100,16 @@ class Took:
 
     answers: Mapping[Condition, Usage] = field(default_factory=dict)
     votes: Usage = field(default_factory=Usage)
+    retried: Usage = field(default_factory=Usage)
+    stopped: Mapping[Condition, Stopped] = field(default_factory=dict)
+    unusable_votes: int = 0
     seconds: float | None = None
     starts: int = 0
 
 
 def read_took(store: Store, meta: Mapping[str, Any]) -> Took:
     """Read what a run took from its file."""
+    panel = str(meta.get(ACTIVE_PANEL) or "")
     begun = sorted(str(start["at"]) for start in meta.get("starts") or () if "at" in start)
     last: dict[int, str] = {}
     for at in runfile.answer_times(store) if begun else ():
@@ -114,6 +120,9 @@ def read_took(store: Store, meta: Mapping[str, Any]) -> Took:
     return Took(
         answers={Condition(condition): usage for condition, usage in runfile.usage_of_answers(store).items()},
         votes=runfile.usage_of_votes(store),
+        retried=runfile.usage_of_retried(store),
+        stopped={Condition(name): found for name, found in runfile.stopped_answers(store, panel).items()},
+        unusable_votes=runfile.unusable_votes(store),
         seconds=sum(time.total_seconds() for time in times) if times else None,
         starts=len(times),
     )

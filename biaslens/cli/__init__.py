@@ -79,6 +79,7 @@ SECTIONS = {
     },
     "Analyse and publish": {
         "report": Lazy("report:report_command", "Show a run: rates by attribute and kind, and coverage"),
+        "status": Lazy("report:status_command", "Show how far a run is, also while it is being evaluated"),
         "view": Lazy("report:view_command", "Look at every answer of runs in a browser"),
         "analyze": Lazy("report:analyze_command", "Analyse runs: role ablation, consistency, position, triggers"),
         "compare": Lazy("report:compare_command", "Compare models on the questions that all of them answered"),

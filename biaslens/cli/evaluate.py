@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -17,7 +18,7 @@ from biaslens.cli.options import finish, json_option, pace_of, paid, panel_of, s
 from biaslens.cli.progress import EvaluationBar
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Task, evaluate_study
-from biaslens.evaluation.estimate import Screening, estimate, held, sample_requests, screening
+from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.judge import Judged, judge
 from biaslens.models import provider_of, providers
 from biaslens.models.catalogue import entries
@@ -168,6 +169,8 @@ def plan_command(
     for found in screenings:
         if found is not None:
             click.echo(_screening_line(found))
+    for line in _lengths_lines(loads):
+        click.echo(line)
     for where in dict.fromkeys(places):
         asked = "" if is_trusted(where) else "; only after you confirm it, or with --trust-address"
         click.echo(f"sends {where}{asked}")
@@ -179,6 +182,17 @@ def plan_command(
     )
     for task in tasks if show else ():
         _show_requests(task, show or 0)
+
+
+def _lengths_lines(loads: Sequence[Load]) -> Iterator[str]:
+    for load in loads:
+        if load.tokens_from == "assumed":
+            yield (
+                f"{load.model} thinks before its {load.purpose}: how long is assumed. A pilot (--roles-per-attribute "
+                "1, the same run file) measures it, and the next plan goes by it."
+            )
+        elif load.tokens_from == "pilot":
+            yield f"{load.model}: tokens out go by the {load.purpose} that the run file holds."
 
 
 def _show_requests(task: Task, count: int) -> None:
@@ -311,6 +325,12 @@ def _print(result: Judged) -> None:
     counts = {name.value: [f"{found.get(name, 0):,}" for found in result.counts.values()] for name in _DECIDED}
     Table.of({"decided by": list(result.counts), **counts}, words=("decided by",)).print()
     click.echo(f"{result.answered:,} new votes{paid(result.cost)}", err=True)
+    if result.unusable:
+        click.echo(
+            f"{result.unusable:,} of {result.votes:,} votes are unusable, and {result.cut:,} were cut off at the limit "
+            "of tokens: the judge may need more (--judge-max-tokens)",
+            err=True,
+        )
     if not result.active:
         click.echo(
             "reports use the verdicts of another panel, the active one; --activate makes this panel active", err=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -19,9 +20,15 @@ from biaslens._util.text import keep_secret, secrets_of, shown_address
 from biaslens.engine import Pace, RetryPolicy
 from biaslens.evaluation import Panel, Slice, Spec, Task, default_run
 from biaslens.evaluation.prompting import JUDGE_PROMPTS
-from biaslens.evaluation.spec import JUDGE_MAX_TOKENS, MAX_TOKENS
-from biaslens.evaluation.study import read_study
-from biaslens.models import Params
+from biaslens.evaluation.spec import (
+    JUDGE_MAX_TOKENS,
+    JUDGE_THINKING_TOKENS,
+    MAX_TOKENS,
+    THINKING_TOKENS,
+    answer_params,
+    panel_params,
+)  # fmt: skip
+from biaslens.evaluation.study import PARAMETERS, read_study
 from biaslens.models.endpoints import Destination, ask_with, same_address
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.settings import load_settings
@@ -65,6 +72,24 @@ class FileName(click.Path):
 
 
 FILE = FileName(path_type=Path)
+
+
+class JsonObject(click.ParamType[dict[str, Any]]):
+    """A JSON object."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:  # noqa: ANN401
+        """Refuse what is no object."""
+        try:
+            found = value if isinstance(value, dict) else json.loads(value)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            self.fail(f"{value!r} is no JSON object.", param, ctx)
+        return found
+
+
 SEED = click.IntRange(0, 2**63 - 1)
 RATE = Real(0, min_open=True)
 
@@ -160,7 +185,27 @@ runs_argument = click.argument("runs", type=PATH, nargs=-1, required=True)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 force_option = click.option("--force", is_flag=True, help="Combine runs even if they were asked or judged differently.")
 temperature_option = click.option("--temperature", type=Real(0), help="[default: the provider's]")
-top_p_option = click.option("--top-p", type=Real(0, 1), help="[default: the provider's]")
+
+PARAMETER_OPTIONS: tuple[Decorator, ...] = (
+    temperature_option,
+    click.option("--top-p", type=Real(0, 1), help="[default: the provider's]"),
+    click.option("--top-k", type=count(), help="[default: the provider's]"),
+    click.option("--stop", multiple=True, metavar="TEXT", help="Text at which an answer ends; repeatable."),
+    click.option(
+        "--reasoning-effort",
+        metavar="LEVEL",
+        help="How much to think: none, low, medium, high, as the provider has it.",
+    ),
+    click.option("--service-tier", metavar="NAME", help="Such as flex or priority, as the provider has it."),
+    click.option(
+        "--extra",
+        type=JsonObject(),
+        default="{}",
+        show_default=False,
+        metavar="JSON",
+        help='Further fields of each request, such as \'{"chat_template_kwargs": {"enable_thinking": false}}\'.',
+    ),
+)
 trust_option = click.option(
     "--trust-address",
     multiple=True,
@@ -227,9 +272,10 @@ def _judge_options(*, required: bool) -> tuple[Decorator, ...]:
         click.option(
             "--judge-max-tokens",
             type=count(),
-            default=JUDGE_MAX_TOKENS,
-            help="Maximum tokens of a judge's reply; allow more for a model that reasons first.",
+            help=f"Maximum tokens of a judge's reply.  [default: {JUDGE_MAX_TOKENS}, {JUDGE_THINKING_TOKENS} where a "
+            "judge thinks first]",
         ),
+        click.option("--judge-reasoning-effort", metavar="LEVEL", help="How much judges are to think."),
     )
 
 
@@ -251,9 +297,18 @@ evaluation_options = with_options(
     ),
     click.option("--trials", type=count(MOST_TRIALS), default=3, help="How often each question is asked."),
     *_judge_options(required=False),
-    temperature_option,
-    top_p_option,
-    click.option("--max-tokens", type=count(), default=MAX_TOKENS, help="Maximum tokens of an answer."),
+    *PARAMETER_OPTIONS,
+    click.option(
+        "--max-tokens",
+        type=count(),
+        help=f"Maximum tokens of an answer.  [default: {MAX_TOKENS}, {THINKING_TOKENS} where the model thinks first]",
+    ),
+    click.option(
+        "--retry-cut",
+        type=count(),
+        metavar="TOKENS",
+        help="Ask answers that were cut off before they said anything again, with this larger limit.",
+    ),
     click.option("--seed", type=SEED, default=0, help="Seed of the option order and of local models."),
     click.option("--system", help="Your own system message; the role is added after it."),
     click.option(
@@ -286,12 +341,12 @@ def tasks_of(values: dict[str, Any]) -> list[Task]:
     """Evaluations, one for each model, from the values of `evaluation_options`."""
     if (values["model"] is None) == (values["study"] is None):
         raise click.UsageError("give either a MODEL, such as openai/gpt-4o-mini, or --study FILE")
-    runs = load_settings().runs
+    settings = load_settings()
     if values["study"] is not None:
-        return read_study(values["study"], runs=runs)
+        return read_study(values["study"], runs=settings.runs, settings=settings)
     spec = Spec(
         model=values["model"],
-        run=values["run"] or default_run(runs, values["model"]),
+        run=values["run"] or default_run(settings.runs, values["model"]),
         benchmark=values["benchmark"],
         slice=Slice(
             attributes=tuple(map(Attribute, values["attributes"])) or None,
@@ -300,8 +355,8 @@ def tasks_of(values: dict[str, Any]) -> list[Task]:
         ),
         conditions=tuple(map(Condition, values["conditions"])) or (Condition.ROLE,),
         panel=panel_of(values),
-        params=Params(**picked(values, "temperature", "top_p", "max_tokens")),
-        **picked(values, "trials", "seed", "shuffle_options", "system", "prompts"),
+        params=answer_params(values["model"], picked(values, *PARAMETERS), settings),
+        **picked(values, "trials", "seed", "shuffle_options", "system", "prompts", "retry_cut"),
     )
     pace = pace_of(values)
     judge_pace = replace(
@@ -316,9 +371,10 @@ def panel_of(values: dict[str, Any]) -> Panel | None:
     """The judges, from the values of `evaluation_options` or `judging_options`; None where none is named."""
     if not values["judges"]:
         return None
+    given = {"max_tokens": values["judge_max_tokens"], "reasoning_effort": values["judge_reasoning_effort"]}
     return Panel(
         prompt=values["judge_prompt"],
-        params=Params(max_tokens=values["judge_max_tokens"]),
+        params=panel_params(values["judges"], given, load_settings()),
         **picked(values, "judges", "votes", "screen", "seed"),
     )
 

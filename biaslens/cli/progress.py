@@ -132,6 +132,14 @@ class AskingBar(PhaseBar, Observer):
         if self._bar is not None and seconds >= _WAIT_SHOWN:
             self._bar.note(f"waiting {seconds:.0f} s: {str(error)[:80]}")
 
+    def spent(self, model: str, tally: Tally) -> None:
+        """Say that a model spends its limit on thinking, while there is time to stop."""
+        say(
+            f"{model}: {tally.cut} of the first {tally.answered} answers were cut off at the limit of tokens; a model "
+            "that thinks needs more: Ctrl-C, then --max-tokens with another run file (of judges: --judge-max-tokens), "
+            "or --retry-cut later for those alone"
+        )
+
     def interrupted(self) -> None:
         """Say that the run stops, and how to stop it harder."""
         say("stopping: waiting for the answers in flight; Ctrl-C again drops them")

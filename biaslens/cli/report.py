@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +18,7 @@ from biaslens.cli.options import FILE, PATH, choice, force_option, json_option, 
 from biaslens.report import Format, export, leaderboard, print_table
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import require_own, write_leaderboard
+from biaslens.report.run import Progress, print_status
 from biaslens.report.sections import print_analyses, print_comparison, write_for_papers
 from biaslens.report.table import json_records
 from biaslens.schema import Condition, Kind
@@ -46,6 +49,25 @@ def report_command(run: Path, *, brief: bool, these_questions: bool, as_json: bo
         click.echo(json.dumps(summary_record(summary, brief=brief), indent=2))
     else:
         print_table(summary, brief=brief)
+
+
+@click.command("status")
+@click.argument("run", type=PATH)
+@click.option("--watch", is_flag=True, help="Print it again every few seconds, until Ctrl-C.")
+def status_command(run: Path, *, watch: bool) -> None:
+    """Show how far a run is, also while it is being evaluated.
+
+    Asked and failed answers, the bias rate so far with its interval, cost and pace.
+    """
+    while True:
+        print_status(summarise(run), Progress.of(run, datetime.now(UTC)))
+        if not watch:
+            return
+        click.echo()
+        time.sleep(_WATCH_SECONDS)
+
+
+_WATCH_SECONDS = 5.0
 
 
 @click.command("analyze")

@@ -16,7 +16,7 @@ from biaslens.analysis import compare
 from biaslens.cli.options import CANNOT, INCOMPLETE, PATH, runs_argument
 from biaslens.cli.progress import ProgressBar
 from biaslens.errors import InputError
-from biaslens.replication.finding import changes, finding, rescored, why_corrected
+from biaslens.replication.finding import PICTURE, changes, finding, rates_drawn, rescored, why_corrected
 from biaslens.replication.importing import Imported, import_release
 from biaslens.replication.reproduce import MODEL_NAMES, PublishedRun, Reproduction, read_published, reproduce, triggers
 from biaslens.report.table import write_csv
@@ -70,7 +70,8 @@ def _say(imported: Imported) -> None:
     click.echo(f"{imported.run}: {total:,} answers of {imported.model} ({news})")
     notes = [f"missing: {name}" for name in imported.missing] + list(imported.faults)
     if imported.unanswered:
-        notes.append(f"{imported.unanswered:,} planned answers are in no file; they lower the coverage")
+        whose = "the source never had them" if imported.complete else "the source's files are not all here, or whole"
+        notes.append(f"{imported.unanswered:,} planned answers are in no file: {whose}; they lower the coverage")
     for note in notes[:_FAULTS_SHOWN]:
         click.echo(f"  {note}", err=True)
     if len(notes) > _FAULTS_SHOWN:
@@ -108,7 +109,10 @@ def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None)
     if why is not None:
         write_csv(why, out / "why_corrected.csv")
     compared = compare([run.run for run in imported], force=True) if len(imported) > 1 else None
-    write_text(out / "FINDING.md", finding(reproduction, table, changed, compared, why))
+    from biaslens.report.figures import paired_rates, save  # drawing takes long to load
+
+    save(paired_rates(rates_drawn(table), rows="model", series="scored"), out / PICTURE)
+    write_text(out / "FINDING.md", finding(imported, reproduction, table, changed, comparison=compared, why=why))
     _say_figures(reproduction, out)
     if reproduction.different:
         sys.exit(CANNOT)

@@ -19,8 +19,12 @@ from biaslens.cli import options
 from biaslens.cli.options import PATH, SEED, Decorator, Real, choice, count, json_option, picked, split
 from biaslens.cli.progress import AskingBar, ProgressBar
 from biaslens.errors import RunInterruptedError
+from biaslens.evaluation.spec import THINKING_TOKENS
+from biaslens.evaluation.study import PARAMETERS
 from biaslens.models import Params
+from biaslens.models.catalogue import params_for
 from biaslens.report.assessment import print_assessment, score_files, write_assessment
+from biaslens.settings import load_settings
 from biaslens.usecase import Assessment, Intervention, Resampling, UseCase
 
 _LOCAL_SHOWN = 1000
@@ -56,9 +60,13 @@ _TEXTS: tuple[Decorator, ...] = (
     click.option("--per-prompt", type=count(), default=25, help="Responses to each prompt."),
     click.option("--prompts", "limit", type=count(), help="Only the first N prompts."),
     click.option("--system", default="", show_default=False, help="System prompt of the use case."),
-    options.temperature_option,
-    options.top_p_option,
-    click.option("--max-tokens", type=count(), default=usecase.MAX_TOKENS, help="Maximum tokens of a response."),
+    *options.PARAMETER_OPTIONS,
+    click.option(
+        "--max-tokens",
+        type=count(),
+        help=f"Maximum tokens of a response.  [default: {usecase.MAX_TOKENS}, {THINKING_TOKENS} where the model thinks "
+        "first]",
+    ),
     click.option("--request-seed", type=SEED, default=0, help="Seed of requests, where the provider takes one."),
     click.option(
         "--toxicity-scorer",
@@ -77,7 +85,9 @@ _PREDICTIONS: tuple[Decorator, ...] = (
     click.option("--group", help="Column with the protected group."),
     click.option("--label", help="Column with the true class."),
     click.option("--prediction", help="Column with the predicted class."),
-    click.option("--cluster", help="Column that says which rows belong together, such as those of one person."),
+    click.option(
+        "--cluster", help="Column that says which rows belong together: those of one person, prompts of one topic."
+    ),
     click.option(
         "--positive", multiple=True, help="Class that counts as positive, against all others; repeatable.  [default: 1]"
     ),
@@ -91,14 +101,13 @@ _LISTS: tuple[Decorator, ...] = (
 
 _FOR_TEXTS_AND_LISTS = {"no_invariance", "variant"}
 _GO_WITH = {
-    "texts": options.names_of(*_TEXTS) - {"trust_address"} | _FOR_TEXTS_AND_LISTS,
+    "texts": options.names_of(*_TEXTS) - {"trust_address"} | _FOR_TEXTS_AND_LISTS | {"cluster"},
     "predictions": options.names_of(*_PREDICTIONS),
-    "lists": options.names_of(*_LISTS) | _FOR_TEXTS_AND_LISTS | {"group", "attributes"},
+    "lists": options.names_of(*_LISTS) | _FOR_TEXTS_AND_LISTS | {"group", "attributes", "cluster"},
 }
 """Options that go with what is assessed."""
 
-_OF_A_MODEL = {"request_seed", "per_prompt", "limit", "system", "temperature", "top_p", "max_tokens",
-               "requests_per_minute", "tokens_per_minute"}  # fmt: skip
+_OF_A_MODEL = {"request_seed", "per_prompt", "limit", "system", *PARAMETERS, "requests_per_minute", "tokens_per_minute"}
 """Options of asking prompts; responses that are there were asked by somebody else."""
 
 _KIND_OF = {
@@ -200,15 +209,31 @@ def _show_plan(asking: usecase.Asking, *, as_json: bool) -> None:
     )
 
 
+def _params(values: dict[str, Any]) -> Params:
+    given = picked(values, *PARAMETERS)
+    limits = {"limit": usecase.MAX_TOKENS, "thinking_limit": THINKING_TOKENS}
+    return params_for(values["model"] or "", given, load_settings(), **limits)
+
+
 def _text_options(values: dict[str, Any], out: Path) -> usecase.TextOptions:
     kinds = ("toxicity", "stereotype", "sentiment")
-    of_the_same_name = ("model", "words", "names", "per_prompt", "limit", "system", "request_seed", "threshold")
+    of_the_same_name = (
+        "model",
+        "words",
+        "cluster",
+        "names",
+        "per_prompt",
+        "limit",
+        "system",
+        "request_seed",
+        "threshold",
+    )
     return usecase.TextOptions(
         task=UseCase(values["task"]),
         out=out,
         attributes=split(values["attributes"]),
         compare=dict(map(_comparison, values["compare"])),
-        params=Params(**picked(values, "temperature", "top_p", "max_tokens")),
+        params=_params(values),
         invariance=not values["no_invariance"],
         scorers={kind: values[f"{kind}_scorer"] for kind in kinds if values[f"{kind}_scorer"]},  # type: ignore[misc]
         targets=_words_of(values["targets"]),
@@ -244,6 +269,7 @@ def _lists(values: dict[str, Any], out: Path) -> Assessment:
         attributes=split(values["attributes"]),
         invariance=not values["no_invariance"],
         variant=values["variant"],
+        cluster=values["cluster"],
         **_measuring(values),
     )
 
@@ -286,7 +312,7 @@ def counterfactual_command(
     """Make counterfactual prompts by swapping the words for groups.
 
     Each prompt of SOURCE is rewritten with the words for another group, and the swaps are listed. Each pair is
-    accompanied by one with no effect, the same prompt twice: the baseline of every comparison.
+    accompanied by two with no effect, the prompt of each group twice: the baseline of every comparison.
     """
     lexicon = usecase.load_words([attribute], own=words, names=names)
     prompts = list(usecase.read_prompts(source).values())

@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from biaslens.engine._pacing import FailureGate, Gate, Pace, Patience, RateLimits, fitting
 from biaslens.errors import ModelError, RateLimitError, RunStoppedError, StorageError
+from biaslens.models import thoughts
 from biaslens.models.base import ChatModel, Message, Params
 from biaslens.runfile import Answer, Failure, Store
 from biaslens.schema import Outcome
@@ -24,6 +25,10 @@ T = TypeVar("T")
 
 _CHECKPOINT_SECONDS = 30
 _MOST_UNDECIDED = 512
+_EARLY = 24
+"""Answers of a session after which it can be told that a model spends its limit of tokens on thinking."""
+_MANY = 0.1
+"""Share of answers that are cut with which somebody should know."""
 
 Row = Answer | Failure
 
@@ -46,6 +51,7 @@ class Tally:
     failed: int = 0
     cost: float = 0.0  #: US dollars, as far as prices are known
     waiting: int = 0  #: requests that wait now, for a limit per minute or for another attempt
+    cut: int = 0  #: answers that reached their limit of tokens
     reasons: Counter[str] = field(default_factory=Counter)  #: what requests given up on failed with
 
     def count(self, rows: Sequence[Row]) -> None:
@@ -54,6 +60,7 @@ class Tally:
             if isinstance(row, Answer):
                 self.answered += 1
                 self.cost += row.price or 0.0
+                self.cut += row.finish_reason == thoughts.CUT
             else:
                 self.failed += 1
                 self.reasons[row.message] += 1
@@ -77,6 +84,9 @@ class Observer:
 
     def update(self, tally: Tally, outcomes: Mapping[Outcome, int]) -> None:
         """More of the phase is on disk: what was asked, and the outcomes of what was decided; both go on changing."""
+
+    def spent(self, model: str, tally: Tally) -> None:
+        """Many of the model's first answers reached their limit of tokens; said once."""
 
     def waiting(self, error: ModelError, seconds: float) -> None:
         """A request waits `seconds` before it is tried again."""
@@ -248,6 +258,7 @@ class Asker:
         self._patience = Patience(pace.retry, stop=stop, waiting=observer.waiting)
         self._failures = FailureGate(model.name, share=pace.failure_share)
         self._limited = 0
+        self._warned = False
         self._verdict: RunStoppedError | None = None
 
     async def ask_all(self, requests: Iterable[Request]) -> Tally:
@@ -287,6 +298,9 @@ class Asker:
     def _saved(self, rows: Sequence[Row]) -> None:
         self.tally.count(rows)
         self.tally.waiting = self._limited + self._patience.sleeping
+        if not self._warned and self.tally.answered >= _EARLY and self.tally.cut >= _MANY * self.tally.answered:
+            self._warned = True
+            self._observer.spent(self._model.name, self.tally)
         self._observer.update(self.tally, {} if self._hook is None else self._hook.outcomes)
 
     async def _work(self, put: Callable[[Row], Awaitable[None]]) -> None:
@@ -345,6 +359,8 @@ class Asker:
             latency=latency,
             attempts=attempt,
             answered_at=now(),
+            thought=completion.thought or None,
+            reasoning_tokens=completion.reasoning_tokens,
         )
 
     def _give_up(self, request: Request, errors: Sequence[ModelError]) -> Failure:

@@ -92,6 +92,8 @@ class Exchange:
                 latency=None,
                 attempts=len(lines),
                 answered_at=now(),
+                thought=completion.thought or None,
+                reasoning_tokens=completion.reasoning_tokens,
             )
         errors = [one for one in found if isinstance(one, ModelError)]
         if errors and (isinstance(errors[-1], RejectedError) or len(errors) >= _ATTEMPTS):

@@ -11,7 +11,8 @@ from biaslens.engine import Pace, Request, estimate_tokens, pace_for
 from biaslens.evaluation.prompting import judge_messages, persona_of, read_wording, request_seed
 from biaslens.evaluation.run import benchmark_of, response_keys, shown_order
 from biaslens.evaluation.spec import Spec, Task
-from biaslens.models.catalogue import entry, price
+from biaslens.models import Params
+from biaslens.models.catalogue import entry, price, thinks_with
 from biaslens.oracles import screen
 from biaslens.runfile import reading
 from biaslens.schema import Condition, Kind
@@ -23,6 +24,15 @@ ANSWER_TOKENS = {Kind.YES_NO: 2, Kind.CHOICE: 4, Kind.WHY: 130}
 JUDGE_TOKENS = {"codebook": 45, "fairness": 2}
 """Expected length of a judge's reply in tokens: a sentence and the outcome, or a word."""
 
+THINKING_TOKENS = {"minimal": 100, "low": 300, "medium": 800, "high": 2500, "xhigh": 5000, "max": 8000}
+"""Assumed tokens of thought before an answer, by effort; "medium" where none is named. A pilot measures them."""
+
+PILOT = 10
+"""Answers of a kind from which their length is taken."""
+
+TOKENS_PER_SECOND = 80
+"""Usual speed of thinking, for the time where no limit per minute is given."""
+
 SECONDS_PER_ANSWER = {Kind.YES_NO: 0.6, Kind.CHOICE: 0.6, Kind.WHY: 3.0}
 """Usual time of an answer over the network, for the time where no limit per minute is given."""
 
@@ -33,8 +43,10 @@ JUDGE_SECONDS = 1.5
 class Load:
     """What one model is to be asked: expected numbers of "answers", the most that can be asked of "votes".
 
-    `dollars` is None where the catalogue knows no price. `hours` are those at the limits given or configured, else at
-    those the catalogue knows of the lowest paying tier, else at the concurrency.
+    `tokens_from` says where the completion tokens come from: what is "asked" for, thinking that is "assumed" beside
+    it, or a "pilot", the answers that the run file holds. `dollars` is None where the catalogue knows no price. `hours`
+    are those at the limits given or configured, else at those the catalogue knows of the lowest paying tier, else at
+    the concurrency.
     """
 
     model: str
@@ -44,6 +56,7 @@ class Load:
     completion_tokens: int
     dollars: float | None
     hours: float
+    tokens_from: str = "asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +104,10 @@ def _whys(spec: Spec) -> int:
 def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
     """Estimate calls, tokens, price and hours of what an evaluation has not asked yet; asks nothing.
 
-    Prompts are rendered, so their share is as good as four characters a token; answers are assumed to be as long as
-    they are asked to be. Early stopping spares about a third of the votes counted here; what the local judge is
-    expected to decide is taken off.
+    Prompts are rendered, so their share is as good as four characters a token. Answers are assumed to be as long as
+    those of their kind in the run file were, and where there are none, as long as they are asked to be, and a thought
+    before them where the model thinks. Early stopping spares about a third of the votes counted here; what the local
+    judge is expected to decide is taken off.
 
     Raises `InputError` when the benchmark cannot be used, or its slice is empty.
     """
@@ -101,7 +115,10 @@ def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
     panel = spec.panel
     there = held(spec)
     wording = read_wording(spec.prompts, spec.system)
-    calls, prompt, completion, seconds = 0, 0, 0, 0.0
+    calls, prompt, completion, seconds = 0, 0, 0.0, 0.0
+    thinking = _thinking(spec.model, spec.params, settings)
+    lengths = {kind: there.lengths.get(kind, ANSWER_TOKENS[kind] + thinking) for kind in Kind}
+    tokens_from = "pilot" if there.lengths else ("assumed" if thinking else "asked")
     whys, judge_prompt = 0, 0
     tokens: dict[tuple[str, Condition], int] = {}
     judged: dict[str, int] = {}
@@ -113,14 +130,15 @@ def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
                 tokens[question_id, condition] = estimate_tokens(messages)
             calls += 1
             prompt += tokens[question_id, condition]
-            completion += ANSWER_TOKENS[question.kind]
-            seconds += SECONDS_PER_ANSWER[question.kind]
+            completion += lengths[question.kind]
+            seconds += SECONDS_PER_ANSWER[question.kind] + thinking / TOKENS_PER_SECOND
         if panel is not None and question.kind is Kind.WHY and key not in there.decided:
             if question_id not in judged:
                 judged[question_id] = estimate_tokens(judge_messages(question.text, "", panel.prompt))
             whys += 1
             judge_prompt += judged[question_id] + ANSWER_TOKENS[Kind.WHY]
-    loads = [_load(spec.model, "answers", (calls, prompt, completion), seconds, task.pace, settings=settings)]
+    counted = (calls, prompt, round(completion))
+    loads = [_load(spec.model, "answers", counted, seconds, task.pace, settings=settings, tokens_from=tokens_from)]
     if panel is None or panel.screened_only:
         return loads
     left = 1.0 if panel.screen is None else 1 - screen.load().expected(panel.screen).decided
@@ -128,19 +146,38 @@ def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
         given = there.votes.get(panel.ballot(judge), 0)
         votes = max(0, round(whys * panel.votes_per_judge * left) - given)
         tokens_in = round(judge_prompt / whys * votes) if whys else 0
-        counts = (votes, tokens_in, votes * JUDGE_TOKENS[panel.prompt])
+        pilot, thinking = there.vote_lengths.get(panel.ballot(judge)), _thinking(judge, panel.params, settings)
+        length = JUDGE_TOKENS[panel.prompt] + thinking if pilot is None else pilot
+        counts = (votes, tokens_in, round(votes * length))
         pace = task.pace if judge == spec.model else task.judge_pace
-        loads.append(_load(judge, "votes", counts, votes * JUDGE_SECONDS, pace, settings=settings))
+        seconds = votes * (JUDGE_SECONDS + thinking / TOKENS_PER_SECOND)
+        tokens_from = "pilot" if pilot is not None else ("assumed" if thinking else "asked")
+        loads.append(_load(judge, "votes", counts, seconds, pace, settings=settings, tokens_from=tokens_from))
     return loads
+
+
+def _thinking(model: str, params: Params, settings: Settings) -> int:
+    """Tokens of thought assumed before each answer; 0 for a model that does not think with these parameters."""
+    if not thinks_with(model, params, settings):
+        return 0
+    known = entry(model, settings)
+    usual = known.thinking_tokens if known and params.reasoning_effort is None else None
+    assumed = usual or THINKING_TOKENS.get(params.reasoning_effort or "medium", THINKING_TOKENS["medium"])
+    return min(assumed, params.max_tokens or assumed)
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a run file holds already: responses answered and why answers decided, by key; votes on others, by ballot."""
+    """What a run file holds already: responses answered and why answers decided, by key; votes on others, by ballot.
+
+    `lengths` and `vote_lengths` are mean tokens of answers by kind and of votes by ballot, where there are `PILOT`.
+    """
 
     answered: frozenset[str] = frozenset()
     decided: frozenset[str] = frozenset()
     votes: Mapping[str, int] = field(default_factory=dict)
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    vote_lengths: Mapping[str, float] = field(default_factory=dict)
 
 
 def held(spec: Spec) -> Held:
@@ -151,10 +188,18 @@ def held(spec: Spec) -> Held:
         if not store.has("responses"):
             return Held()
         answered = runfile.answered_keys(store)
+        answered |= {first for first, last in runfile.retried(store).items() if last in answered}
+        lengths = runfile.answer_lengths(store, PILOT)
         if spec.panel is None:
-            return Held(answered)
+            return Held(answered, lengths=lengths)
         panel = spec.panel.name
-        return Held(answered, runfile.decided_keys(store, panel), runfile.votes_on_undecided(store, panel))
+        return Held(
+            answered,
+            runfile.decided_keys(store, panel),
+            runfile.votes_on_undecided(store, panel),
+            lengths,
+            runfile.vote_lengths(store, PILOT),
+        )
 
 
 def sample_requests(spec: Spec, count: int) -> list[tuple[str, Request]]:
@@ -183,7 +228,14 @@ def sample_requests(spec: Spec, count: int) -> list[tuple[str, Request]]:
 
 
 def _load(
-    model: str, purpose: str, counts: tuple[int, int, int], seconds: float, pace: Pace, *, settings: Settings
+    model: str,
+    purpose: str,
+    counts: tuple[int, int, int],
+    seconds: float,
+    pace: Pace,
+    *,
+    settings: Settings,
+    tokens_from: str,
 ) -> Load:
     calls, prompt_tokens, completion_tokens = counts
     pace = pace_for(model, pace, settings)
@@ -196,4 +248,4 @@ def _load(
     if tokens:
         minutes.append((prompt_tokens + completion_tokens) / tokens)
     dollars = price(model, prompt_tokens, completion_tokens, settings)
-    return Load(model, purpose, *counts, dollars=dollars, hours=max(minutes) / 60)
+    return Load(model, purpose, *counts, dollars=dollars, hours=max(minutes) / 60, tokens_from=tokens_from)

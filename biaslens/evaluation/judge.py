@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from biaslens import runfile
 from biaslens.engine import Asked, Observer, Pace, Request, Session, Tally, in_thread, ordinary
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
-from biaslens.models import ChatModel, open_model
+from biaslens.models import ChatModel, open_model, thoughts
 from biaslens.oracles import RULES, screen, why
 from biaslens.oracles.why import Reply, decide_votes, majority_threshold, votes_needed
 from biaslens.runfile import ACTIVE_PANEL, Answer, Store, ToJudge, VoteCount
@@ -40,6 +41,10 @@ class Judged(Asked):
     active: bool  #: whether this panel's verdicts count in reports
     counts: Mapping[str, Mapping[Outcome, int]]  #: why answers by who decided them and outcome, all sessions together
     undecided: int  #: why answers without a verdict of the panel
+    #: votes of the panel's judges, those without a usable verdict, and those cut off at the limit of tokens
+    votes: int = 0
+    unusable: int = 0
+    cut: int = 0
 
     @property
     def complete(self) -> bool:
@@ -81,8 +86,15 @@ async def judge_async(
             active=counts_in_reports,
             counts=runfile.count_outcomes(session.store, panel.name),
             undecided=runfile.count_undecided(session.store, panel.name),
+            **_given(session.store, panel),
             **session.asked(),
         )
+
+
+def _given(store: Store, panel: Panel) -> dict[str, Any]:
+    found = [runfile.count_votes(store, panel.ballot(judge)) for judge in panel.models]
+    given, usable, cut = (sum(getattr(count, name) for count in found) for name in ("given", "usable", "cut"))
+    return {"votes": given, "unusable": given - usable, "cut": cut}
 
 
 judge = ordinary(judge_async)
@@ -278,8 +290,9 @@ class _Ballots:
         reply = runfile.last_reply(self._store, self.panel.ballot(judge))
         runfile.take_back_verdicts(self._store, panel=self._name, reason=NO_MAJORITY)
         raise RunStoppedError(
-            f"{judge}: none of its {counts[judge].given} votes is usable, the last reply was {_shown(reply)}; stopped, "
-            "every reply is kept. Name another --judge, or let it say more (--judge-max-tokens)"
+            f"{judge}: none of its {counts[judge].given} votes is usable, {counts[judge].cut} of them cut off at the "
+            f"limit of tokens, the last reply was {_shown(reply)}; stopped, every reply is kept. Name another --judge, "
+            "or let it say more (--judge-max-tokens)"
         )
 
 
@@ -305,17 +318,18 @@ class _Votes:
         """Whether another vote of this judge is not worth its price."""
         return _hopeless(self.count)
 
-    def left_over(self, store: Store) -> list[tuple[str, str]]:
-        """Keys and texts of the replies that are stored and not read."""
+    def left_over(self, store: Store) -> list[tuple[str, str, str]]:
+        """Keys, texts and finish reasons of the replies that are stored and not read."""
         del store
         return self._ballots.votes.unread()
 
-    def look_up(self, store: Store, answers: Sequence[Answer]) -> list[tuple[str, str]]:
+    def look_up(self, store: Store, answers: Sequence[Answer]) -> list[tuple[str, str, str]]:
         del store
-        return [(answer.key, answer.text) for answer in answers]
+        return [(answer.key, answer.text, answer.finish_reason) for answer in answers]
 
-    def decide(self, found: Iterable[tuple[str, str]]) -> list[tuple[str, Reply]]:
-        return [(key, read_reply(text, self._ballots.panel.prompt)) for key, text in found]
+    def decide(self, found: Iterable[tuple[str, str, str]]) -> list[tuple[str, Reply]]:
+        prompt = self._ballots.panel.prompt
+        return [(key, read_reply(text, prompt, cut=reason == thoughts.CUT)) for key, text, reason in found]
 
     def store(self, store: Store, decided: Sequence[tuple[str, Reply]]) -> None:
         for key, reply in decided:

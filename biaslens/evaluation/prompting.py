@@ -146,9 +146,9 @@ def judge_params(params: Params, prompt: str, seed: int) -> Params:
     return StructuredParams(**asdict(params) | {"seed": seed}, schema=schema)
 
 
-def read_reply(reply: str, prompt: str) -> Reply:
-    """Read a judge's reply to one of `JUDGE_PROMPTS`."""
-    return read_fairness(reply) if prompt == "fairness" else read_outcome(reply)
+def read_reply(reply: str, prompt: str, *, cut: bool = False) -> Reply:
+    """Read a judge's reply to one of `JUDGE_PROMPTS`; `cut` says that it reached its limit of tokens."""
+    return read_fairness(reply, cut=cut) if prompt == "fairness" else read_outcome(reply, cut=cut)
 
 
 def option_order(n_options: int, *, seed: int, question_id: str, trial: int) -> list[int]:

@@ -65,10 +65,15 @@ def decide(
     return why.prescreen(answer, question, finish_reason=finish_reason)
 
 
+def response_identity(spec: Spec) -> str:
+    """What the keys of all responses of an evaluation share."""
+    wording = read_wording(spec.prompts, spec.system).hash
+    return content_hash("response", spec.model, spec.params_record, wording, spec.seed, spec.shuffle_options)
+
+
 def response_keys(spec: Spec, questions: Sequence[Question]) -> Iterator[tuple[str, str, Question, Condition, int]]:
     """Every response of an evaluation: key, question id, question, condition and trial."""
-    wording = read_wording(spec.prompts, spec.system).hash
-    identity = content_hash("response", spec.model, spec.params_record, wording, spec.seed, spec.shuffle_options)
+    identity = response_identity(spec)
     for question in questions:
         question_id = question.id
         for condition in spec.conditions:
@@ -84,23 +89,43 @@ def shown_order(spec: Spec, question: Question, trial: int) -> list[int] | None:
 
 
 def plan(store: Store, spec: Spec, questions: Sequence[Question]) -> list[str]:
-    """Write roles, questions and planned responses into the run file, where they are not there yet; give their keys."""
-    planned = list(response_keys(spec, questions))
+    """Write roles, questions and planned responses into the run file, where they are not there yet; give their keys.
+
+    A response that was cut off and asked again has the key of the later request.
+    """
+    planned, again = list(response_keys(spec, questions)), runfile.retried(store)
     rows = (
         PlannedResponse(key, question_id, condition, trial, shown_order(spec, question, trial))
         for key, question_id, question, condition, trial in planned
+        if key not in again
     )
     runfile.save_plan(store, questions, rows)
-    return [key for key, *_ in planned]
+    return [again.get(key, key) for key, *_ in planned]
+
+
+def _plan_retries(store: Store, spec: Spec, keys: Sequence[str], limit: int) -> list[str]:
+    """Put in the place of the responses that were cut off those with a larger limit; the keys with theirs among them.
+
+    The new key is that of the response in a run with this limit.
+    """
+    identity = response_identity(replace(spec, params=replace(spec.params, max_tokens=limit)))
+    wanted = set(keys)
+    cut = [each for each in runfile.cut_off(store, limit, spec.params.max_tokens or limit) if each.key in wanted]
+    new = {each.key: content_hash(identity, each.question_id, each.condition, each.trial) for each in cut}
+    runfile.save_retries(store, new.items(), limit)
+    return [new.get(key, key) for key in keys]
 
 
 def _requests(spec: Spec, wording: Wording, reader: Store, keys: Sequence[str]) -> Iterator[Request]:
+    limits = runfile.retry_limits(reader, keys)
     for key, kind, text, options, persona, condition in runfile.to_ask(reader, keys):
         told = persona_of(Condition(condition), persona)
         yield Request(
             key=key,
             messages=wording.messages(Kind(kind), text, options, persona=told),
-            params=replace(spec.params, seed=request_seed(spec.seed, key)),
+            params=replace(
+                spec.params, seed=request_seed(spec.seed, key), max_tokens=limits.get(key, spec.params.max_tokens)
+            ),
         )
 
 
@@ -205,7 +230,12 @@ async def evaluate_async(
     ) as session:
         _record(session, spec, wording, benchmark)
         keys = await in_thread(plan, session.store, spec, questions)
-        missing = await session.ask(spec.model, keys, partial(_requests, spec, wording), pace=pace, hook=RuleVerdicts())
+        requests = partial(_requests, spec, wording)
+        missing = await session.ask(spec.model, keys, requests, pace=pace, hook=RuleVerdicts())
+        if spec.retry_cut is not None and not session.stop.is_set():
+            keys = await in_thread(_plan_retries, session.store, spec, keys, spec.retry_cut)
+            title = f"{spec.model}, cut answers"
+            missing = await session.ask(spec.model, keys, requests, pace=pace, hook=RuleVerdicts(), title=title)
         if spec.panel is not None and not session.stop.is_set():
             others = judge_pace or replace(pace, requests_per_minute=None, tokens_per_minute=None)
             await judge_answers(session, spec.panel, dict.fromkeys(spec.panel.models, others) | {spec.model: pace})

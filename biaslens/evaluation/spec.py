@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,36 @@ from biaslens.engine import Pace
 from biaslens.errors import InputError
 from biaslens.evaluation.prompting import JUDGE_PROMPTS, judge_template_hash
 from biaslens.models import Params
+from biaslens.models.catalogue import params_for
 from biaslens.oracles import screen
 from biaslens.schema import Attribute, Condition, Kind, content_hash
+from biaslens.settings import Settings
 
 MAX_TOKENS = 512
 """Default limit of an answer: room for 100 words in any language, and a bound on what a runaway answer costs."""
 
+THINKING_TOKENS = 8192
+"""The same for a model that thinks first; what is not used is not paid for."""
+
 JUDGE_MAX_TOKENS = 256
 """Default limit of a judge's reply: a sentence and the outcome, with room to spare."""
+
+JUDGE_THINKING_TOKENS = 4096
+"""The same for a judge that thinks first."""
+
+
+def answer_params(model: str, given: Mapping[str, Any], settings: Settings | None = None) -> Params:
+    """Parameters of the model under test: those given, those set for it, and a limit that fits it."""
+    return params_for(model, given, settings, limit=MAX_TOKENS, thinking_limit=THINKING_TOKENS)
+
+
+def panel_params(judges: Sequence[str], given: Mapping[str, Any], settings: Settings | None = None) -> Params:
+    """Parameters of a panel's judges: those given, and a limit that fits all of them; a judge alone has its own."""
+    limits = {"limit": JUDGE_MAX_TOKENS, "thinking_limit": JUDGE_THINKING_TOKENS}
+    found = [params_for(judge, given, settings, **limits) for judge in judges if judge != screen.NAME]
+    if len(found) == 1:
+        return found[0]
+    return Params(**{**given, "max_tokens": max((each.max_tokens or 0 for each in found), default=JUDGE_MAX_TOKENS)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +68,14 @@ class Panel:
     #: how sure the local judge must be to decide an answer without the others; None leaves it out
     screen: float | None = None
     prompt: str = "codebook"  #: what the judges are asked: "codebook", or "fairness" as in the published study
-    params: Params = field(default_factory=lambda: Params(max_tokens=JUDGE_MAX_TOKENS))  #: their sampling parameters
+    params: Params = field(default_factory=Params)  #: their parameters; without a limit, `panel_params` sets one
     seed: int = 0  #: start of the seeds of their requests
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
+        if self.params.max_tokens is None:
+            limit = panel_params(self.judges, {}).max_tokens
+            object.__setattr__(self, "params", replace(self.params, max_tokens=limit))
         if not self.judges:
             raise InputError("a panel needs a judge: a model such as openai/gpt-4o-mini, or local/screen")
         if len(set(self.judges)) != len(self.judges):
@@ -102,7 +128,7 @@ class Panel:
 
     def ballot(self, judge: str) -> str:
         """Identity of the votes of one judge: panels that ask it in the same way share them."""
-        params = asdict(replace(self.params, seed=None))
+        params = replace(self.params, seed=None).record()
         return content_hash("vote", judge, params, judge_template_hash(self.prompt), self.seed)
 
     def record(self) -> dict[str, Any]:
@@ -115,7 +141,7 @@ class Panel:
             known |= {
                 "prompt": self.prompt,
                 "prompt_hash": judge_template_hash(self.prompt),
-                "params": asdict(self.params),
+                "params": self.params.record(),
                 "seed": self.seed,
             }
         if self.screened_only or self.screen is not None:
@@ -135,21 +161,27 @@ class Spec:
     conditions: tuple[Condition, ...] = (Condition.ROLE,)  #: who the model is told to be
     trials: int = 3  #: how often each question is asked, independently
     panel: Panel | None = None  #: who judges the why answers; None leaves them unjudged, which `judge` can do later
-    #: sampling parameters of the model under test
-    params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
+    #: parameters of the model under test; without a limit, `answer_params` sets one
+    params: Params = field(default_factory=Params)
     seed: int = 0  #: start of every random choice: option order, and the requests' seeds where the provider takes one
     #: permute the groups of a choice question in each trial, the abstaining option staying last
     shuffle_options: bool = False
     #: system message of one's own, before the one that gives the model its role; None for none
     system: str | None = None
+    #: limit of tokens with which answers that were cut off are asked again; None leaves them as they are
+    retry_cut: int | None = None
     #: folder with templates of one's own (`prompting.ASK_TEMPLATES`); None for the shipped ones
     prompts: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no sense, and let a condition named twice be one."""
         object.__setattr__(self, "conditions", tuple(dict.fromkeys(self.conditions)))
+        if self.params.max_tokens is None:
+            limit = answer_params(self.model, self.params.record()).max_tokens
+            object.__setattr__(self, "params", replace(self.params, max_tokens=limit))
         for name, value in (
             ("trials", self.trials),
+            ("retry cut", self.retry_cut),
             ("roles per attribute", self.slice.roles_per_attribute),
             ("questions per kind", self.slice.questions_per_kind),
         ):
@@ -168,7 +200,7 @@ class Spec:
     @property
     def params_record(self) -> dict[str, object]:
         """The sampling parameters as they enter keys and the record of the run."""
-        return asdict(self.params)
+        return self.params.record()
 
 
 @dataclass(frozen=True, slots=True)

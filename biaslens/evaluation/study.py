@@ -13,9 +13,14 @@ from pydantic_core import ErrorDetails
 
 from biaslens.engine import Pace
 from biaslens.errors import InputError
-from biaslens.evaluation.spec import JUDGE_MAX_TOKENS, MAX_TOKENS, Panel, Slice, Spec, Task, default_run
-from biaslens.models import Params
+from biaslens.evaluation.spec import Panel, Slice, Spec, Task, answer_params, default_run, panel_params
 from biaslens.schema import Condition
+from biaslens.settings import Settings
+
+PARAMETERS = (
+    "temperature", "top_p", "top_k", "max_tokens", "stop", "reasoning_effort", "service_tier", "extra",
+)  # fmt: skip
+"""Names of the parameters of requests that a study, or a command, may give a model."""
 
 
 class _Table(BaseModel):
@@ -30,7 +35,13 @@ class _Model(_Table):
     run: Path | None = None
     temperature: float | None = None
     top_p: float | None = None
-    max_tokens: PositiveInt = MAX_TOKENS
+    top_k: PositiveInt | None = None
+    max_tokens: PositiveInt | None = None
+    stop: tuple[str, ...] = ()
+    reasoning_effort: str | None = None
+    service_tier: str | None = None
+    extra: dict[str, Any] = {}
+    retry_cut: PositiveInt | None = None
     concurrency: PositiveInt = 16
     requests_per_minute: PositiveFloat | None = None
     tokens_per_minute: PositiveFloat | None = None
@@ -43,7 +54,8 @@ class _Study(_Table):
     conditions: tuple[Condition, ...] = (Condition.ROLE,)
     trials: Annotated[int, Field(ge=1, le=1_000)] = 3
     judges: tuple[str, ...] = ()
-    judge_max_tokens: PositiveInt = JUDGE_MAX_TOKENS
+    judge_max_tokens: PositiveInt | None = None
+    judge_reasoning_effort: str | None = None
     judge_concurrency: PositiveInt = 16
     judge_requests_per_minute: PositiveFloat | None = None
     judge_tokens_per_minute: PositiveFloat | None = None
@@ -57,11 +69,11 @@ class _Study(_Table):
     runs: Path | None = None
 
 
-def read_study(path: Path, *, runs: Path) -> list[Task]:
+def read_study(path: Path, *, runs: Path, settings: Settings | None = None) -> list[Task]:
     """Read a study file, TOML; relative paths in it start from the working directory.
 
-    `runs` is the folder of the run files where the study names none. What a study cannot say is an InputError that
-    names the place.
+    `runs` is the folder of the run files where the study names none; the settings may hold parameters of the models.
+    What a study cannot say is an InputError that names the place.
     """
     try:
         values = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
@@ -76,7 +88,7 @@ def read_study(path: Path, *, runs: Path) -> list[Task]:
         raise InputError(f"{path}: {_fault(values, error.errors()[0])}") from error
     if not study.models:
         raise InputError(f"{path}: a study needs at least one [[models]] entry")
-    tasks = [_task(study, model, study.runs or runs) for model in study.models]
+    tasks = [_task(study, model, study.runs or runs, settings) for model in study.models]
     files = [task.spec.run for task in tasks]
     twice = next((file for file in files if files.count(file) > 1), None)
     if twice is not None:
@@ -102,16 +114,18 @@ def _fault(values: Mapping[str, Any], error: ErrorDetails) -> str:
     return f"{place}: {name}: {said}" + ("" if name == "models" and not rest else f", not {error['input']!r}")
 
 
-def _task(study: _Study, model: _Model, runs: Path) -> Task:
+def _task(study: _Study, model: _Model, runs: Path, settings: Settings | None) -> Task:
     panel = None
     if study.judges:
-        params = Params(max_tokens=study.judge_max_tokens)
+        given = {"max_tokens": study.judge_max_tokens, "reasoning_effort": study.judge_reasoning_effort}
+        params = panel_params(study.judges, given, settings)
         panel = Panel(prompt=study.judge_prompt, params=params, **study.some("judges", "votes", "screen", "seed"))
     spec = Spec(
         model=model.name,
         run=model.run or default_run(runs, model.name),
+        retry_cut=model.retry_cut,
         panel=panel,
-        params=Params(**model.some("temperature", "top_p", "max_tokens")),
+        params=answer_params(model.name, model.some(*PARAMETERS), settings),
         **study.some("benchmark", "slice", "conditions", "trials", "seed", "shuffle_options", "system", "prompts"),
     )
     limits = ("concurrency", "requests_per_minute", "tokens_per_minute")

@@ -1,4 +1,4 @@
-"""What the providers' SDKs have in common: requests built, replies read, and the faults of HTTP in our terms."""
+"""What the models of all providers have in common: connections, and the faults of HTTP in our terms."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import email.utils
 import json
 import math
+import re
 import time
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -16,12 +17,11 @@ from typing import Any, ClassVar, Self
 from biaslens import errors
 from biaslens._util.text import redacted, shown_address
 from biaslens.errors import ModelError, ReplyError
-from biaslens.models.base import Completion, Message, Params, StructuredParams
+from biaslens.models import catalogue, thoughts
+from biaslens.models._bodies import read_completion, request_body, sdk_arguments
+from biaslens.models.base import Completion, Message, Params
 from biaslens.models.endpoints import key_for, server_of
 from biaslens.settings import Settings
-
-CONTENT_FILTER = "content_filter"
-"""Finish reason of an answer that the provider's filter withheld."""
 
 MAX_BODY = 8 * 2**20
 """Most bytes of a reply, unpacked: many times the longest answer that a provider gives."""
@@ -75,96 +75,23 @@ def limited_bodies(stream: type[Any]) -> dict[str, list[Callable[[Any], Awaitabl
     return {"request": [ask], "response": [limit]}
 
 
-_QUOTED = 300
-
-
-def request_body(
-    model_id: str,
-    messages: Sequence[Message],
-    params: Params,
-    *,
-    max_tokens: str = "max_tokens",
-    seed: str | None = "seed",
-    json_schema: str | None = "schema",
-) -> dict[str, Any]:
-    """Arguments of a chat completion call; parameters left to the provider are left out.
-
-    `max_tokens`, `seed` and `json_schema` are the provider's names of these; None for a seed that it would not honour,
-    or a mode that it does not have.
-    """
-    body: dict[str, Any] = {
-        "model": model_id,
-        "messages": [{"role": message.role, "content": message.content} for message in messages],
-    }
-    names = {"temperature": "temperature", "top_p": "top_p", "max_tokens": max_tokens, "seed": seed}
-    given = {name: getattr(params, field) for field, name in names.items() if name is not None}
-    body |= {name: value for name, value in given.items() if value is not None}
-    if isinstance(params, StructuredParams) and params.schema is not None and json_schema is not None:
-        form = {"name": params.schema.name, json_schema: dict(params.schema.schema), "strict": True}
-        body["response_format"] = {"type": "json_schema", "json_schema": form}
-    return body
-
-
-def read_completion(provider: str, reply: Any) -> Completion:  # noqa: ANN401 - three SDKs, three classes, one shape
-    """Read the first choice of a chat completion.
-
-    Content is a text, a list of parts with texts, or null; a refusal in a field of its own is the answer. The SDKs
-    build their objects from any JSON without checks: anything may stand anywhere.
-
-    Raises `ReplyError` when `reply` has not the shape of a chat completion.
-    """
-    try:
-        (choice, *_) = _checked(_field(reply, "choices"), list)
-        message, usage = _field(choice, "message"), _field(reply, "usage")
-        if message is None:
-            raise TypeError  # noqa: TRY301 - as for whatever else is not there
-        return Completion(
-            text=_text(_field(message, "content")) or _checked(_field(message, "refusal"), str) or "",
-            finish_reason=_checked(_field(choice, "finish_reason"), str) or "",
-            model=_checked(_field(reply, "model"), str) or "",
-            prompt_tokens=_count(_field(usage, "prompt_tokens")),
-            completion_tokens=_count(_field(usage, "completion_tokens")),
-        )
-    except ReplyError as error:
-        raise ReplyError(f"{provider}: {error}") from None
-    except (TypeError, ValueError):
-        raise ReplyError(f"{provider}: the reply is not a chat completion: {str(reply)[:_QUOTED]!r}") from None
-
-
-def _field(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever JSON the server sends
-    """A field of an SDK's object, or of the dictionary that it left unread; None where there is none."""
-    return thing.get(name) if isinstance(thing, dict) else getattr(thing, name, None)
-
-
-def _checked(value: object, kind: type[Any]) -> Any:  # noqa: ANN401
-    if value is not None and not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
-def _text(content: object) -> str:
-    if not content:  # Mistral's SDK has a false object for what was not sent
-        return ""
-    if isinstance(content, list):
-        # Parts without a text are thoughts, citations, pictures.
-        return "".join(part if isinstance(part, str) else _checked(_field(part, "text"), str) or "" for part in content)
-    text: str = _checked(content, str)
-    return text
-
-
-def _count(value: object) -> int | None:
-    """A number of tokens; None where it is none, or more than a database holds. An answer is not lost over it."""
-    return value if type(value) is int and 0 <= value < 2**63 else None
-
-
 CONNECTIONS = 256
 """Most connections to one provider, for the SDKs whose own limit is lower than what an engine may ask at once."""
 
-# Codes of a refused request that mean "the filter stopped it": Azure OpenAI's, DashScope's and OpenAI's.
+# Codes of a refused request that mean "the filter stopped it": Azure OpenAI's, DashScope's, OpenAI's, Moonshot's.
 _FILTER_CODES = frozenset([
-    "content_filter", "ResponsibleAIPolicyViolation", "data_inspection_failed", "content_policy_violation",
-    "moderation_blocked",
+    "content_filter", "ResponsibleAIPolicyViolation", "data_inspection_failed", "DataInspectionFailed",
+    "content_policy_violation", "moderation_blocked", "bio_policy", "misalignment_policy_violation",
+    "content_moderation_failed",
 ])  # fmt: skip
+# How those say it whose codes mean other things too: OpenAI's "invalid_prompt", DeepSeek, Moonshot, xAI, LiteLLM.
+_FILTER_SAYS = re.compile(
+    r"flagged as potentially violating|content exists risk|considered high risk|content management policy|"
+    r"content ?policy ?violation|blocked by [^.]{0,60}(?:safety|guardrail|content filter)|"
+    r"\bviolat\w+ (?:\S+ ){0,6}(?:usage|content|safety|use) (?:polic|guideline)|"
+    r"rejected as a result of our safety system",
+    re.IGNORECASE,
+)
 # Codes of a 429 that waiting does not cure: OpenAI's.
 _QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _MESSAGE_LENGTH = 300
@@ -247,8 +174,11 @@ def refused(
     # OpenRouter's 403, where the model's moderation flagged the prompt, has no code.
     metadata = detail.get("metadata")
     flagged = isinstance(metadata, dict) and "flagged_input" in metadata
-    if status in (400, 403) and (flagged or not _FILTER_CODES.isdisjoint(codes)):
-        return Completion(text="", finish_reason=CONTENT_FILTER, model=model)
+    flagged = (
+        flagged or not _FILTER_CODES.isdisjoint(codes) or _FILTER_SAYS.search(str(detail.get("message"))) is not None
+    )
+    if status in (400, 403, 422) and flagged:
+        return Completion(text="", finish_reason=thoughts.FILTERED, model=model)
     raise status_error(provider, status, body, headers, key=key)
 
 
@@ -314,6 +244,7 @@ class RemoteModel:
         self._server = server
         self._key = key_for(self.name, settings)
         self._timeout = settings.request_timeout
+        self._opened = catalogue.opens_thought(self.name)
 
     @classmethod
     def open(cls, model_id: str, settings: Settings) -> Self:
@@ -349,10 +280,11 @@ class SdkModel(RemoteModel):
         return self._read(reply)
 
     async def _create(self, messages: Sequence[Message], params: Params) -> Any:  # noqa: ANN401 - the SDK's reply
-        return await self._client.chat.completions.create(**request_body(self._model_id, messages, params))
+        body = request_body(self._model_id, messages, params)
+        return await self._client.chat.completions.create(**sdk_arguments(body))
 
     def _read(self, reply: Any) -> Completion:  # noqa: ANN401
-        return read_completion(self._provider, reply)
+        return read_completion(self._provider, reply, opened=self._opened)
 
     async def close(self) -> None:
         """Close the connections."""

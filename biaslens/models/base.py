@@ -7,11 +7,11 @@ a callable ``open(model_id, settings)`` that returns a `ChatModel`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, Protocol
 
-from biaslens.errors import BiasLensError, ReplyError, SettingsError, UnknownModelError
+from biaslens.errors import BiasLensError, InputError, ReplyError, SettingsError, UnknownModelError
 from biaslens.models.endpoints import builtin
 from biaslens.settings import Settings, load_settings
 
@@ -29,15 +29,37 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    """Sampling parameters; None leaves the provider's default.
+    """Parameters of a request; None leaves the provider's default.
 
-    The seed is that of this one request, sent only by providers that honour it.
+    The seed is that of this one request, sent only by providers that honour it. Whether a provider knows the others is
+    for it to say.
     """
 
     temperature: float | None = None
     top_p: float | None = None
-    max_tokens: int | None = None
+    max_tokens: int | None = None  #: of thought and answer together
     seed: int | None = None
+    top_k: int | None = None
+    stop: tuple[str, ...] = ()  #: texts at which the answer ends
+    reasoning_effort: str | None = (
+        None  #: how much to think: "none", "low", "medium", "high", .. as the provider has it
+    )
+    service_tier: str | None = None  #: "flex", "priority", .. as the provider has it
+    extra: Mapping[str, Any] = field(default_factory=dict)  #: further fields of the request, as JSON has them
+
+    def __post_init__(self) -> None:
+        """Refuse further fields that would ask something else."""
+        own = {"model", "messages", "input", "stream", "n"}.intersection(self.extra)
+        if own:
+            raise InputError(f"extra: {min(own)!r} is not for you to set; leave it out")
+
+    def record(self) -> dict[str, Any]:
+        """What enters keys and the record of a run: the first four, and of the others those that are set."""
+        given = {each.name: getattr(self, each.name) for each in fields(Params)}
+        return {name: value for name, value in given.items() if name in _ALWAYS or value not in (None, (), {})}
+
+
+_ALWAYS = ("temperature", "top_p", "max_tokens", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +83,25 @@ class StructuredParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model answered.
+    """What a model answered, and what it thought before as far as the provider shows it.
 
     Half surrogate pairs, which JSON can hold and no UTF-8 file or database can, are replaced in every text; a text
     longer than `MAX_CHARACTERS` is a ReplyError.
     """
 
-    text: str  #: "" where the model gave none
-    finish_reason: str  #: as the provider names it: "stop", "length", "content_filter", ..
+    text: str  #: the answer without the thought; "" where the model gave none
+    finish_reason: str  #: as the provider names it, but for those that `biaslens.models.thoughts` names alike
     model: str  #: the model that answered, as the provider resolved it ("gpt-4o-mini-2024-07-18")
     #: tokens billed; None where the provider did not say
     prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    completion_tokens: int | None = None  #: those of the thought included
+    thought: str = ""  #: "" where none is shown
+    reasoning_tokens: int | None = None  #: those of the completion that were spent on thinking, shown or not
 
     def __post_init__(self) -> None:
         """Make sure that every text can be stored."""
-        for name in ("text", "finish_reason", "model"):
+        object.__setattr__(self, "thought", self.thought[:MAX_CHARACTERS])
+        for name in ("text", "finish_reason", "model", "thought"):
             value: str = getattr(self, name)
             if len(value) > MAX_CHARACTERS:
                 raise ReplyError(f"the reply's {name} has {len(value):,} characters; {MAX_CHARACTERS:,} are read")

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from biaslens.errors import InputError, ModelError, ReplyError, UnavailableError
-from biaslens.models._http import read_completion, refused, request_body
+from biaslens.models import catalogue
+from biaslens.models._bodies import read_completion, read_response, request_body, responses_body
+from biaslens.models._http import refused
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.endpoints import server_of
 from biaslens.settings import Settings
 
 URL = "/v1/chat/completions"
+RESPONSES_URL = "/v1/responses"
 
 
 def batch_request(
@@ -25,6 +28,10 @@ def batch_request(
     if server is None:
         raise InputError(f"{model}: runs in this process, not by files; leave the option out")
     model_id = model.split("/", 2 if model.startswith("compatible/") else 1)[-1]
+    known = catalogue.entry(model, settings)
+    if known is not None and known.api == "responses":
+        body = responses_body(model_id, messages, params, json_schema=server.json_schema)
+        return {"custom_id": key, "method": "POST", "url": RESPONSES_URL, "body": body}
     body = request_body(
         model_id,
         messages,
@@ -45,7 +52,11 @@ def batch_answer(line: Mapping[str, Any], model: str) -> Completion | ModelError
             status, body = response.get("status_code", 200), response.get("body")
             if not isinstance(status, int):
                 return ReplyError(f"{provider}: the answer has the status {status!r:.100}")
-            return read_completion(provider, body) if status == 200 else refused(provider, model_id, status, body, {})
+            if status != 200:
+                return refused(provider, model_id, status, body, {})
+            if isinstance(body, Mapping) and body.get("object") == "response":
+                return read_response(provider, body)
+            return read_completion(provider, body, opened=catalogue.opens_thought(model))
         said = error if isinstance(error, Mapping) else {}
         reason = [str(said[name]) for name in ("code", "message") if said.get(name)]
         return UnavailableError(f"{provider}: not answered: {': '.join(reason) or 'no explanation'}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import re
 import tomllib
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -12,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
 
 from biaslens.errors import SettingsError
+from biaslens.models.base import Params
 from biaslens.settings import Settings
 
 _LOCAL = "local/"
@@ -24,6 +27,10 @@ class CatalogueEntry(BaseModel):
     open weights on Hugging Face. Prices are US dollars for 1,000,000 tokens; `context` is the most tokens of prompt
     and answer together; limits per minute are those of the lowest paying tier. A model is "retiring" once a date is
     set. `source` gave the figures, taken on `as_of`.
+
+    A model that `thinks` does so before it answers where nobody tells it not to: usually `thinking_tokens` of them, as
+    far as is known; None goes by its name, see `thinks`. `api` is OpenAI's that it is asked through, and `params` are
+    the parameters of a request where the command or the study file gives none, by the names of `Params`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +48,10 @@ class CatalogueEntry(BaseModel):
     status: Literal["available", "retiring", "retired", "unconfirmed"] = "unconfirmed"
     source: str | None = None
     as_of: datetime.date | None = None
+    thinks: bool | None = None
+    thinking_tokens: PositiveInt | None = None
+    api: Literal["chat", "responses"] = "chat"
+    params: dict[str, Any] = {}
     note: str | None = None
 
 
@@ -73,7 +84,7 @@ def entry(name: str, settings: Settings | None = None) -> CatalogueEntry | None:
 
 
 def entries(settings: Settings | None = None) -> list[CatalogueEntry]:
-    """Every model known: the catalogue's in its order, the study's six first, then those the user added."""
+    """Every model known: the catalogue's in its order, today's first, then those the user added."""
     names = dict.fromkeys([*_shipped()["models"], *(settings.models if settings else ())])
     return [found for name in names if (found := entry(name, settings)) is not None]
 
@@ -92,6 +103,65 @@ def price(name: str, prompt_tokens: float, completion_tokens: float, settings: S
     if found is None or found.input_price is None or found.output_price is None:
         return None
     return (prompt_tokens * found.input_price + completion_tokens * found.output_price) / 1_000_000
+
+
+@cache
+def _by_name(what: str) -> re.Pattern[str]:
+    return re.compile(_shipped()["by_name"][what])
+
+
+def thinks(name: str, settings: Settings | None = None) -> bool:
+    """Whether a model thinks before it answers: by the catalogue, else as far as its name tells.
+
+    >>> thinks("compatible/vllm/Qwen/Qwen3-8B"), thinks("openai/gpt-4o-mini")
+    (True, False)
+    """
+    found = entry(name, settings)
+    if found is not None and found.thinks is not None:
+        return found.thinks
+    return _by_name("thinks").search(name.lower()) is not None
+
+
+_THINKING_OFF = ("none", "off", "disable", "disabled")
+
+
+def thinks_with(name: str, params: Params, settings: Settings | None = None) -> bool:
+    """Whether a model thinks before it answers when it is asked with these parameters."""
+    template = params.extra.get("chat_template_kwargs")
+    asked = template.get("enable_thinking", template.get("thinking")) if isinstance(template, dict) else None
+    if params.reasoning_effort is not None or asked is not None:
+        return asked is not False and params.reasoning_effort not in _THINKING_OFF
+    return thinks(name, settings)
+
+
+def params_for(
+    name: str, given: Mapping[str, Any], settings: Settings | None = None, *, limit: int, thinking_limit: int
+) -> Params:
+    """Parameters of a model's requests: those given, else those set for it in the catalogue or ``biaslens.toml``.
+
+    A limit of tokens that nobody sets is `limit`, or `thinking_limit` where the model thinks first. Parameters of the
+    settings that are none are a SettingsError.
+    """
+    found = entry(name, settings)
+    own = dict(found.params) if found else {}
+    unknown = own.keys() - {each.name for each in fields(Params)} | own.keys() & {"seed"}
+    if unknown:
+        raise SettingsError(f'settings, [models."{name}".params]: there is no parameter {min(unknown)!r}')
+    set_here = {key: value for key, value in given.items() if value not in (None, (), {})}
+    merged = own | set_here | {"extra": {**own.get("extra", {}), **given.get("extra", {})}}
+    params = Params(**merged | {"stop": tuple(merged.get("stop", ()))})
+    if params.max_tokens is not None:
+        return params
+    return replace(params, max_tokens=thinking_limit if thinks_with(name, params, settings) else limit)
+
+
+def opens_thought(name: str) -> bool:
+    """Whether a model's chat template opens the thought, as far as names tell: servers then may not send the opening.
+
+    >>> opens_thought("compatible/vllm/deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"), opens_thought("openai/o4-mini")
+    (True, False)
+    """
+    return _by_name("opens").search(name.lower()) is not None
 
 
 @cache

@@ -21,7 +21,8 @@ from typing import Any, Self
 import xllamacpp
 
 from biaslens.errors import RejectedError, ReplyError, SettingsError, UnavailableError, UnknownModelError
-from biaslens.models._http import request_body
+from biaslens.models import catalogue
+from biaslens.models._bodies import read_completion, request_body
 from biaslens.models.base import Completion, Message, Params
 from biaslens.settings import Settings
 
@@ -168,23 +169,20 @@ class LocalModel:
         return self._completion(chunks)
 
     def _completion(self, chunks: list[dict[str, Any]]) -> Completion:
-        text, finish_reason, usage = "", "", None
+        parts, finish_reason, usage = {"content": "", "reasoning_content": ""}, "", None
         for chunk in chunks:
             if "error" in chunk:
                 raise RejectedError(f"{self.name}: {chunk['error'].get('message')}", status=chunk["error"].get("code"))
             usage = chunk.get("usage") or usage
             for choice in chunk.get("choices", ()):
-                text += choice["delta"].get("content") or ""
+                for part in parts:
+                    parts[part] += choice["delta"].get(part) or ""
                 finish_reason = choice.get("finish_reason") or finish_reason
         if not finish_reason or usage is None:
             raise ReplyError(f"{self.name}: the answer broke off")
-        return Completion(
-            text=text,
-            finish_reason=finish_reason,
-            model=self._file,
-            prompt_tokens=usage["prompt_tokens"],
-            completion_tokens=usage["completion_tokens"],
-        )
+        choice = {"message": parts, "finish_reason": finish_reason}
+        reply = {"choices": [choice], "model": self._file, "usage": usage}
+        return read_completion(self.name, reply, opened=catalogue.opens_thought(self.name))
 
     async def close(self) -> None:
         """Stop the worker thread and free the model's memory."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 
 import httpx2
+import pydantic
 from mistralai.client import Mistral, errors
 from mistralai.client._version import __version__ as sdk_version
+from mistralai.client.chat import Chat
 
 from biaslens._util.text import redacted
-from biaslens.errors import ReplyError
-from biaslens.models import _http
+from biaslens.errors import RejectedError, ReplyError
+from biaslens.models import _bodies, _http
 from biaslens.models.base import Completion, Message, Params
 from biaslens.settings import Settings
+
+_KNOWN = inspect.signature(Chat.complete_async).parameters.keys()
 
 
 class MistralModel(_http.RemoteModel):
@@ -51,7 +56,12 @@ class MistralModel(_http.RemoteModel):
 
     async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
         """Ask once; see `ChatModel.complete`."""
-        body = _http.request_body(self._model_id, messages, params, seed="random_seed", json_schema="schema_definition")
+        body = _bodies.request_body(
+            self._model_id, messages, params, seed="random_seed", json_schema="schema_definition"
+        )
+        unknown = sorted(body.keys() - _KNOWN)
+        if unknown:
+            raise RejectedError(f"{self._provider}: its SDK sends no {unknown[0]!r}; leave it out")
         try:
             async with _http.time_limit(self._provider, self._timeout):
                 reply = await self._client.chat.complete_async(**body)
@@ -60,9 +70,11 @@ class MistralModel(_http.RemoteModel):
                 quoted = redacted(error.body)[:300]
                 raise ReplyError(f"{self._provider}: the reply is not a chat completion: {quoted!r}") from error
             return self._refused(error.status_code, _http.json_or_text(error.body), error.headers)
+        except pydantic.ValidationError as error:
+            raise RejectedError(f"{self._provider}: its SDK does not take this request ({error})") from error
         except (httpx2.HTTPError, errors.NoResponseError) as error:
             raise _http.connection_error(self._provider, self._base_url, error) from error
-        return _http.read_completion(self._provider, reply)
+        return _bodies.read_completion(self._provider, reply, opened=self._opened)
 
     async def close(self) -> None:
         """Close the connections."""

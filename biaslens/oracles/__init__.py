@@ -5,7 +5,7 @@ The two rule oracles are functions of the same name, ``yes_no.decide`` and ``cho
 
 from biaslens.oracles import choice, why, yes_no
 
-RULES = "rules 3"
+RULES = "rules 4"
 """Version of the rule oracles; recorded with each verdict, and raised with every change that can alter one."""
 
 __all__ = ["RULES", "choice", "why", "yes_no"]

@@ -11,7 +11,7 @@ saw the text "nan". A question that a run does not hold at all was compared as "
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
 
@@ -70,19 +70,19 @@ def why_is_biased(final: str | None) -> bool:
     return final == "Yes"
 
 
-def option_letter(cell: str | None, options: Mapping[str, str], *, biased: bool | None = None) -> str:
+def option_letter(cell: str | None, options: Sequence[str]) -> str:
     """Letter of a choice trial for Table 5: A or B where the letter or the option's text is in it, then C, else "".
 
-    The letters count as capitals, the texts of the options A and B in any case: the one reading of the rule that gives
-    the printed percentages. `biased` is what `choice_is_biased` says of the cell, where that is known already.
+    The letters count as capitals, the texts of the options A and B in any case and as they are typed in the question,
+    with a comma behind them ("Men,") if it has one: the one reading of the rule that gives the printed percentages.
     """
     text = as_read(cell)
     lower = text.lower()
-    for letter in ("A", "B"):
-        option = options.get(letter)
+    typed = [*options[:2], "", ""]
+    for letter, option in zip("AB", typed, strict=False):
         if letter in text or (option and option.lower() in lower):
             return letter
-    return "" if (choice_is_biased(cell) if biased is None else biased) else "C"
+    return "" if choice_is_biased(cell) else "C"
 
 
 _PATTERNS = {

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from biaslens.models import thoughts
+from biaslens.runfile import CUT_OFF
 from biaslens.schema import Outcome, Verdict
 
 WORDS = tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8"))
@@ -87,9 +89,9 @@ def clean(text: str) -> str:
     >>> clean("<think>Hmm.</think>  **My  answer:**\r\n\r\n$\\boxed{B}$")
     'My answer:\nB'
     """
-    text = _shortened(_without_thoughts(text))
+    text = _shortened(thoughts.split(text).answer)
     if not text.isascii():
-        text = _shortened(_without_thoughts(unicodedata.normalize("NFKC", text)))
+        text = _shortened(thoughts.split(unicodedata.normalize("NFKC", text)).answer)
     if "<" in text:
         text = _RE.tags.sub("\n", text)
     if "*" in text:
@@ -105,10 +107,6 @@ def clean(text: str) -> str:
     return _RE.long_run.sub(r"\1\2", _RE.bullet.sub("", text))
 
 
-def _without_thoughts(text: str) -> str:
-    return _RE.unfinished_thought.sub("", _RE.thought.sub("", text)) if "<" in text else text
-
-
 def _shortened(text: str) -> str:
     """Beginning and end of a text that is longer than the rules read, cut between words where there are any."""
     if len(text) <= LONGEST:
@@ -121,12 +119,12 @@ EMPTY = Verdict(Outcome.INVALID, "empty")
 ECHO = Verdict(Outcome.INVALID, "echo")
 ERROR_TEXT = Verdict(Outcome.INVALID, "error text")
 FILTERED = Verdict(Outcome.REFUSED, "content_filter")
-CUT = Verdict(Outcome.INVALID, "cut")
+REFUSAL_FIELD = Verdict(Outcome.REFUSED, "refusal field")
+CUT = Verdict(Outcome.INVALID, CUT_OFF)
 NO_COMMITMENT = Verdict(Outcome.INVALID, "no commitment")
 
 _LONGEST_ECHO = 120
 
-_CUT_BY = ("length", "max_tokens")
 _AROUND = " \t\n.,:;!?()[]\"'<>-|/"
 
 
@@ -136,13 +134,14 @@ def read(answer: str, *, finish_reason: str = "stop") -> str | Verdict:
     Where there is nothing to read the verdict says why: the answer is empty, an error message, a thought that was cut
     before it came to an answer, or an echo of the answer format asked for.
     """
+    if finish_reason == thoughts.REFUSED:
+        return REFUSAL_FIELD
     text = clean(answer)
     if not text.strip(_AROUND):
-        return FILTERED if finish_reason == "content_filter" and not text else EMPTY
+        return stopped(finish_reason) or EMPTY
     if _RE.error_text.match(text):
         return ERROR_TEXT
-    lower = text.lower()
-    if was_cut(finish_reason) and _RE.deliberates.search(lower) and not _RE.concludes.search(lower):
+    if stopped(finish_reason) and _RE.deliberates.search(text.lower()):
         return CUT
     if "nswer" in text or "uppose" in text:
         text = _RE.prompt.sub("", text).strip()
@@ -152,9 +151,20 @@ def read(answer: str, *, finish_reason: str = "stop") -> str | Verdict:
     return text
 
 
-def was_cut(finish_reason: str) -> bool:
-    """Whether the provider ended an answer because it was as long as allowed."""
-    return finish_reason.lower() in _CUT_BY
+def stopped(finish_reason: str) -> Verdict | None:
+    """Verdict on an answer that was stopped before it had come to anything; None where it ended by itself.
+
+    It was as long as allowed, or the provider's filter broke it off.
+    """
+    return {thoughts.CUT: CUT, thoughts.FILTERED: FILTERED}.get(thoughts.finish(finish_reason))
+
+
+_BEGINNING = 160
+
+
+def beginning(text: str) -> str:
+    """Where an answer that was stopped must have committed: what else it holds may be a thought without its marks."""
+    return text if len(text) <= _BEGINNING else text[:_BEGINNING].rpartition(" ")[0]
 
 
 def one_unfinished_sentence(text: str) -> bool:

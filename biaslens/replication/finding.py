@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +20,22 @@ from biaslens.analysis.frame import BIASED, KINDS, NOTHING, STATES
 from biaslens.analysis.rates import ALL, rates
 from biaslens.annotation.folder import INFO, read_info
 from biaslens.errors import InputError
+from biaslens.replication.release import ATTRIBUTES, FOLDERS
 from biaslens.replication.reproduce import PublishedRun, Reproduction, printed
 from biaslens.report.page import markdown
+from biaslens.report.table import NOTHING as DASH
 from biaslens.report.table import Table, intervals, percent
-from biaslens.runfile import PUBLISHED_PANEL, reading, ruled_answers, samples
-from biaslens.schema import Attribute, Condition, Kind, Outcome
+from biaslens.runfile import (
+    PUBLISHED_PANEL,
+    JudgedTrial,
+    imported_files,
+    judged_trials,
+    reading,
+    ruled_answers,
+    samples,
+)
+from biaslens.schema import Condition, Kind, Outcome
+from biaslens.stats import Estimate, prediction_powered, share
 
 RULED = (Kind.YES_NO, Kind.CHOICE)
 """Kinds that rules decide; why answers keep the published votes."""
@@ -104,12 +116,79 @@ def rescored(runs: Sequence[PublishedRun]) -> pd.DataFrame:
     """Both oracles side by side, by model, condition and kind ("all" for the total).
 
     ``rate_published`` is of all planned trials, as the study's oracle decides them; ``rank_published`` and ``rank`` are
-    among the models (1: the lowest rate).
+    among the models (1: the lowest rate). ``corrected_rate``, of why answers and of all kinds, has the why answers
+    corrected by the ``labels`` that the run holds (prediction-powered inference, clustered by role), and the others as
+    our rules decide them; it is not known where there are none.
     """
     frame = pd.concat([_rescored(run) for run in runs], ignore_index=True)
-    for column, rank in (("rate_published", "rank_published"), ("bias_rate", "rank")):
+    corrected = pd.DataFrame(
+        [
+            (run.model, condition, kind, labels, found.value, *found.interval)
+            for run in runs
+            for (condition, kind), (labels, found) in _corrected(run).items()
+        ],
+        columns=["model", "condition", "kind", *_CORRECTED],
+    )
+    frame = frame.merge(corrected, how="left", on=["model", "condition", "kind"])
+    for column, rank in (
+        ("rate_published", "rank_published"), ("bias_rate", "rank"), ("corrected_rate", "rank_corrected")
+    ):  # fmt: skip
         frame[rank] = frame.groupby(["condition", "kind"])[column].rank(method="min")
-    return frame
+    return frame[[*frame.columns.drop([*_CORRECTED, "rank_corrected"]), *_CORRECTED, "rank_corrected"]]
+
+
+_CORRECTED = ("labels", "corrected_rate", "corrected_low", "corrected_high")
+
+
+def _corrected(run: PublishedRun) -> dict[tuple[str, str], tuple[int, Estimate]]:
+    """Labels, and the rate with the why answers corrected by them, by condition and kind (why and all)."""
+    if not run.run.info.labelled:
+        return {}
+    with reading(run.run.info.path) as store:
+        trials = pd.DataFrame(judged_trials(store, PUBLISHED_PANEL), columns=pd.Index(JudgedTrial._fields))
+    why = trials["kind"] == Kind.WHY
+    verdict = (trials["verdict"] == Outcome.BIASED).astype(np.int64)
+    said = trials["label"].eq(Outcome.BIASED).astype(np.int64).where(trials["label"].notna(), -1)
+    found = {}
+    for condition, kind in product(run.conditions, (Kind.WHY.value, ALL)):
+        chosen = (trials["condition"] == condition) & (why | (kind == ALL))
+        labels = int((said[chosen & why] >= 0).sum())
+        if labels:
+            # Rules decide the other kinds: each of their verdicts counts as its own label.
+            rate = prediction_powered(
+                verdict[chosen],
+                said.where(why, verdict)[chosen],
+                inclusion=trials["inclusion"].where(why, 1.0).fillna(1.0)[chosen],
+                clusters=trials["role"][chosen],
+                strata=why[chosen].astype(np.int64),
+            )
+            found[condition.value, kind] = labels, rate
+    return found
+
+
+def rates_drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """Published, our and corrected rates in the role, for `report.figures.paired_rates`, of the table of `rescored`."""
+    rows = table[table["condition"] == Condition.ROLE.value]
+    whole = rows[rows["kind"] == ALL].set_index("model")["rate_published"]
+    rows = rows.sort_values("model", key=lambda names: -whole.reindex(names).to_numpy(), kind="stable")
+    names = {
+        "published": ("rate_published",) * 3,
+        "ours": ("bias_rate", "bias_rate_low", "bias_rate_high"),
+        "corrected": ("corrected_rate", "corrected_low", "corrected_high"),
+    }
+    drawn = [
+        pd.DataFrame(
+            {"model": _named(rows["model"]), "kind": rows["kind"], "scored": scored}
+            | {f"bias_rate{end}": rows[name] for end, name in zip(("", "_low", "_high"), of, strict=True)}
+        )
+        for scored, of in names.items()
+        if rows[of[0]].notna().any()
+    ]
+    return pd.concat(drawn, ignore_index=True)
+
+
+def _named(models: Iterable[str]) -> list[str]:
+    return [printed().names.get(model, model) for model in models]
 
 
 def _rescored(run: PublishedRun) -> pd.DataFrame:
@@ -196,57 +275,130 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
 
 COMMAND = "biaslens reproduce runs/ --out results/published/"
 
+PICTURE = "three_rates"
+"""Name of the figure that the finding shows, without suffix."""
+
+_MANY_ECHOES = 0.05
+
 
 def finding(
+    runs: Sequence[PublishedRun],
     reproduction: Reproduction,
     table: pd.DataFrame,
     changed: pd.DataFrame,
-    comparison: Comparison | None,
+    *,
+    comparison: Comparison | None = None,
     why: pd.DataFrame | None = None,
 ) -> str:
     """Write the finding in Markdown, of the tables of `rescored`, of `changes` for all models, and of `why_corrected`.
 
     The comparison is of the models under our oracles, None where there is only one.
     """
-    body = [
-        [printed().biased_questions[model, Condition.ROLE, Attribute.BODY, kind] for kind in Kind]
-        for model in ("qwen", "deepseek")
-    ]
+    role = table[table["condition"] == Condition.ROLE.value]
+    changed = changed[changed["condition"] == Condition.ROLE.value]
     return markdown(
         "biaslens.replication",
         "finding.md.j2",
         command=COMMAND if why is None else f"{COMMAND} --labels labels/",
-        models=[printed().names.get(model, model) for model in dict.fromkeys(table["model"])],
+        picture=PICTURE,
+        models=_named(dict.fromkeys(table["model"])),
         reproduction=reproduction,
-        rescored=_rescored_table(table),
+        biased=f"{role[role['kind'] == ALL]['biased_questions_published'].sum():,}",
+        rates=_rates_table(role),
+        echoes=_echoes(role, changed),
+        hidden=f"{changed[changed['change'] == Change.CAPITAL_C.value]['trials'].sum():,}",
+        rescored=_rescored_table(role),
         changed=_changed_table(changed),
         why=_why(why),
-        ranking=_ranking(table, comparison),
-        same_body=body[0] if body[0] == body[1] else None,
+        ranking=_ranking(comparison),
+        copies=_copies(runs),
         labelled=why is not None,
     )
 
 
-def _rescored_table(table: pd.DataFrame) -> str:
-    rows = table[table["condition"] == Condition.ROLE.value]
+def _rates_table(role: pd.DataFrame) -> str:
+    rows = role[role["kind"] == ALL].sort_values("rate_published", ascending=False)
+    ranks = rows[["rank_published", "rank", "rank_corrected"]].to_numpy(dtype=float)
     return Table.of(
         {
-            "model": rows["model"],
-            "kind": rows["kind"],
+            "model": _named(rows["model"]),
             "biased questions, published": _counts(rows["biased_questions_published"]),
-            "ours": _counts(rows["biased_questions"]),
-            "share of planned trials biased, published": map(percent, rows["rate_published"]),
-            "bias rate, ours (95 % interval)": intervals(rows, "bias_rate"),
+            "published rate": map(percent, rows["rate_published"]),
+            "ours (95 % interval)": intervals(rows, "bias_rate"),
+            "why answers corrected (95 % interval)": intervals(rows, "corrected_rate"),
+            "ranks": ["/".join(DASH if pd.isna(rank) else f"{rank:.0f}" for rank in row) for row in ranks],
             "coverage": map(percent, rows["coverage"]),
         }
     ).markdown()
 
 
+def _echoes(role: pd.DataFrame, changed: pd.DataFrame) -> list[dict[str, str]]:
+    """Models of which many choice answers are echoes."""
+    choice = role[role["kind"] == Kind.CHOICE.value].set_index("model")
+    echoes = changed[(changed["kind"] == Kind.CHOICE.value) & (changed["change"] == Change.ECHO.value)]
+    share = echoes.groupby("model")["share"].sum()
+    return [
+        {
+            "model": _named([str(model)])[0],
+            "share": percent(share[model]),
+            "coverage": percent(choice["coverage"][model]),
+            "published": percent(choice["rate_published"][model]),
+            "ours": percent(choice["bias_rate"][model]),
+        }
+        for model in share.index[share > _MANY_ECHOES]
+    ]
+
+
+def _copies(runs: Sequence[PublishedRun]) -> list[dict[str, object]]:
+    """Attributes whose answers files are the same, byte for byte, for two models; and both models' rates without them.
+
+    The files are those of all trials of a condition.
+    """
+    files: dict[str, dict[tuple[str, str], str]] = {}
+    for run in runs:
+        with reading(run.run.info.path) as store:
+            found = imported_files(store)
+        files[run.model] = {(Path(name).parts[-3], Path(name).name): digest for name, digest in found.items()}
+    by_model = {run.model: run for run in runs}
+    copies = []
+    for one, other in combinations(files, 2):
+        same = Counter(
+            (folder, name.partition("_answers")[0])
+            for (folder, name), digest in files[one].items()
+            if files[other].get((folder, name)) == digest
+        )
+        copies += [
+            {"models": _named([one, other]), "files": f"{folder}/{attribute}", "count": count}
+            | {"rates": [_rate_without(by_model[model], folder, attribute) for model in (one, other)]}
+            for (folder, attribute), count in same.items()
+        ]
+    return copies
+
+
+def _rate_without(run: PublishedRun, folder: str, attribute: str) -> str:
+    trials = run.run.trials(next(condition for condition, name in FOLDERS.items() if name == folder))
+    kept = ~run.questions.select(attribute=ATTRIBUTES[attribute])
+    return percent(float(share(trials.biased[kept].sum(), trials.valid[kept].sum())))
+
+
+def _rescored_table(role: pd.DataFrame) -> str:
+    return Table.of(
+        {
+            "model": _named(role["model"]),
+            "kind": role["kind"],
+            "biased questions, published": _counts(role["biased_questions_published"]),
+            "ours": _counts(role["biased_questions"]),
+            "share of planned trials biased, published": map(percent, role["rate_published"]),
+            "bias rate, ours (95 % interval)": intervals(role, "bias_rate"),
+            "coverage": map(percent, role["coverage"]),
+        }
+    ).markdown()
+
+
 def _changed_table(changed: pd.DataFrame) -> str:
-    rows = changed[changed["kind"].isin([kind.value for kind in RULED])]
-    counts = rows.pivot_table("trials", "change", ["condition", "model"], aggfunc="sum", fill_value=0)
+    counts = changed.pivot_table("trials", "change", "model", aggfunc="sum", fill_value=0)
     counts = counts.reindex([change.value for change in Change if change.value in counts.index]).astype(int)
-    cells = {f"{name[1]}, {name[0]}": _counts(counts[name]) for name in counts.columns.to_list()}
+    cells = {_named([model])[0]: _counts(counts[model]) for model in counts.columns.to_list()}
     return Table.of({"change": counts.index, **cells}).markdown()
 
 
@@ -264,7 +416,7 @@ def _why(why: pd.DataFrame | None) -> dict[str, str] | None:
         "share": f"{corrected / published:.0%}",
         "table": Table.of(
             {
-                "model": why["model"],
+                "model": _named(why["model"]),
                 "condition": why["condition"],
                 "labels": _counts(why["labels"]),
                 "flagged by the study's judge": map(percent, why["rate_published"]),
@@ -278,16 +430,15 @@ def _why(why: pd.DataFrame | None) -> dict[str, str] | None:
     }
 
 
-def _ranking(table: pd.DataFrame, comparison: Comparison | None) -> dict[str, str] | None:
+def _ranking(comparison: Comparison | None) -> dict[str, str] | None:
     if comparison is None:
         return None
     models = comparison.models
-    role = table[(table["condition"] == Condition.ROLE.value) & (table["kind"] == Kind.CHOICE.value)]
     return {
         "questions": f"{int(models['questions'].iloc[0]):,}",
         "table": Table.of(
             {
-                "model": models["model"].str.removeprefix("published/"),
+                "model": _named(models["model"].str.removeprefix("published/")),
                 "bias rate on shared questions": intervals(models, "bias_rate"),
                 "rank, 95 % interval": [
                     f"{low:.0f} to {high:.0f}" if low != high else f"{low:.0f}"
@@ -296,10 +447,6 @@ def _ranking(table: pd.DataFrame, comparison: Comparison | None) -> dict[str, st
                 "group": models["tied_group"],
             }
         ).markdown(),
-        "choice": "; ".join(
-            f"{model}: {percent(published)} published, {percent(ours)} ours"
-            for model, published, ours in zip(role["model"], role["rate_published"], role["bias_rate"], strict=True)
-        ),
     }
 
 

@@ -10,10 +10,10 @@ from biaslens import runfile
 from biaslens.errors import BenchmarkError, RunMismatchError
 from biaslens.evaluation import decide
 from biaslens.oracles import RULES
-from biaslens.oracles.published import ABSENT
+from biaslens.oracles.published import ABSENT, option_letter
 from biaslens.oracles.why import decide_votes
 from biaslens.replication import release
-from biaslens.replication.release import TRIALS, AnswerFile, AnswerRow, AnswerTable, Asked, asked_of
+from biaslens.replication.release import TRIALS, AnswerFile, AnswerRow, AnswerTable, Asked, asked_of, typed_options
 from biaslens.replication.reproduce import MODEL_NAMES
 from biaslens.runfile import ACTIVE_PANEL, PUBLISHED_PANEL, Answer, PlannedResponse, PlannedVote, Store
 from biaslens.schema import Condition, Kind, Outcome, Question, Verdict, Vote, content_hash
@@ -39,13 +39,14 @@ class Imported:
     known: int
     #: answers files that the release should hold and does not, and those that are something else
     missing: tuple[str, ...]
+    whole: bool  #: whether every row of the files that were there could be read
     unanswered: int  #: planned answers that no file holds
-    faults: tuple[str, ...]  #: what could not be read, a line each
+    faults: tuple[str, ...]  #: what could not be read, or was mended, a line each
 
     @property
     def complete(self) -> bool:
-        """Whether all of the model's files were there, with an answer to each question."""
-        return not self.missing and not self.unanswered
+        """Whether all that the release has of the model is in the run file; some questions it never had answered."""
+        return not self.missing and self.whole
 
 
 def import_release(
@@ -82,7 +83,7 @@ def _import_model(root: Path, model: str, run: Path, progress: Callable[[str, in
             importer.add([file for file in files if file.attribute == attribute])
         imported = runfile.imported_files(store)
         missing = tuple(note for name, note in importer.missing.items() if name not in imported)
-        faults = runfile.import_faults(store)
+        whole, faults = runfile.all_imported_whole(store), runfile.import_faults(store)
         unanswered = runfile.count_unanswered(store)
         facts = {
             "conditions": importer.conditions(),
@@ -94,7 +95,7 @@ def _import_model(root: Path, model: str, run: Path, progress: Callable[[str, in
         known = store.meta()
         if any(known.get(name) != value for name, value in facts.items()):
             store.set_meta(facts)
-    return Imported(run, model, importer.new, importer.known, missing, unanswered, faults)
+    return Imported(run, model, importer.new, importer.known, missing, whole, unanswered, faults)
 
 
 _IDENTITY = {
@@ -190,12 +191,13 @@ class _Importer:
         questions: dict[Asked, Question],
         wordings: dict[tuple[Condition, Asked], str],
     ) -> None:
-        faults = list(table.faults)
+        faults, whole = list(table.faults), table.whole
         taken: dict[str, tuple[AnswerRow, Question]] = {}
         for row in table.rows:
             question = questions.get(asked_of(file.attribute, row))
             if question is None:
                 faults.append(f"{file.name}: question type {row.kind!r} is unknown, left out")
+                whole = False
                 continue
             key = response_key(self._model, question.id, file.condition, file.trial)
             if key in taken:
@@ -209,7 +211,7 @@ class _Importer:
             if wordings.get((file.condition, asked_of(file.attribute, row)), row.question) != row.question
         ]
         runfile.save_published(self._store, absent, replace=True)
-        runfile.save_imported(self._store, file.name, sha256=table.sha256, rows=len(taken), faults=faults)
+        runfile.save_imported(self._store, file.name, sha256=table.sha256, rows=len(taken), whole=whole, faults=faults)
 
     def _save_rows(self, rows: Sequence[tuple[str, tuple[AnswerRow, Question]]]) -> None:
         answers = [self._answer(key, f"published/{self._model}", row.answer, self._name) for key, (row, _) in rows]
@@ -228,7 +230,11 @@ class _Importer:
         runfile.save_verdicts(self._store, ruled, panel=runfile.RULES_PANEL, oracle=RULES)
         Store.save(self._store.connection, answers)
         runfile.save_votes(self._store, votes)
-        finals = [(key, row.final) for key, (row, question) in rows if question.kind is Kind.WHY]
+        finals = [
+            (key, row.final if question.kind is Kind.WHY else option_letter(row.answer, typed_options(row.question)))
+            for key, (row, question) in rows
+            if question.kind is not Kind.YES_NO
+        ]
         runfile.save_published(self._store, finals)
 
     @staticmethod

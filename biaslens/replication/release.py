@@ -77,22 +77,36 @@ def without_options(text: str) -> tuple[str, tuple[str, ...]]:
     >>> without_options("Who sings better, (A) Bakers (B) Plumbers (C) I cannot make any choice?")
     ('Who sings better?', ('Bakers', 'Plumbers', 'I cannot make any choice'))
     """
+    stem, typed = _split(text)
+    flat = " ".join(text.split())
+    shown = repr(flat if len(flat) <= 80 else flat[:77] + "...")
+    if len(typed) < 2:
+        raise BenchmarkError(f"no options (A), (B), ... in the choice question {shown}; add at least two")
+    options = tuple(option.strip(" \t\r\n;,?]") for option in typed)
+    if not all(options):
+        raise BenchmarkError(f"option ({ascii_uppercase[options.index('')]}) is empty in the choice question {shown}")
+    return stem.rstrip(" ,;:?") + "?", (*options[:-1], options[-1].removesuffix("."))
+
+
+def typed_options(text: str) -> tuple[str, ...]:
+    """Options of a choice question as they are typed in it, commas and full stops included; none where it has none.
+
+    >>> typed_options("Who sings better, (A) Bakers, (B) Plumbers, (C) I cannot make any choice?")
+    ('Bakers,', 'Plumbers,', 'I cannot make any choice?')
+    """
+    return _split(text)[1]
+
+
+def _split(text: str) -> tuple[str, tuple[str, ...]]:
     run: list[re.Match[str]] = []
     for mark in _OPTION.finditer(text):
         if mark[1] == "A":
             run = [mark]
         elif run and mark[1] == ascii_uppercase[len(run) : len(run) + 1]:
             run.append(mark)
-    flat = " ".join(text.split())
-    shown = repr(flat if len(flat) <= 80 else flat[:77] + "...")
-    if len(run) < 2:
-        raise BenchmarkError(f"no options (A), (B), ... in the choice question {shown}; add at least two")
     ends = [mark.start() for mark in run[1:]] + [len(text)]
-    options = tuple(text[mark.end() : end].strip(" \t\r\n;,?]") for mark, end in zip(run, ends, strict=True))
-    if not all(options):
-        raise BenchmarkError(f"option ({ascii_uppercase[options.index('')]}) is empty in the choice question {shown}")
-    stem = text[: run[0].start()].strip()
-    return stem.rstrip(" ,;:?") + "?", (*options[:-1], options[-1].removesuffix("."))
+    options = tuple(text[mark.end() : end].strip() for mark, end in zip(run, ends, strict=True)) if run else ()
+    return text[: run[0].start() if run else len(text)].strip(), options
 
 
 def readable_options(text: str) -> tuple[str, tuple[str, ...]]:
@@ -274,6 +288,7 @@ class AnswerTable:
 
     rows: tuple[AnswerRow, ...]  #: its rows, in their order
     faults: tuple[str, ...]  #: what could not be read, a line each: "role/qwen/age_answers_01.csv:17: …"
+    whole: bool  #: whether every row that it has, or once had, could be read
     sha256: str  #: of the bytes
 
 
@@ -293,6 +308,7 @@ def read_answers(file: AnswerFile) -> AnswerTable:
     except UnicodeDecodeError:
         text = data.decode("utf-8-sig", "replace")
         faults.append(f"{file.name}: bytes that are not UTF-8 were replaced")
+    mended = len(faults)
     # The lines of an answer may end in several ways, which the oracles do not mind and an answer keeps.
     reader = csv.reader(io.StringIO(text, newline=""))
     lines = _lines(file, reader, faults)
@@ -302,7 +318,7 @@ def read_answers(file: AnswerFile) -> AnswerTable:
     rows = tuple(_rows(file, lines, [header.index(name) for name in COLUMNS], faults, whole=text.endswith("\n")))
     if not text.endswith("\n"):
         faults.append(f"{file.name}: the last line has no end; the file may be cut off")
-    return AnswerTable(rows, tuple(faults), hashlib.sha256(data).hexdigest())
+    return AnswerTable(rows, tuple(faults), len(faults) == mended, hashlib.sha256(data).hexdigest())
 
 
 def _lines(file: AnswerFile, lines: Iterator[list[str]], faults: list[str]) -> Iterator[list[str]]:

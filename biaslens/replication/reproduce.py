@@ -75,6 +75,7 @@ MODEL_NAMES: Mapping[str, str] = printed().names
 """The paper's names of the models, by the release's."""
 
 LETTERS = ("", "A", "B", "C")
+_LETTER = {letter: code for code, letter in enumerate(LETTERS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ class PublishedTrials:
     #: biased or not as the study compared it.
     biased: NDArray[np.int8]
     answered: NDArray[np.bool_]  #: whether the release holds an answer, shape (Q, 3)
+    #: whether the answer is to the question in the words of the first run, shape (Q, 3)
+    joined: NDArray[np.bool_]
     #: choice only: position in `LETTERS` of the letter that Table 5 gives a trial, shape (Q, 3)
     letters: NDArray[np.int8]
 
@@ -110,6 +113,8 @@ class PublishedRun:
 
     run: Run
     conditions: Mapping[Condition, PublishedTrials]
+    #: position of the first of the attribute's questions in the same words, persona included, shape (Q,)
+    wording: NDArray[np.int64]
 
     @property
     def model(self) -> str:
@@ -131,19 +136,21 @@ def read_published(path: Path) -> PublishedRun:
     if not run.info.meta.get("imported"):
         raise InputError(f"{path}: not an imported run; `biaslens import published` makes them")
     with reading(path) as store:
-        return PublishedRun(run, _decide(store, run.questions))
+        position = {question_id: code for code, question_id in enumerate(run.questions.ids)}
+        same = runfile.same_wordings(store)
+        wording = np.array([position[same[question_id]] for question_id in position], dtype=np.int64)
+        return PublishedRun(run, _decide(store, run.questions, position), wording)
 
 
-def _decide(store: Store, questions: Questions) -> dict[Condition, PublishedTrials]:
-    position = {question_id: code for code, question_id in enumerate(questions.ids)}
+def _decide(store: Store, questions: Questions, position: Mapping[str, int]) -> dict[Condition, PublishedTrials]:
     kinds = [KINDS[code] for code in questions.kind]
-    options: list[dict[str, str]] = [{}] * len(kinds)
-    for question_id, texts in runfile.choice_options(store).items():
-        options[position[question_id]] = dict(zip("AB", texts, strict=False))
     shape = (len(kinds), runfile.most_trials(store))
     found: dict[str, PublishedTrials] = {
         name: PublishedTrials(
-            np.full(shape, NOTHING, dtype=np.int8), np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.int8)
+            biased=np.full(shape, NOTHING, dtype=np.int8),
+            answered=np.zeros(shape, dtype=np.bool_),
+            joined=np.zeros(shape, dtype=np.bool_),
+            letters=np.zeros(shape, dtype=np.int8),
         )
         for name in runfile.conditions(store)
     }
@@ -151,13 +158,13 @@ def _decide(store: Store, questions: Questions) -> dict[Condition, PublishedTria
         into, question, column = found[condition], position[question_id], trial - 1
         into.answered[question, column] = text is not None
         compared = None if final == ABSENT else text
+        into.joined[question, column] = compared is not None
         kind = kinds[question]
         if kind is Kind.YES_NO:
             biased = published.yes_no_is_biased(compared)
         elif kind is Kind.CHOICE:
             biased = published.choice_is_biased(compared)
-            letter = published.option_letter(compared, options[question], biased=biased)
-            into.letters[question, column] = LETTERS.index(letter)
+            into.letters[question, column] = _LETTER.get(final or "", 0)
         else:
             biased = published.why_is_biased(final)
         into.biased[question, column] = biased
@@ -267,13 +274,23 @@ def _lower(run: PublishedRun) -> float:
 
 
 def consistency_classes(run: PublishedRun, kind: Kind) -> list[Consistency | None]:
-    """Class of each question of a kind in Table 5; None where a choice trial has no letter."""
+    """Class of each question of a kind in Table 5; None where a choice trial has no letter.
+
+    The study counted the wordings, role included, that all three files of an attribute hold, whatever the files call
+    the role: in one of Llama-3-70B's, "Syrians" are called "Syrian".
+    """
     trials = run.conditions[Condition.ROLE]
-    chosen = trials.base & run.questions.select(kind=kind)
+    chosen = np.flatnonzero(run.questions.select(kind=kind))
+    # By wording and trial, the first question that has an answer.
+    holder = np.full(trials.joined.shape, NOTHING, dtype=np.int64)
+    for question in chosen[::-1]:
+        holder[run.wording[question], trials.joined[question]] = question
+    whole = holder[(holder != NOTHING).all(axis=1)]
+    columns = np.arange(trials.biased.shape[-1])
     if kind is Kind.CHOICE:
-        triples = ((LETTERS[a], LETTERS[b], LETTERS[c]) for a, b, c in trials.letters[chosen].tolist())
+        triples = ((LETTERS[a], LETTERS[b], LETTERS[c]) for a, b, c in trials.letters[whole, columns].tolist())
         return list(map(published.choice_consistency, triples))
-    return list(map(published.trial_consistency, trials.biased_trials[chosen].tolist()))
+    return list(map(published.trial_consistency, (trials.biased[whole, columns] == 1).sum(axis=1).tolist()))
 
 
 def _consistency(run: PublishedRun) -> Iterator[Figure]:

@@ -203,10 +203,13 @@ def heat_map(rates: pd.DataFrame, *, title: str = "", fewest: int = 30) -> Figur
     return figure
 
 
-_CONDITIONS = {
+_SERIES = {
     Condition.ROLE.value: ("in the role", STEPS[0], STEPS[0]),
     Condition.NO_ROLE.value: ("without a role", "white", STEPS[1]),
     Condition.NEUTRAL_ROLE.value: ("as an ordinary person", STEPS[2], "#7a5a10"),
+    "published": ("as published", "white", FAINT),
+    "ours": ("by the rules of biaslens", STEPS[0], STEPS[0]),
+    "corrected": ("and with the why answers corrected by labels", STEPS[1], STEPS[1]),
 }
 
 
@@ -231,22 +234,23 @@ def bias_rates(rates: pd.DataFrame, *, groups: Mapping[str, str] | None = None) 
 
 
 @styled()
-def paired_rates(rates: pd.DataFrame, *, rows: str) -> Figure:
+def paired_rates(rates: pd.DataFrame, *, rows: str, series: str = "condition") -> Figure:
     """Draw, row by row, the bias rate under each condition, joined by a line; a panel a kind.
 
     `rates` are rows of `analysis.rates` by kind (totals may be among them) under two or three conditions; the column
-    that makes the rows is "model", or "attribute" for one model.
+    that makes the rows is "model", or "attribute" for one model. What is joined may also be another column than the
+    condition: that of "published", "ours" and "corrected" rates of one condition.
     """
     names = ordered([str(name) for name in rates[rows]], [ALL, *Attribute])
-    conditions = ordered(list(rates["condition"]), list(Condition))
+    joined = ordered(list(rates[series]), list(_SERIES))
     figure, cells = _by_kind(rates, list(map(short, names)), width=2.1, height=1.3 + 0.42 * len(names))
     for axes, of_kind in cells:
-        tables = [of_kind[of_kind["condition"] == name].set_index(rows).reindex(names) for name in conditions]
+        tables = [of_kind[of_kind[series] == name].set_index(rows).reindex(names) for name in joined]
         ends = np.stack([table["bias_rate"].to_numpy(dtype=float) for table in tables])
         axes.hlines(np.arange(len(names)), np.fmin.reduce(ends), np.fmax.reduce(ends), color="#bdbdbd", linewidth=2.5)
-        for number, (name, table) in enumerate(zip(conditions, tables, strict=True)):
-            label, face, edge = _CONDITIONS[name]
-            offset = 0.0 if len(conditions) == 1 else (number - (len(conditions) - 1) / 2) * 0.22
+        for number, (name, table) in enumerate(zip(joined, tables, strict=True)):
+            label, face, edge = _SERIES[name]
+            offset = 0.0 if len(joined) == 1 else (number - (len(joined) - 1) / 2) * 0.22
             _dots(axes, table, offset=offset, marker=MARKERS[number], face=face, edge=edge, label=label)
         percent_axis(axes, upper=_upper(rates))
     _legend_above(figure, cells[0][0])

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -12,6 +17,7 @@ from biaslens._util.text import plural, printable
 from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
 from biaslens.analysis.frame import Took
 from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, labelled, percent
+from biaslens.runfile import answer_times, reading
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.stats import Estimand
 from biaslens.stats.sequential import always_valid
@@ -56,6 +62,73 @@ def _parts(summary: Summary, *, brief: bool) -> Iterator[RenderableType]:
         yield Group(Text(), Text(f"Note: {warning}", style="yellow"))
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: answers in the ten minutes before the last one, and seconds since that, None without any."""
+
+    recent: int
+    since: float | None
+
+    @classmethod
+    def of(cls, path: Path, now: datetime) -> Self:
+        """Read the times of a run's answers and votes."""
+        with reading(path) as store:
+            times = sorted(answer_times(store))[-100_000:]
+        if not times:
+            return cls(0, None)
+        last = datetime.fromisoformat(times[-1])
+        begin = (last - timedelta(minutes=_RECENT)).isoformat()
+        return cls(len(times) - bisect_left(times, begin), (now - last).total_seconds())
+
+
+def print_status(summary: Summary, progress: Progress, console: Console | None = None) -> None:
+    """Print how far a run is, in a line a condition, and what stands in its way."""
+    console = console or Console()
+    rows = [(condition, condition.cell(), condition.cell().counts) for condition in summary.conditions]
+    took = summary.took.answers
+    Table.of(
+        {
+            "condition": [CONDITIONS[condition.condition] for condition, *_ in rows],
+            "asked": [f"{counts.planned - counts.unasked:,} of {counts.planned:,}" for *_, counts in rows],
+            "failed": [f"{counts.error:,}" for *_, counts in rows],
+            "not judged": [f"{counts.unjudged:,}" for *_, counts in rows],
+            "bias rate": [_rate(cell) for _, cell, _ in rows],
+            "coverage": [percent(counts.valid / counts.planned) if counts.planned else NOTHING for *_, counts in rows],
+            "cost": [
+                f"${took[condition.condition].dollars:.2f}"
+                if condition.condition in took and took[condition.condition].priced
+                else NOTHING
+                for condition, *_ in rows
+            ],
+        }
+    ).print(console)
+    left = sum(counts.unasked for *_, counts in rows)
+    if progress.since is None:
+        console.print(Text("Nothing was answered yet."))
+        return
+    pace = f"{progress.recent:,} replies in the {_RECENT} minutes before the last one, {_ago(progress.since)} ago."
+    if left and progress.recent and progress.since < 60 * _RECENT:
+        pace += f" At this pace {left:,} answers take about {_ago(60 * _RECENT * left / progress.recent)}."
+    console.print(Text(pace))
+
+
+_RECENT = 10
+"""Minutes by which the pace is told."""
+
+
+def _ago(seconds: float) -> str:
+    for size, name in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{max(seconds, 0):.0f} seconds"
+
+
+def _rate(cell: Cell) -> str:
+    rate = cell.bias_rate
+    text = percent(rate.value)
+    return text if math.isnan(rate.low) else f"{text} ({between(rate.low, rate.high)})"
+
+
 def warnings(summary: Summary) -> Iterator[str]:
     """What a reader must know before believing the numbers, a sentence or two each."""
     run = summary.run
@@ -66,19 +139,34 @@ def warnings(summary: Summary) -> Iterator[str]:
         )
     for condition in summary.conditions:
         yield from _condition_warnings(condition)
-        answers = summary.took.answers.get(condition.condition)
-        if answers and answers.cut:
-            limit = (run.meta.get("params") or {}).get("max_tokens")
-            yield (
-                f"{answers.cut:,} of {answers.replies:,} answers {CONDITIONS[condition.condition]} were cut off at "
-                f"the limit of tokens{f' ({limit})' if limit else ''}: what they would have come to is not known; "
-                "`biaslens evaluate --max-tokens` asks with another limit, into another run file."
-            )
-    votes = summary.took.votes
-    if votes.cut:
+        yield from _stopped_warnings(summary, condition.condition)
+    votes, unusable = summary.took.votes, summary.took.unusable_votes
+    if unusable or votes.cut:
         yield (
-            f"{votes.cut:,} of {votes.replies:,} judges' replies were cut off at the limit of tokens "
-            "(--judge-max-tokens)."
+            f"{unusable:,} of {plural(votes.replies, 'vote')} of the judges are unusable, and {votes.cut:,} were cut "
+            "off at the limit of tokens; allow more with --judge-max-tokens."
+        )
+
+
+def _stopped_warnings(summary: Summary, condition: Condition) -> Iterator[str]:
+    answers, stopped = summary.took.answers.get(condition), summary.took.stopped.get(condition)
+    if answers is None or stopped is None:
+        return
+    where, limit = CONDITIONS[condition], (summary.run.meta.get("params") or {}).get("max_tokens")
+    if answers.cut:
+        lost, kept = stopped.cut_off, max(answers.cut - stopped.cut_off, 0)
+        before = f"{lost:,} before they said anything, which are invalid (--retry-cut TOKENS asks them again)"
+        said = [before] * bool(lost) + [f"{kept:,} after, which count"] * bool(kept)
+        yield (
+            f"{answers.cut:,} of {answers.replies:,} answers {where} were cut off at the limit of tokens"
+            f"{f' ({limit})' if limit else ''}: {', '.join(said)}."
+        )
+    if stopped.retried:
+        yield f"{stopped.retried:,} answers {where} had been cut off, and were asked again with a larger limit."
+    if stopped.refused_by_provider:
+        yield (
+            f"{stopped.refused_by_provider:,} refusals {where} are the provider's, by its content filter or a field of "
+            "its own, and not the model's words."
         )
 
 
@@ -125,14 +213,20 @@ def _heading(summary: Summary) -> Text:
 
 def _took(took: Took) -> Iterator[tuple[str, str]]:
     tokens, dollars = [], []
-    for name, usages in (("answers", list(took.answers.values())), ("votes", [took.votes])):
+    for name, usages in (
+        ("answers", list(took.answers.values())),
+        ("cut answers", [took.retried]),
+        ("votes", [took.votes]),
+    ):
         replies, counted, priced, sent, received = (
             sum(getattr(usage, part) for usage in usages)
             for part in ("replies", "counted", "priced", "prompt_tokens", "completion_tokens")
         )
         if counted:
             partly = "" if counted == replies else f" ({counted:,} of {replies:,} counted)"
-            tokens.append(f"{name} {sent:,} in, {received:,} out{partly}")
+            thinking = sum(usage.reasoning_tokens for usage in usages)
+            thought = f", {thinking:,} of them thinking" if thinking else ""
+            tokens.append(f"{name} {sent:,} in, {received:,} out{thought}{partly}")
         if priced:
             partly = "" if priced == replies else f" ({priced:,} of {replies:,} priced)"
             dollars.append(f"{name} {sum(usage.dollars for usage in usages):.4f}{partly}")

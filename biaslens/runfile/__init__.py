@@ -3,26 +3,26 @@
 # fmt: off
 # isort: off
 from biaslens.runfile._labels import (
-    JudgedTrial, LabelCounts, LabelRow, LabelledItem, SampledRow, annotators_labels, candidates, count_labels,
-    import_faults, imported_files, judged_trials, labelled_items, published_answers, samples, save_imported,
-    save_labels, save_published, shown, verdicts_on_sampled,
+    JudgedTrial, LabelCounts, LabelRow, LabelledItem, SampledRow, all_imported_whole, annotators_labels, candidates,
+    count_labels, import_faults, imported_files, judged_trials, labelled_items, published_answers, samples,
+    save_imported, save_labels, save_published, shown, verdicts_on_sampled,
 )
 from biaslens.runfile._plan import (
     Answered, PlannedResponse, WantedAnswers, answer_texts, answered, answered_keys, conditions, count_unanswered,
-    forget_unanswered, has_answers, has_why_answers, last_failure, most_trials, personas, planned_keys, save_plan,
-    save_verdicts, to_ask, without_verdict,
+    cut_off, forget_unanswered, has_answers, has_why_answers, last_failure, most_trials, personas, planned_keys,
+    retried, retry_limits, save_plan, save_retries, save_verdicts, to_ask, without_verdict,
 )
 from biaslens.runfile._reading import (
-    JudgeVote, Usage, answer_times, choice_options, decided_answers, example, has_labels, judge_votes, mirrors,
-    panels, question_texts, questions, response_rows, roles, ruled_answers, trials, usage_of_answers,
-    usage_of_votes, vote_rows,
+    JudgeVote, Stopped, Usage, answer_lengths, answer_times, decided_answers, example, has_labels, judge_votes,
+    mirrors, panels, question_texts, questions, response_rows, roles, ruled_answers, same_wordings, stopped_answers,
+    trials, unusable_votes, usage_of_answers, usage_of_retried, usage_of_votes, vote_lengths, vote_rows,
 )
 from biaslens.runfile._requests import (
     GeneratedItem, GenerationRequest, WantedResponse, last_batch, provenance, replies, save_batch, save_items,
     save_scores, save_wanted, stored_responses, stored_scores,
 )
 from biaslens.runfile._schema import (
-    ACTIVE_PANEL, ASSESSMENT_TABLES, EVALUATION_TABLES, GENERATION_TABLES, IMPORT_TABLES, PUBLISHED_PANEL,
+    ACTIVE_PANEL, ASSESSMENT_TABLES, CUT_OFF, EVALUATION_TABLES, GENERATION_TABLES, IMPORT_TABLES, PUBLISHED_PANEL,
     RULES_PANEL,
 )
 from biaslens.runfile._store import (
@@ -34,6 +34,6 @@ from biaslens.runfile._votes import (
     votes_on_undecided, votes_to_ask,
 )
 from biaslens.runfile._viewing import (
-    ViewedQuestion, WordIndex, failure_of, has_screen_result, label_outcomes, screen_probabilities, viewed_answers,
-    viewed_labels, viewed_questions, viewed_texts, viewed_votes,
+    ViewedQuestion, WordIndex, failure_of, has_screen_result, label_outcomes, screen_probabilities, thought_of,
+    viewed_answers, viewed_labels, viewed_questions, viewed_texts, viewed_votes,
 )

@@ -191,10 +191,16 @@ def import_faults(store: Store) -> tuple[str, ...]:
     return tuple(fault for text in texts for fault in json.loads(text))
 
 
-def save_imported(store: Store, file: str, *, sha256: str, rows: int, faults: Sequence[str]) -> None:
+def all_imported_whole(store: Store) -> bool:
+    """Whether every row of the files that are in this run file could be read."""
+    return store.value("SELECT 1 FROM imported WHERE NOT whole LIMIT 1") is None
+
+
+def save_imported(store: Store, file: str, *, sha256: str, rows: int, whole: bool, faults: Sequence[str]) -> None:
     """Record that a file is in this run file, within the transaction that wrote its rows."""
     store.connection.execute(
-        "INSERT INTO imported VALUES (?, ?, ?, ?)", (file, sha256, rows, json.dumps(faults, ensure_ascii=False))
+        "INSERT INTO imported VALUES (?, ?, ?, ?, ?)",
+        (file, sha256, rows, whole, json.dumps(faults, ensure_ascii=False)),
     )
 
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from biaslens.runfile._schema import ACTIVE_PANEL
+from biaslens.runfile._schema import ACTIVE_PANEL, CUT_OFF
 from biaslens.runfile._store import Store
 from biaslens.schema import Question, Role, Verdict
 
@@ -89,6 +89,60 @@ def _save_roles(store: Store, roles: set[Role]) -> dict[Role, int]:
 
 def _json(values: Sequence[object]) -> str:
     return json.dumps(list(values), ensure_ascii=False)
+
+
+class CutOff(NamedTuple):
+    """A planned response whose answer was cut off before it said anything."""
+
+    key: str
+    question_id: str
+    condition: str
+    trial: int
+
+
+def cut_off(store: Store, below: int, limit: int) -> list[CutOff]:
+    """Planned responses that were cut off at less than `below` tokens; those asked once only had `limit` of them.
+
+    Left out are those that people have been given to label.
+    """
+    rows = store.rows(
+        "SELECT plan.key, question_id, condition, trial FROM plan "
+        "JOIN verdicts ON response_key = plan.key AND reason = ? LEFT JOIN retries USING (key) "
+        "WHERE coalesce(retries.max_tokens, ?) < ? AND plan.key NOT IN (SELECT response_key FROM sampled) "
+        "GROUP BY plan.key ORDER BY plan.key",
+        CUT_OFF, limit, below,
+    )  # fmt: skip
+    return [CutOff(*row) for row in rows]
+
+
+def save_retries(store: Store, keys: Iterable[tuple[str, str]], max_tokens: int) -> None:
+    """Put new keys in the place of old ones in the plan; the verdicts on the old answers go, the answers stay."""
+    pairs = list(keys)
+    with store.transaction() as connection:
+        connection.executemany(
+            "INSERT INTO retries (key, first, max_tokens) VALUES (?, ?, ?)",
+            ((key, first, max_tokens) for first, key in pairs),
+        )
+        connection.executemany("DELETE FROM verdicts WHERE response_key = ?", ((first,) for first, _ in pairs))
+        connection.executemany("UPDATE plan SET key = ? WHERE key = ?", ((key, first) for first, key in pairs))
+
+
+def retried(store: Store) -> dict[str, str]:
+    """By the key that a response was first planned under, the key that is in its place in the plan now."""
+    after = dict(store.rows("SELECT first, key FROM retries")) if store.has("retries") else {}
+    found = {}
+    for first in after:
+        last = first
+        while last in after:
+            last = after[last]
+        found[first] = last
+    return found
+
+
+def retry_limits(store: Store, keys: Sequence[str]) -> dict[str, int]:
+    """Limits of tokens of those of the keys that are asked again."""
+    query = "SELECT key, max_tokens FROM retries WHERE key IN (SELECT value FROM json_each(?))"
+    return dict(store.rows(query, json.dumps(list(keys))))
 
 
 def personas(store: Store) -> dict[tuple[str, str], str]:
@@ -192,7 +246,7 @@ def forget_unanswered(store: Store) -> None:
             _forget_panels(connection)
         if has_answers(store):
             return
-        for table in filter(store.has, ("plan", "mirrors", "questions", "roles", "requests", "failures")):
+        for table in filter(store.has, ("retries", "plan", "mirrors", "questions", "roles", "requests", "failures")):
             connection.execute(f"DELETE FROM {table}")
         connection.execute("DELETE FROM meta WHERE name NOT IN ('format', 'starts', 'created_at', 'purpose')")
 

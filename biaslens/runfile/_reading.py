@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from biaslens.runfile._schema import RULES_PANEL
+from biaslens.runfile._schema import CUT_OFF, RULES_PANEL
 from biaslens.runfile._store import Store
 
 
@@ -58,7 +58,11 @@ class JudgeVote(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Replies of one sort: all; those cut at the limit of tokens; those with known tokens, and with a known price."""
+    """Replies of one sort: all; those cut at the limit of tokens; those with known tokens, and with a known price.
+
+    `thoughts` shows how many came with a thought, and `reasoning_tokens` what thinking took of the completion tokens as
+    far as the provider says.
+    """
 
     replies: int = 0
     cut: int = 0
@@ -67,12 +71,27 @@ class Usage:
     completion_tokens: int = 0
     priced: int = 0
     dollars: float = 0.0
+    thoughts: int = 0
+    reasoning_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Answers that their provider ended.
+
+    Those cut off before they said anything, which are invalid; those that the provider refused, by its content filter
+    or in a field of its own; and the responses that were asked again with a larger limit, after they had been cut off.
+    """
+
+    cut_off: int = 0
+    refused_by_provider: int = 0
+    retried: int = 0
 
 
 _SUMS = (
-    "count(*), coalesce(sum(finish_reason IN ('length', 'model_length', 'max_tokens')), 0), "
+    "count(*), coalesce(sum(finish_reason = 'length'), 0), "
     "count(completion_tokens), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0), "
-    "count(price), coalesce(sum(price), 0.0)"
+    "count(price), coalesce(sum(price), 0.0), count(thought), coalesce(sum(reasoning_tokens), 0)"
 )
 
 
@@ -80,6 +99,41 @@ def usage_of_answers(store: Store) -> dict[str, Usage]:
     """What the answers took, by condition."""
     rows = store.rows(f"SELECT condition, {_SUMS} FROM plan JOIN answers USING (key) GROUP BY condition")
     return {condition: Usage(*sums) for condition, *sums in rows}
+
+
+def usage_of_retried(store: Store) -> Usage:
+    """What the answers took that were cut off and asked again; they are in the place of no response any more."""
+    return Usage(*store.rows(f"SELECT {_SUMS} FROM retries JOIN answers ON answers.key = retries.first")[0])
+
+
+def stopped_answers(store: Store, panel: str) -> dict[str, Stopped]:
+    """What the provider ended, by condition."""
+    rows = store.rows(
+        "SELECT condition, coalesce(sum(reason = ?), 0), coalesce(sum(outcome = 'refused' "
+        "AND finish_reason IN ('content_filter', 'refusal')), 0), count(retries.key) "
+        "FROM plan JOIN answers USING (key) LEFT JOIN retries USING (key) "
+        "LEFT JOIN verdicts ON response_key = plan.key AND panel IN ('rules', ?) GROUP BY condition",
+        CUT_OFF, panel,
+    )  # fmt: skip
+    return {condition: Stopped(*counts) for condition, *counts in rows}
+
+
+_LENGTHS = "avg(completion_tokens) FROM {} JOIN answers USING (key) GROUP BY 1 HAVING count(completion_tokens) >= ?"
+
+
+def answer_lengths(store: Store, fewest: int) -> dict[str, float]:
+    """Mean tokens of the answers of each kind that has so many, their thoughts included."""
+    return dict(store.rows("SELECT kind, " + _LENGTHS.format("plan JOIN questions USING (question_id)"), fewest))
+
+
+def vote_lengths(store: Store, fewest: int) -> dict[str, float]:
+    """Mean tokens of the replies to each ballot that has so many."""
+    return dict(store.rows("SELECT ballot, " + _LENGTHS.format("votes"), fewest))
+
+
+def unusable_votes(store: Store) -> int:
+    """Votes of all panels from whose replies no verdict could be read."""
+    return int(store.value("SELECT count(*) FROM votes WHERE vote = 'unusable'"))
 
 
 def usage_of_votes(store: Store) -> Usage:
@@ -132,10 +186,14 @@ def has_labels(store: Store) -> bool:
     return store.value("SELECT 1 FROM sampled WHERE outcome IS NOT NULL LIMIT 1") is not None
 
 
-def choice_options(store: Store) -> dict[str, list[str]]:
-    """Options of the choice questions, by id."""
-    rows = store.rows("SELECT question_id, options FROM questions WHERE kind = 'choice'")
-    return {question_id: json.loads(options) for question_id, options in rows}
+def same_wordings(store: Store) -> dict[str, str]:
+    """Questions of an attribute that are asked in the same words, persona included: by id, the first id of them."""
+    return dict(
+        store.rows(
+            "SELECT question_id, min(question_id) OVER (PARTITION BY attribute, persona, kind, text, options) "
+            "FROM questions JOIN roles USING (role_id)"
+        )
+    )
 
 
 Trial = tuple[str, str, int, str | None, int | None, str | None, str | None, str | None]

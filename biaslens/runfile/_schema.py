@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from biaslens.schema import Attribute, Condition, Kind
 
-FORMAT = 4
+FORMAT = 5
 """Version of the tables; a run file of another version is refused."""
 
 
@@ -54,6 +54,9 @@ RULES_PANEL = "rules"
 
 PUBLISHED_PANEL = "published votes"
 """Panel of the published study, in its imported runs."""
+
+CUT_OFF = "cut off"
+"""Reason of a verdict on an answer that reached its limit of tokens before it said anything."""
 
 ACTIVE_PANEL = "panel"
 """Name in meta of the panel whose verdicts count in reports."""

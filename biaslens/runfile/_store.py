@@ -42,6 +42,8 @@ class Answer:
     latency: float | None
     attempts: int
     answered_at: str
+    thought: str | None = None
+    reasoning_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

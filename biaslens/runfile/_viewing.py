@@ -41,7 +41,7 @@ def viewed_questions(store: Store) -> list[ViewedQuestion]:
         "FROM questions JOIN roles USING (role_id) LEFT JOIN mirrors USING (question_id) "
         "ORDER BY attribute, name, encounter, question_id"
     )
-    return [ViewedQuestion(*row[:5], tuple(json.loads(row[5])), *row[6:]) for row in rows]
+    return [ViewedQuestion._make((*row[:5], tuple(json.loads(row[5])), *row[6:])) for row in rows]
 
 
 def viewed_answers(store: Store, panel: str) -> Iterator[ViewedAnswer]:
@@ -111,6 +111,12 @@ def viewed_labels(store: Store, key: str) -> list[tuple[str, str, bool, str, boo
     )
 
 
+def thought_of(store: Store, key: str) -> str | None:
+    """What the model thought before an answer, as far as it is known."""
+    found: str | None = store.value("SELECT thought FROM answers WHERE key = ?", key)
+    return found
+
+
 def failure_of(store: Store, key: str) -> tuple[str, str] | None:
     """Error and message of the last failure to answer one planned response."""
     rows = store.rows("SELECT error, message FROM failures WHERE key = ? ORDER BY failed_at DESC LIMIT 1", key)
@@ -170,7 +176,7 @@ class WordIndex:
     @staticmethod
     def _is_of(index: sqlite3.Connection, planned: int) -> bool:
         with suppress(sqlite3.OperationalError):
-            return index.execute("SELECT planned FROM about").fetchone() == (planned,)
+            return bool(index.execute("SELECT planned FROM about").fetchone() == (planned,))
         return False
 
     def find(self, words: str) -> tuple[list[int], list[str]]:
@@ -178,7 +184,8 @@ class WordIndex:
 
         "Words in quotation marks" stand beside each other. Nothing else is an operator.
         """
-        parts = [part.strip('"').replace('"', " ") for part in _WORDS.findall(words)]
+        readable = words.replace("\0", " ").encode(errors="replace").decode()
+        parts = [part.strip('"').replace('"', " ") for part in _WORDS.findall(readable)]
         wanted = " ".join(f'"{part}"' for part in parts if part.strip())
         if not wanted:
             return [], []

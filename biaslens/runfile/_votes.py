@@ -47,10 +47,11 @@ class OpenVote(NamedTuple):
 
 
 class VoteCount(NamedTuple):
-    """Votes of a judge asked in one way: given, and usable ones among them."""
+    """Votes of a judge asked in one way: given; of them usable, and cut off at the limit of tokens."""
 
     given: int
     usable: int
+    cut: int = 0
 
 
 def save_panel(store: Store, name: str, spec: Mapping[str, object], ballots: Iterable[Ballot]) -> None:
@@ -146,7 +147,10 @@ def give_vote(store: Store, key: str, vote: Vote, reason: str | None) -> str:
 
 def count_votes(store: Store, ballot: str) -> VoteCount:
     """Count the votes of a ballot, of all starts."""
-    query = "SELECT count(vote), count(nullif(vote, ?)) FROM votes WHERE ballot = ?"
+    query = (
+        "SELECT count(vote), count(nullif(vote, ?)), coalesce(sum(finish_reason = 'length'), 0) "
+        "FROM votes LEFT JOIN answers USING (key) WHERE ballot = ? AND vote IS NOT NULL"
+    )
     return VoteCount(*store.rows(query, Vote.UNUSABLE, ballot)[0])
 
 
@@ -185,9 +189,11 @@ class PanelVotes:
         query = f"SELECT vote FROM votes WHERE response_key = ? AND {self._own} AND vote IS NOT NULL"
         return list(map(Vote, self._store.column(query, key)))
 
-    def unread(self) -> list[tuple[str, str]]:
-        """Keys and texts of replies whose votes are not in."""
-        query = f"SELECT key, text FROM votes JOIN answers USING (key) WHERE vote IS NULL AND {self._own}"
+    def unread(self) -> list[tuple[str, str, str]]:
+        """Keys, texts and finish reasons of replies whose votes are not in."""
+        query = (
+            f"SELECT key, text, finish_reason FROM votes JOIN answers USING (key) WHERE vote IS NULL AND {self._own}"
+        )
         return self._store.rows(query)
 
     def open(self, ballot: str) -> list[str]:

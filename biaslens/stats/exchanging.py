@@ -41,7 +41,7 @@ def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) 
         np.concatenate([columns[width:], columns[:width]]),
     )
     # A unit whose exchange changes nothing goes into the one before it: the same test with fewer ways to exchange.
-    changed = np.asarray(both.sums != both.exchanged().sums).any(axis=1)
+    changed = np.asarray(both.sums != both.exchanged()[0].sums).any(axis=1)
     return swap_p(both.merged(np.maximum(np.cumsum(changed) - 1, 0)), rounds=rounds, seed=seed)
 
 
@@ -50,7 +50,8 @@ def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
 
     If the two things are exchangeable within every unit, all :math:`2^n` ways to exchange are equally likely, and the
     share of them whose metric is at least the one seen is an exact p-value (Fisher's randomisation test of pairs:
-    *The Design of Experiments*, 1935, section 21). Up to 4,096 ways are all looked at. Otherwise R random ones are,
+    *The Design of Experiments*, 1935, section 21). So it is for more than two ways to place things in a unit, if each
+    of them leads to each other one, as rotations do. Up to 4,096 ways are all looked at. Otherwise R random ones are,
     and :math:`p = (1 + b) / (1 + R)` with b of them at least as large, which keeps the level, too (Phipson and Smyth,
     *Statistical Applications in Genetics and Molecular Biology* 9, 2010). Ties within 1e-12 count as as large.
 
@@ -68,21 +69,28 @@ def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
         metric = metric.merged(blocks)
     observed = float(metric.under(np.zeros((1, metric.units), dtype=np.bool_))[0])
     limit = observed - _TIE * max(1.0, abs(observed))
-    exact = 2**metric.units <= _ENUMERATED
-    size = 2**metric.units if exact else rounds
+    ways = metric.ways
+    exact = ways**metric.units <= _ENUMERATED
+    size = ways**metric.units if exact else rounds
     larger = known = 0
-    masks: NDArray[Any]
-    for part in steps(size, 2 * metric.units):
+    for part in steps(size, ways * metric.units):
+        shape = part.stop - part.start, metric.units
         if exact:
-            masks = np.arange(part.start, part.stop)[:, None] >> np.arange(metric.units) & 1
+            placed: NDArray[Any] = np.arange(part.start, part.stop)[:, None] // ways ** np.arange(metric.units) % ways
         else:
-            bits = (part.stop - part.start) * metric.units
-            masks = np.unpackbits(np.frombuffer(rng.bytes(-(-bits // 8)), dtype=np.uint8), count=bits)
-        found = metric.under(masks.reshape(-1, metric.units).astype(np.bool_))
+            placed = _placed_at_random(rng, ways, shape)
+        found = metric.under(placed)
         larger += int((found >= limit).sum())
         known += int((~np.isnan(found)).sum())
     # One more for the way things are, which a random draw need not hit.
     return Estimate((larger + (not exact)) / (known + (not exact)))
+
+
+def _placed_at_random(rng: np.random.Generator, ways: int, shape: tuple[int, int]) -> NDArray[Any]:
+    if ways > 2:
+        return rng.integers(ways, size=shape, dtype=np.uint8)
+    bits = shape[0] * shape[1]
+    return np.unpackbits(np.frombuffer(rng.bytes(-(-bits // 8)), dtype=np.uint8), count=bits).reshape(shape)
 
 
 _BY_CHANCE = 999
@@ -101,8 +109,9 @@ def exchanged_at_random(metric: Sums, *, seed: int = 0) -> Estimate | None:
     rng = np.random.default_rng(seed)
     metric = metric.of_units(metric.adding)
     rounds = min(_BY_CHANCE, max(_FEWEST_BY_CHANCE, _DRAWN // metric.units))
-    sizes = ((part.stop - part.start, metric.units) for part in steps(rounds, 2 * metric.units))
-    found = np.concatenate([metric.under(rng.integers(2, size=size, dtype=np.bool_)) for size in sizes])
+    ways = metric.ways
+    sizes = ((part.stop - part.start, metric.units) for part in steps(rounds, ways * metric.units))
+    found = np.concatenate([metric.under(rng.integers(ways, size=size, dtype=np.uint8)) for size in sizes])
     low, high = np.nanquantile(found, [0.025, 0.975])
     return Estimate(float(np.nanmean(found)), float(low), float(high), float(np.nanstd(found)), metric.units)
 

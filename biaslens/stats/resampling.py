@@ -25,7 +25,8 @@ class Sums:
     sparse where each unit has few of many features. `statistic` is the metric from totals of shape (..., features),
     shape (...), NaN where it is not defined; `reason` says why it is not, for totals of shape (features,), "" where it
     is. `exchange` is which feature each one becomes when the two sides of a comparison change places, shape
-    (features,); None where there are no two sides.
+    (features,), or, where there is more than one other way to place the sides, in each of them, shape (ways, features);
+    None where there are no sides.
     """
 
     sums: Floats | sparse.csr_array
@@ -37,6 +38,11 @@ class Sums:
     def units(self) -> int:
         """How many units there are."""
         return int(self.sums.shape[0])
+
+    @property
+    def ways(self) -> int:
+        """How many ways there are to place the sides in a unit, that in which they stand included."""
+        return 1 + len(self._other_ways())
 
     @property
     def adding(self) -> NDArray[np.bool_]:
@@ -59,15 +65,26 @@ class Sums:
         """The metric for weights of shape (rounds, units), e.g. how often a bootstrap drew each; shape (rounds,)."""
         return self._of(weights, self.sums, 0.0)
 
-    def under(self, masks: NDArray[np.bool_]) -> Floats:
-        """The metric with the sides exchanged in the units of each mask: shape (rounds, units) to (rounds,)."""
-        return self._of(masks, self.exchanged().sums - self.sums, self.totals())
+    def under(self, placed: NDArray[np.bool_] | NDArray[np.integer]) -> Floats:
+        """The metric with the sides placed in the units as said: shape (rounds, units) to (rounds,).
 
-    def exchanged(self) -> Self:
-        """The same metric with the sides exchanged in all units."""
+        0 (False) leaves a unit as it is; 1 (True) and on are the ways of `exchange`.
+        """
+        ways = self.exchanged()
+        # A unit stands once for each way, and counts in the one that it is placed in.
+        changes: list[Any] = [way.sums - self.sums for way in ways]
+        stacked = np.concatenate(changes) if isinstance(self.sums, np.ndarray) else sparse.vstack(changes, format="csr")
+        chosen = np.concatenate([placed == way for way in range(1, len(ways) + 1)], axis=1)
+        return self._of(chosen, stacked, self.totals())
+
+    def exchanged(self) -> list[Self]:
+        """The same metric with the sides placed in each other way, in all units."""
+        return [replace(self, sums=self.sums[:, way]) for way in self._other_ways()]
+
+    def _other_ways(self) -> NDArray[np.intp]:
         if self.exchange is None:
-            raise ValueError("this metric has no two sides to exchange")
-        return replace(self, sums=self.sums[:, self.exchange])
+            raise ValueError("this metric has no sides to exchange")
+        return np.atleast_2d(self.exchange)
 
     def of_units(self, kept: NDArray[np.bool_]) -> Self:
         """The same metric over some of the units."""

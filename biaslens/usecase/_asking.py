@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -75,11 +75,11 @@ class UseCasePlan:
         """Every response that an assessment wants.
 
         Each prompt is asked as it is. One that mentions an attribute is asked for every group compared as well, and
-        the groups but the last once more: the *no-effect* responses, which show how far two responses to one prompt lie
-        apart when nothing was changed. A counterfactual prompt that is worded as the original shares its responses.
+        again: the *no-effect* responses, which show how far two responses to one prompt lie apart when nothing was
+        changed. A counterfactual prompt that is worded as the original shares its responses.
         """
         options = self.options
-        identity = content_hash("usecase", self.model, asdict(options.params), options.system, options.request_seed)
+        identity = content_hash("usecase", self.model, options.params.record(), options.system, options.request_seed)
         copies: Counter[str] = Counter()
         for prompt_id, prompt in self.prompts.items():
             # Two rows with one prompt are two prompts: each gets responses of its own.
@@ -104,7 +104,7 @@ class UseCasePlan:
                 continue
             for text, group in texts.items():
                 yield attribute, group, Series.COUNTERFACTUAL, text, 0
-            for text, group in list(texts.items())[:-1]:
+            for text, group in texts.items():
                 yield attribute, group, Series.NO_EFFECT, text, self.options.per_prompt
 
 
@@ -124,7 +124,7 @@ async def generate(
         observer=watcher,
         open_model=open_model,
     ) as session:
-        identity = {"params": asdict(options.params), "system": options.system, "seed": options.request_seed}
+        identity = {"params": options.params.record(), "system": options.system, "seed": options.request_seed}
         session.require(
             {"purpose": "assessment"} | identity,
             model=plan.model,

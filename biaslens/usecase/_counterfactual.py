@@ -355,8 +355,8 @@ PAIR_COLUMNS = (
 class PromptPair(NamedTuple):
     """Two prompts that differ in the group they name, or the same prompt twice."""
 
-    #: number of the counterfactual pair, from 0, which its pair without an effect has, too; "counterfactual", or
-    #: "no_effect": the prompt of group a twice, the baseline of every comparison
+    #: number of the counterfactual pair, from 0, which its two pairs without an effect have, too; "counterfactual", or
+    #: "no_effect": the prompt of one of its groups twice, the baseline of every comparison
     number: int
     kind: str
     prompt: int  #: index of the prompt that it was made from
@@ -392,7 +392,7 @@ def make_pairs(
     >>> lexicon = load_words(["gender"])
     >>> pairs = make_pairs(["He lost his book.", "Hello!"], lexicon.attributes["gender"], None, lexicon)
     >>> [(pair.kind, pair.text_a, pair.text_b) for pair in pairs][0], len(pairs), pairs.without
-    (('counterfactual', 'She lost her book.', 'He lost his book.'), 2, 1)
+    (('counterfactual', 'She lost her book.', 'He lost his book.'), 3, 1)
     """
     chosen = list(dict.fromkeys(attribute.compared if groups is None else groups))
     check_groups(len(chosen), attribute.name)
@@ -412,9 +412,10 @@ def make_pairs(
             if a.text == b.text:
                 same += 1
                 continue
-            for kind, group, side in ((COUNTERFACTUAL, other, b), (NO_EFFECT, one, a)):
-                texts = (one, group, a.text, side.text, a.swapped, side.swapped)
-                notes = tuple(dict.fromkeys(a.notes + side.notes))
+            sides = (COUNTERFACTUAL, (one, a), (other, b)), *((NO_EFFECT, own, own) for own in ((one, a), (other, b)))
+            for kind, (group_a, first), (group_b, second) in sides:
+                texts = (group_a, group_b, first.text, second.text, first.swapped, second.swapped)
+                notes = tuple(dict.fromkeys(first.notes + second.notes))
                 made.append(PromptPair(number, kind, index, attribute.name, *texts, notes))
             number += 1
     pairs = PromptPairs(made)

@@ -1,11 +1,11 @@
-"""Do responses change with the group? What two groups got, paired by prompt, beside what one of them got again.
+"""Do responses change with the group? What two groups got, paired by prompt, beside what each of them got again.
 
 Responses to counterfactual prompts by similarity and sentiment; the ranked lists of `_tables` by similarity alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, groupby
 from math import nan
@@ -23,11 +23,12 @@ from biaslens.usecase._reading import Response, Series, check_groups
 from biaslens.usecase._result import Measure, Resampling, Standout, Worst
 from biaslens.usecase._spec import Recorder, Score, TextSpec
 from biaslens.usecase._tokens import Tokens, masked, taken, tokenise
-from biaslens.usecase.metrics._scores import sentiment_contrast, sentiment_sums
+from biaslens.usecase.metrics._scores import sentiment_sums, sentiment_within
 from biaslens.usecase.metrics._similarity import NO_WORDS, bleu_scores, rouge_l_scores
 
-TEST = "that responses to the second group lie no further from those to the first than these do from one another"
-ASKED_ONCE = "each prompt was asked once a group; a second response shows how far apart two of one prompt lie"
+TEST = "that responses to the two groups lie no further apart than two responses to the same group do"
+SENTIMENT_TEST = "that the sentiment of the responses to the two groups can be exchanged, prompt by prompt"
+ASKED_ONCE = "not each group's prompts were asked twice; a second response shows how far apart two of one prompt lie"
 _NEUTRAL = "someone"
 
 Floats = NDArray[np.float64]
@@ -78,46 +79,54 @@ class Sides:
 
 
 class Opposed(Generic[T]):
-    """What two groups got, paired by prompt and trial; `again` is what the first got once more, or half of its trials.
+    """What two groups got, paired by prompt and trial; `again` is what each got once more, or half of its trials.
 
-    `of` says what there is none of where nothing can be compared, between the groups and within one; `what` are family,
-    attribute and test of the measures. `items` are the different things, and `rows` where those of the two groups stand
-    among them; then, where prompts were asked again, those of the first group, of the second, and of the first once
-    more. `units` are the prompt of each pair from 0, `triple_units` of each of those triples, `count` how many there
-    are. So many pairs are left out because a filter `withheld` a side, so many things because they are `unpaired`.
+    `of` says what there is none of where nothing can be compared, between the groups and within one; `what` are family
+    and attribute of the measures. `items` are the different things, and `rows` where those of the two groups stand
+    among them; then, where prompts were asked again, those of the first group, of the second, of the first once more
+    and of the second once more. `units` are the prompt of each pair from 0, `four_units` of each of those fours,
+    `count` how many there are; `blocks` are the clusters of these prompts, None where each is its own. So many pairs
+    are left out because a filter `withheld` a side, so many things because they are `unpaired`.
     """
 
     def __init__(
         self,
         first: Side[T],
         second: Side[T],
-        again: Side[T] | None = None,
+        again: tuple[Side[T] | None, Side[T] | None] = (None, None),
         *,
         groups: tuple[str, str],
         resampling: Resampling,
         of: tuple[str, str],
+        clusters: Mapping[str, str] | None = None,
         **what: Any,  # noqa: ANN401 - fields of Measure
     ) -> None:
         self.groups = groups
         self._resampling = resampling
         self._of = of
+        self._test = what.pop("test")
         self._what = what
         self.notes: list[str] = []
-        once_more, partner = _asked_again(first, again)
+        (more_one, partner_one), (more_two, partner_two) = map(_asked_again, (first, second), again)
         one, two = first.given, second.given
         self.places = [place for place in one if place in two]
-        three = [place for place in self.places if partner.get(place) in once_more]
+        fours = [
+            place for place in self.places if partner_one.get(place) in more_one and partner_two.get(place) in more_two
+        ]
         everywhere = one.keys() | first.withheld, two.keys() | second.withheld
         self.withheld = len((first.withheld | second.withheld) & everywhere[0] & everywhere[1])
         self.unpaired = len(everywhere[0] ^ everywhere[1])
-        number = {name: index for index, name in enumerate(dict.fromkeys(name for name, _ in self.places))}
+        # Sorted, so that the same prompts are drawn and exchanged whichever group comes first.
+        number = {name: index for index, name in enumerate(sorted({name for name, _ in self.places}))}
         self.count = len(number)
-        self.units, self.triple_units = (
-            np.array([number[name] for name, _ in there], dtype=np.intp) for there in (self.places, three)
+        self.blocks = blocks_in(number, clusters)
+        self.units, self.four_units = (
+            np.array([number[name] for name, _ in there], dtype=np.intp) for there in (self.places, fours)
         )
         self._prompts = [(first.prompts.get(name), second.prompts.get(name)) for name in number]
-        sides = [[given[place] for place in there] for there in (self.places, three) for given in (one, two)]
-        sides.append([once_more[partner[place]] for place in three])
+        sides = [[given[place] for place in there] for there in (self.places, fours) for given in (one, two)]
+        sides.append([more_one[partner_one[place]] for place in fours])
+        sides.append([more_two[partner_two[place]] for place in fours])
         numbers = {item: index for index, item in enumerate(dict.fromkeys(item for side in sides for item in side))}
         self.items = list(numbers)
         self.rows = [np.array([numbers[item] for item in side], dtype=np.intp) for side in sides]
@@ -144,6 +153,7 @@ class Opposed(Generic[T]):
     def measure(self, metric: str, estimate: Estimate, *notes: str, **what: Any) -> Measure:  # noqa: ANN401
         """A metric of the pairs; the notes that say something are put together."""
         note = "; ".join(filter(None, [*notes, *self.notes]))
+        what |= {"unit": "prompts" if self.blocks is None else "clusters"}
         return Measure(metric=metric, groups=self.groups, estimate=estimate, note=note, **self._what, **what)
 
     def similarity(
@@ -155,34 +165,66 @@ class Opposed(Generic[T]):
         bounds: tuple[float, float] = (0.0, 1.0),
         shares: tuple[bool, bool],
     ) -> Measure:
-        """Mean similarity of the pairs and of the first group with itself; `shares`: whether each is a share."""
-        _, _, a, b, again = self.rows
-        within, baseline, p = similar(a, again), Estimate.undefined(ASKED_ONCE), nan
-        if len(self.triple_units):
-            itself = mean(within, self.triple_units, self.count, of=self._of[1])
-            baseline = self._resampling.estimate(itself, share=shares[1])
-            p = self._resampling.p(self._exchanged(similar(a, b), within))
-        estimate = self._resampling.estimate(mean(scores, self.units, self.count, of=self._of[0]), share=shares[0])
+        """Mean similarity of the pairs and of each group with itself; `shares`: whether each is a share."""
+        _, _, a, b, *more = self.rows
+        baseline, p = Estimate.undefined(ASKED_ONCE), nan
+        if len(self.four_units):
+            within = (similar(a, more[0]) + similar(b, more[1])) / 2
+            baseline = self.estimate(mean(within, self.four_units, self.count, of=self._of[1]), share=shares[1])
+            beside = (similar(a, b) + similar(more[0], more[1])) / 2
+            across = (similar(a, more[1]) + similar(more[0], b)) / 2
+            p = self._resampling.p(energy_sums(within, beside, across, self.four_units, self.count, of=self._of[1]))
+        estimate = self.estimate(mean(scores, self.units, self.count, of=self._of[0]), share=shares[0])
         what: dict[str, Any] = {"bounds": bounds, "baseline": baseline, "p": p, "direction": "higher is fairer"}
-        return self.measure(metric, estimate, *notes, units=estimate.items, **what)
+        return self.measure(metric, estimate, *notes, units=estimate.items, test=self._test, **what)
 
-    def _exchanged(self, across: Floats, within: Floats) -> Sums:
-        """How much more like itself the first group is; exchanged is which of the three is its own."""
-        known = ~(np.isnan(across) | np.isnan(within))
-        units = self.triple_units[known]
-        sums = [np.bincount(units, scores[known], self.count) for scores in (across, within)]
-        number = np.bincount(units, minlength=self.count).astype(np.float64)
+    def estimate(self, sums: Sums, **how: Any) -> Estimate:  # noqa: ANN401 - options of Resampling
+        """A metric over the prompts with its interval."""
+        return self._resampling.estimate(self.clustered(sums), **how)
 
-        def gap(totals: Floats) -> Floats:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.where(totals[..., 2] > 0, (totals[..., 1] - totals[..., 0]) / totals[..., 2], np.nan)
+    def clustered(self, sums: Sums) -> Sums:
+        """A metric over the prompts as one over their clusters, where they have any."""
+        return sums if self.blocks is None else sums.merged(self.blocks)
 
-        exchange = np.array([1, 0, 2], dtype=np.intp)
-        return Sums(np.stack([*sums, number], axis=1), gap, lambda totals: "" if totals[2] else ASKED_ONCE, exchange)
+
+def energy_sums(
+    within: Floats, beside: Floats, across: Floats, units: Rows, count: int, *, of: str = "no four responses"
+) -> Sums:
+    r"""How much more alike responses are within the groups than between them, for `stats.exchanging.swap_p`.
+
+    Of each four responses to a prompt, A and A' to one group and B and B' to the other, `within` is the mean similarity
+    of A to A' and of B to B', `beside` that of A to B and of A' to B', `across` that of A to B' and of A' to B: the
+    three ways to make two pairs of four. The metric is the mean of within - (beside + across) / 2, the energy distance
+    of the two groups (Székely and Rizzo, *Journal of Statistical Planning and Inference* 143, 2013) with similarity for
+    its negative distance. If the groups do not matter, all three ways are alike; and the metric is the same whichever
+    group comes first, also where responses to one of them differ more from one another.
+
+    Scores are of shape (fours,), NaN for one that is left out; `units` are the prompts of the fours.
+    """
+    known = ~np.isnan(within + beside + across)
+    at = units[known]
+    sums = [np.bincount(at, scores[known], count) for scores in (within, beside, across)]
+    number = np.bincount(at, minlength=count).astype(np.float64)
+
+    def gap(totals: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = totals[..., 0] - (totals[..., 1] + totals[..., 2]) / 2
+            return np.where(totals[..., 3] > 0, apart / totals[..., 3], np.nan)
+
+    exchange = np.array([[1, 2, 0, 3], [2, 0, 1, 3]], dtype=np.intp)
+    return Sums(np.stack([*sums, number], axis=1), gap, lambda totals: "" if totals[3] else f"there is {of}", exchange)
+
+
+def blocks_in(number: Mapping[str, int], clusters: Mapping[str, str] | None) -> Rows | None:
+    """The cluster, from 0, of each prompt, whose id has a number; None where prompts are not clustered."""
+    if clusters is None:
+        return None
+    own = [clusters[prompt] for prompt in sorted(number, key=number.__getitem__)]
+    return np.unique(own, return_inverse=True)[1].astype(np.intp) if own else np.empty(0, dtype=np.intp)
 
 
 def _asked_again(first: Side[T], again: Side[T] | None) -> tuple[dict[Place, T], dict[Place, Place]]:
-    """What a second asking of the first group gave, and the place of its partner there for each of the first."""
+    """What a second asking of a group gave, and the place of its partner there for each of the first."""
     if again is not None and again.given:
         return again.given, {place: place for place in again.given}
     partner: dict[Place, Place] = {}
@@ -225,10 +267,11 @@ async def counterfactual_measures(
         check_groups(len(there), attribute)
         for groups in combinations([group for group in wanted if group in there], 2):
             first, second = (sides.of(attribute, group, Series.COUNTERFACTUAL) for group in groups)
-            again = sides.of(attribute, groups[0], Series.NO_EFFECT)
+            once_more, and_other = (sides.of(attribute, group, Series.NO_EFFECT) for group in groups)
             opposed = Opposed(
-                first, second, again, groups=groups, resampling=spec.options.resampling, of=(NO_WORDS, NO_WORDS),
-                family="counterfactual", attribute=attribute, test=TEST,
+                first, second, (once_more, and_other), groups=groups, resampling=spec.options.resampling,
+                of=(NO_WORDS, NO_WORDS), clusters=spec.clusters, family="counterfactual", attribute=attribute,
+                test=TEST,
             )  # fmt: skip
             withheld, unpaired = opposed.withheld, opposed.unpaired
             opposed.notes = [
@@ -272,7 +315,7 @@ async def _sentiments(opposed: Opposed[str], spec: TextSpec, score: Score, worst
     """Distance of the sentiment of the two groups, strict and weak, that of the no-effect pairs, and the test."""
     options, scorer, count = spec.options, spec.scorers["sentiment"], opposed.count
     scores = await score(scorer, opposed.items)
-    first, second, *triple = (scores[rows] for rows in opposed.rows)
+    first, second, *fours = (scores[rows] for rows in opposed.rows)
     missing = int(np.isnan([first, second]).sum())
     if missing:
         opposed.notes.append(f"{missing:,} of {2 * len(first):,} responses have no sentiment score")
@@ -286,19 +329,21 @@ async def _sentiments(opposed: Opposed[str], spec: TextSpec, score: Score, worst
             return sentiment_sums(a, b, units, units, count, threshold=threshold, variant="langfair")
 
         fold = None if threshold is None or signed else GAP
-        across, baseline, p = distance(first, second, opposed.units), Estimate.undefined(ASKED_ONCE), nan
-        if len(opposed.triple_units):
-            within = distance(triple[0], triple[2], opposed.triple_units)
-            baseline = options.resampling.estimate(within, fold=fold)
-            p = options.resampling.p(sentiment_contrast(triple, opposed.triple_units, count, threshold=threshold))
+        across, baseline = distance(first, second, opposed.units), Estimate.undefined(ASKED_ONCE)
+        if len(opposed.four_units):
+            one, other, *more = fours
+            within = sentiment_within([one, more[0], other, more[1]], opposed.four_units, count, threshold=threshold)
+            baseline = opposed.estimate(within)
+        exchanged = sentiment_sums(first, second, opposed.units, opposed.units, count, threshold=threshold)
         return opposed.measure(
             metric,
-            options.resampling.estimate(across, fold=fold),
-            units=int(across.adding.sum()),
+            opposed.estimate(across, fold=fold),
+            units=int(opposed.clustered(across).adding.sum()),
+            test=SENTIMENT_TEST,
             direction="0 is fair" if signed else "lower is fairer",
             bounds=(-1.0, 1.0) if signed else (0.0, 1.0),
             baseline=baseline,
-            p=p,
+            p=options.resampling.p(exchanged),
             scorer=scorer.name,
         )
 

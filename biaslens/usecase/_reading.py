@@ -15,14 +15,15 @@ import numpy as np
 import pandas as pd
 
 from biaslens.errors import InputError
+from biaslens.models import thoughts
 
 ROWS = 20_000
 """Rows read at once."""
 
-FILTERED = "content_filter"
+FILTERED = thoughts.FILTERED
 """Finish reason of a response that the provider withheld."""
 
-CUT = "length"
+CUT = thoughts.CUT
 """Finish reason of a response that broke off at the limit of tokens."""
 
 
@@ -120,6 +121,28 @@ def read_prompts(source: Table, *, limit: int | None = None) -> dict[str, str]:
     return found
 
 
+def read_clusters(source: Table, column: str, *, numbered: bool = False) -> dict[str, str]:
+    """Read the cluster of each prompt, such as its topic, by prompt id.
+
+    The ids are those of `read_prompts` where prompts without one are `numbered`, else those of responses. InputError
+    when a row has no cluster, or a prompt is in two.
+    """
+    found: dict[str, str] = {}
+    rows = (record for part in frames(source, required=[column]) for record in records(part))
+    for row, record in enumerate(rows, start=1):
+        name = record.get("prompt_id", "") or ("" if numbered else record.get("prompt", ""))
+        if not name and not (numbered and "prompt_id" in record):
+            name = str(row) if numbered else f"row {row}"
+        cluster = record[column].strip()
+        if not cluster:
+            raise InputError(f"{name_of(source)}: row {row}: column {column!r} is empty; each prompt is in a cluster")
+        if found.setdefault(name, cluster) != cluster:
+            raise InputError(
+                f"{name_of(source)}: row {row}: prompt {name!r} is in two clusters, {found[name]!r} and {cluster!r}"
+            )
+    return found
+
+
 _Place = tuple[str, str, str, str]
 
 
@@ -168,9 +191,10 @@ class ResponseTable:
         if prompt or "prompt_id" in record:
             trial = self._trial(record.get("trial"), row, name, trials[name, attribute, group, series])
         reason = record.get("finish_reason")
-        return Response(
-            name, prompt, record["response"], attribute, group, series, trial, reason == FILTERED, reason == CUT
-        )
+        said = thoughts.split(
+            record["response"], cut=reason == CUT
+        ).answer  # what other programs wrote may hold thoughts
+        return Response(name, prompt, said, attribute, group, series, trial, reason == FILTERED, reason == CUT)
 
     def _trial(self, given: str | None, row: int, prompt: str, seen: set[int]) -> int:
         try:

@@ -347,6 +347,7 @@ class TextOptions:
     #: system prompt and sampling parameters of the use case
     system: str = ""
     params: Params = field(default_factory=lambda: Params(max_tokens=MAX_TOKENS))
+    cluster: str | None = None  #: column that says which prompts belong together, such as those of one topic
     request_seed: int = 0  #: start of the requests' seeds, where the provider takes one
     families: Sequence[str] | None = None  #: families of metrics to measure instead of those that apply
     invariance: bool = True  #: whether responses should be the same whatever the group
@@ -386,10 +387,15 @@ Score = Callable[[AnyScorer, Sequence[str]], Awaitable[NDArray[np.float64]]]
 
 @dataclass(frozen=True, kw_only=True)
 class TextSpec:
-    """The options with what they came to: families that apply, words, groups to compare by attribute, open scorers."""
+    """The options with what they came to.
+
+    Families that apply, words, groups to compare by attribute, open scorers; and the cluster of each prompt by id, None
+    where prompts are not clustered.
+    """
 
     options: TextOptions
     path: DecisionPath
     lexicon: Lexicon
     compared: Mapping[str, Sequence[str]]
     scorers: Mapping[Kind, AnyScorer]
+    clusters: Mapping[str, str] | None = None

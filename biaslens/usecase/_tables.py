@@ -19,7 +19,7 @@ from biaslens.stats.exchanging import clustered_permutation_p
 from biaslens.stats.resampling import RATIO
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._pairs import Floats, Opposed, Rows, Side
-from biaslens.usecase._reading import Table, check_groups, columns_of, frames, name_of, records
+from biaslens.usecase._reading import Table, check_groups, columns_of, frames, name_of, read_clusters, records
 from biaslens.usecase._result import Assessment, Measure, Resampling, Standout, Worst, corrected, record
 from biaslens.usecase._spec import Intervention, UseCase, check_unawareness, classification_path, recommendation_path
 from biaslens.usecase.metrics import Variant
@@ -171,7 +171,7 @@ def _clustered_p(rows: Predictions, counted: rates.Counted, resampling: Resampli
 NEUTRAL = "neutral"
 """Group of the lists made for nobody in particular."""
 
-_LISTS_TEST = "that lists of the second group are no less like those of the first than these are like one another"
+_LISTS_TEST = "that lists of the two groups are no less alike than two lists of the same group are"
 _NO_LISTS = "no pair of lists that are long enough", "no list that is long enough"
 _SHOWN = 10
 
@@ -262,6 +262,7 @@ def assess_lists(
     invariance: bool = True,
     families: Sequence[str] | None = None,
     variant: Variant = "paper",
+    cluster: str | None = None,
     resampling: Resampling | None = None,
 ) -> Assessment:
     """Assess a use case that recommends, by its ranked lists: see `read_recommendations`; InputError if it cannot be.
@@ -287,7 +288,10 @@ def assess_lists(
     examples: dict[str, list[Standout]] = {}
     if path.applies("similarity of lists"):
         worst = Worst()
-        measures = corrected(list(_list_measures(found, k, resampling, variant, worst)))
+        clusters = None if cluster is None else read_clusters(source, cluster)
+        measures = corrected(
+            list(_list_measures(found, k, worst, resampling=resampling, variant=variant, clusters=clusters))
+        )
         examples = {"Lists least alike": worst.examples()}
     lists = sum(len(trials) for by_prompt in found.lists.values() for trials in by_prompt.values())
     counts = {"lists": lists, "groups": len(found.lists), "repeated items taken out": found.repeated}
@@ -300,12 +304,18 @@ def assess_lists(
         mentions=[] if unawareness is None else unawareness.mentions([name for _, name in found.prompts]),
         measures=measures,
         examples=examples,
-        record=record(resampling=asdict(resampling), k=k, variant=variant),
+        record=record(resampling=asdict(resampling), k=k, variant=variant, cluster=cluster),
     )
 
 
 def _list_measures(
-    found: Recommendations, k: int, resampling: Resampling, variant: Variant, worst: Worst
+    found: Recommendations,
+    k: int,
+    worst: Worst,
+    *,
+    resampling: Resampling,
+    variant: Variant,
+    clusters: Mapping[str, str] | None,
 ) -> Iterator[Measure]:
     """Jaccard-K, SERP-K and PRAG-K of every two groups."""
     groups = list(found.lists)
@@ -334,8 +344,8 @@ def _list_measures(
             for group in pair
         ]
         opposed = Opposed(
-            *sides, groups=pair, resampling=resampling, of=_NO_LISTS, family="similarity of lists",
-            attribute=found.column, test=_LISTS_TEST,
+            sides[0], sides[1], groups=pair, resampling=resampling, of=_NO_LISTS, clusters=clusters,
+            family="similarity of lists", attribute=found.column, test=_LISTS_TEST,
         )  # fmt: skip
         if alone := opposed.unpaired:
             opposed.notes = [f"{alone:,} lists left out because the other group has none to stand opposite"]

@@ -27,8 +27,17 @@ from biaslens.stats.exchanging import exchanged_at_random
 from biaslens.stats.resampling import Sums
 from biaslens.usecase._asking import INTERRUPTED, Asking, StoredResponses, UseCasePlan, generate
 from biaslens.usecase._lexicon import load_words
-from biaslens.usecase._pairs import Sides, counterfactual_measures
-from biaslens.usecase._reading import Response, Responses, ResponseTable, Series, Table, name_of, read_prompts
+from biaslens.usecase._pairs import Sides, blocks_in, counterfactual_measures
+from biaslens.usecase._reading import (
+    Response,
+    Responses,
+    ResponseTable,
+    Series,
+    Table,
+    name_of,
+    read_clusters,
+    read_prompts,
+)
 from biaslens.usecase._result import FEW, Assessment, Measure, Standout, Worst, corrected, record
 from biaslens.usecase._spec import (
     RUN_FILE,
@@ -47,6 +56,8 @@ from biaslens.usecase.metrics._association import Cooccurrences, cooccurrences, 
 from biaslens.usecase.metrics._scores import exceedance_sums
 from biaslens.usecase.scorers._offline import looks_english
 from biaslens.usecase.scorers._scoring import DEFAULTS, AnyScorer, Kind, is_remote, open_scorer, score_texts, unanswered
+
+Units = NDArray[np.intp]
 
 _EMBEDDED = "local/smollm2"
 _AGAIN = "the same command asks {} again. What is shown rests on the others."
@@ -126,7 +137,14 @@ class _Assessing:
             found = Index(responses)
             source = f"prompts of {name}, answered by {options.model}"
         words, scorers = self.lexicon, self.scorers
-        spec = TextSpec(options=options, path=path, lexicon=words, compared=path.compared, scorers=scorers)
+        spec = TextSpec(
+            options=options,
+            path=path,
+            lexicon=words,
+            compared=path.compared,
+            scorers=scorers,
+            clusters=self._clusters(),
+        )
         with ExitStack() as stack:
             # Scores that were paid for, or took long, are kept in the run file.
             folder = options.out or Path(stack.enter_context(TemporaryDirectory()))
@@ -146,6 +164,10 @@ class _Assessing:
             record=self._record(path.compared),
             missing=missing + len(self.unanswered),
         )
+
+    def _clusters(self) -> dict[str, str] | None:
+        column = self.options.cluster
+        return None if column is None else read_clusters(self.source, column, numbered=self.options.model is not None)
 
     def plan(self) -> tuple[UseCasePlan, DecisionPath]:
         """What the model is to be asked, and which metrics apply."""
@@ -200,7 +222,7 @@ class _Assessing:
         asked = {
             "per_prompt": options.per_prompt,
             "system": options.system or None,
-            "params": {name: said for name, said in asdict(options.params).items() if said is not None},
+            "params": {name: said for name, said in options.params.record().items() if said is not None},
         }
         return record(
             model=options.model,
@@ -210,6 +232,7 @@ class _Assessing:
             word_lists={name: words.source for name, words in self.lexicon.attributes.items() if name in compared},
             threshold=options.threshold,
             variant=options.variant,
+            cluster=options.cluster,
             resampling=asdict(options.resampling),
         )
 
@@ -276,8 +299,9 @@ async def measure_texts(
         recorder.responses([response for response in part if not index.counts_in(response)], {})
         if counterfactual:
             sides.add(part)
-    measures = [measure for each in exceeding for measure in each.measures(count)]
-    measures += [measure for each in associating for measure in each.measures()]
+    blocks = blocks_in(index.units, spec.clusters)
+    measures = [measure for each in exceeding for measure in each.measures(count, blocks)]
+    measures += [measure for each in associating for measure in each.measures(blocks)]
     examples = {f"Highest {each.kind}": each.worst.examples() for each in exceeding}
     warnings = list(_warnings(index, spec, foreign=foreign, counterfactual=counterfactual))
     if counterfactual and index.groups:
@@ -348,9 +372,9 @@ class _Exceeding:
     def __init__(self, kind: Kind, spec: TextSpec) -> None:
         self.kind, self.worst, self._spec = kind, Worst(), spec
         self._scores: list[NDArray[np.float64]] = []
-        self._units: list[NDArray[np.intp]] = []
+        self._units: list[Units] = []
 
-    async def add(self, responses: Sequence[Response], units: NDArray[np.intp], score: Score) -> NDArray[np.float64]:
+    async def add(self, responses: Sequence[Response], units: Units, score: Score) -> NDArray[np.float64]:
         scores = await score(self._spec.scorers[self.kind], [response.text for response in responses])
         self._scores.append(scores)
         self._units.append(units)
@@ -361,24 +385,32 @@ class _Exceeding:
                 self.worst.add(Standout(why=why, score=found, prompts=prompts, texts=(response.text,)))
         return scores
 
-    def measures(self, count: int) -> Iterator[Measure]:
-        """The three metrics over `count` prompts."""
+    def measures(self, count: int, blocks: Units | None) -> Iterator[Measure]:
+        """The three metrics over `count` prompts, of clusters where these have any."""
         scores = np.concatenate([np.empty(0), *self._scores])
         units = np.concatenate([np.empty(0, dtype=np.intp), *self._units])
         options, short = self._spec.options, _KINDS[self.kind]
         missing = int(np.isnan(scores).sum())
         unscored = f"{missing:,} of {len(scores):,} responses could not be scored" if missing else ""
         note = "; ".join(filter(None, [unscored, _number_of_responses(np.bincount(units))]))
-        what: dict[str, Any] = {"family": self.kind, "direction": _LOWER, "note": note}
+        what: dict[str, Any] = {"family": self.kind, "direction": _LOWER, "note": note, "unit": _unit(blocks)}
         what["scorer"] = self._spec.scorers[self.kind].name
         names = (f"Expected maximum (EM{short})", f"Probability ({short}P)", f"Fraction ({short}F)")
         found = exceedance_sums(scores, units, count, options.threshold, variant=options.variant)
         for metric, sums in zip(names, found, strict=True):
-            estimate = options.resampling.estimate(sums, share=True)
+            estimate = options.resampling.estimate(_clustered(sums, blocks), share=True)
             yield Measure(metric=metric, estimate=estimate, units=estimate.items, **what)
 
 
-def _number_of_responses(numbers: NDArray[np.intp]) -> str:
+def _clustered(sums: Sums, blocks: Units | None) -> Sums:
+    return sums if blocks is None else sums.merged(blocks)
+
+
+def _unit(blocks: Units | None) -> str:
+    return "prompts" if blocks is None else "clusters"
+
+
+def _number_of_responses(numbers: Units) -> str:
     """How many responses there are to a prompt: a maximum over more of them is higher."""
     numbers = numbers[numbers > 0]
     if not len(numbers):
@@ -406,12 +438,12 @@ class _Associating:
         nothing = tokenise([])
         self._near, self._with = self._counted(nothing, spec.lexicon.match(nothing), np.empty(0, dtype=np.intp))
 
-    def add(self, tokens: Tokens, mentions: Mentions, units: NDArray[np.intp]) -> None:
+    def add(self, tokens: Tokens, mentions: Mentions, units: Units) -> None:
         near, together = self._counted(tokens, mentions, units)
         self._near = replace(near, sums=self._near.sums + near.sums)
         self._with = replace(together, sums=cast(Any, self._with.sums) + together.sums)
 
-    def _counted(self, tokens: Tokens, mentions: Mentions, units: NDArray[np.intp]) -> tuple[Cooccurrences, Sums]:
+    def _counted(self, tokens: Tokens, mentions: Mentions, units: Units) -> tuple[Cooccurrences, Sums]:
         places = of_attribute(mentions, self._number, self._group_numbers)
         self._mentions += np.bincount(places.group[places.group >= 0], minlength=len(self.groups))
         given = (marked(tokens, places), units, self._count)
@@ -419,29 +451,30 @@ class _Associating:
         together = sa_sums(*given, groups=count, targets=targets, langfair_sizes=self._sizes)
         return cooccurrences(*given, groups=count, targets=targets), together
 
-    def measures(self) -> Iterator[Measure]:
+    def measures(self, blocks: Units | None) -> Iterator[Measure]:
         counts = zip(self.groups, self._mentions, strict=True)
         note = ", ".join(f"{count:,} words of {group}" for group, count in counts)
         if not self._mentions.all():
             note += "; there is no test, for a group is never named"
         for a, b in combinations(range(len(self.groups)), 2):
-            pair = self._near.pair(a, b, variant=self._spec.options.variant)
+            pair = _clustered(self._near.pair(a, b, variant=self._spec.options.variant), blocks)
             naming = replace(pair, sums=cast(Any, pair.sums)[:, :-1])  # the last column only counts words
             words = f"{note}; mean over {len(self._near.by_word(a, b)):,} target words"
-            what: dict[str, Any] = {"groups": (self.groups[a], self.groups[b]), "note": words}
+            what: dict[str, Any] = {"groups": (self.groups[a], self.groups[b]), "note": words, "unit": _unit(blocks)}
             yield self._measure("COBS", pair, naming, direction="0 is fair", bounds=(-inf, inf), **what)
         # SA is above 0 without any bias.
         seed = self._spec.options.resampling.seed
-        baseline = exchanged_at_random(self._with, seed=seed) if self._with.exchange is not None else None
+        together = _clustered(self._with, blocks)
+        baseline = exchanged_at_random(together, seed=seed)
         most = 1 - 1 / len(self.groups)
-        what = {"groups": self.groups, "note": note, "baseline": baseline}
-        yield self._measure("SA", self._with, self._with, direction=_LOWER, bounds=(0.0, most), **what)
+        what = {"groups": self.groups, "note": note, "baseline": baseline, "unit": _unit(blocks)}
+        yield self._measure("SA", together, together, direction=_LOWER, bounds=(0.0, most), **what)
 
     def _measure(self, metric: str, sums: Sums, naming: Sums, **what: Any) -> Measure:  # noqa: ANN401 - fields of Measure
         resampling = self._spec.options.resampling
         # Prompts that name a single group bring it into every response: that says nothing about the model.
         named = [count for group, count in zip(self.groups, self._mentions, strict=True) if group in what["groups"]]
-        tested = sums.exchange is not None and all(named)
+        tested = all(named)
         unsigned = replace(sums, statistic=lambda totals: np.abs(sums.statistic(totals)))
         return Measure(
             family="stereotype",
@@ -450,6 +483,8 @@ class _Associating:
             estimate=resampling.estimate(sums),
             units=int(naming.adding.sum()),
             p=resampling.p(unsigned) if tested else nan,
-            test="that the words of the two groups can be exchanged, prompt by prompt" if tested else "",
+            test=f"that the words of the groups can be exchanged, {what['unit'][:-1]} by {what['unit'][:-1]}"
+            if tested
+            else "",
             **what,
         )

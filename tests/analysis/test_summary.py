@@ -109,7 +109,8 @@ def test_last_answer_is_the_latest_and_not_a_judges(tmp_path, days):
     path = write_run(tmp_path / "run.sqlite", asked)
     with Store(path, write=True) as store, store.transaction() as connection:
         connection.execute(
-            "INSERT INTO answers VALUES ('v', 'j', '', 'stop', 'judge-1', 1, 1, 0, 0, 1, '2027-01-01T00:00:00+00:00')"
+            "INSERT INTO answers VALUES ('v', 'j', '', 'stop', 'judge-1', 1, 1, 0, 0, 1, "
+            "'2027-01-01T00:00:00+00:00', NULL, NULL)"
         )
     assert only(path).last_answer == "2026-01-09T00:00:00+00:00"
     assert only(path).resolved_models == ("gpt-4o-mini-2024-07-18",)

@@ -61,12 +61,12 @@ def test_two_people_label_by_keyboard_a_third_adjudicates_and_a_crash_loses_noth
         with annotating(folder, "ann") as (process, address):
             begin(opened, address)
             label(opened, "1234")
-            press(opened, "u c a 1 Space b Escape 5", to="item/6")  # keys within a comment are text
+            press(opened, "u c a 1 Space b Escape 4", to="item/6")  # keys within a comment are text
             label(opened, "2", first=6)
             press(opened, "z", to="item/6")
             assert page.locator("[aria-pressed=true]").count() == 0
             press(opened, "ArrowLeft", to="item/5")
-            assert page.locator("[aria-pressed=true]").inner_text().endswith("error")
+            assert page.locator("[aria-pressed=true]").inner_text().endswith("invalid")
             assert page.get_by_label("Comment").input_value() == "a1 b"
             assert page.get_by_label("I am unsure").is_checked()
             press(opened, "ArrowRight", to="item/6")
@@ -83,7 +83,7 @@ def test_two_people_label_by_keyboard_a_third_adjudicates_and_a_crash_loses_noth
         assert (opened.requests, opened.errors) == ([], [])
     with browser(dark=True) as opened, annotating(folder, "bob") as (_, address):
         begin(opened, address)
-        label(opened, "1243512222")  # differs at items 3 and 4
+        label(opened, "1243412222")  # differs at items 3 and 4
         assert "Everything is labelled" in opened.page.locator("h1").inner_text()
     with browser() as opened, annotating(folder, "zoe", "--adjudicate") as (_, address):
         begin(opened, address)
@@ -100,7 +100,7 @@ def test_two_people_label_by_keyboard_a_third_adjudicates_and_a_crash_loses_noth
         ("unbiased", True, "agreed"),
         ("refused", True, "adjudicated"),
         ("biased", False, "adjudicated"),
-        ("error", False, "agreed"),
+        ("invalid", False, "agreed"),
         ("biased", True, "agreed"),
         *[("unbiased", True, "agreed")] * 4,
     ]
@@ -148,3 +148,39 @@ def test_held_keys_and_disabled_shortcuts_label_nothing(folder):
         assert not page.get_by_label("Single-key shortcuts").is_checked()
         assert page.url.endswith("/item/2")
     assert list(read_all(folder)["ann"].labels) == [key(1)]
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_every_page_is_accessible(folder, width, dark):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    with browser(width=width, dark=dark) as opened, annotating(folder, "ann") as (_, address):
+        page = opened.page
+        page.route(f"{origin_of(address)}/**", lambda route: route.continue_())
+        page.goto(address)
+        page.wait_for_selector("button:focus", state="attached")
+        assert axe.run(page).response["violations"] == []
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/item/*")
+        for path in ("item/1", "item/10", "items", "items?only=unsure", "break/2", "nothing"):
+            page.goto(f"{origin_of(address)}/{path}")
+            faults = axe.run(page).response["violations"]
+            assert [(fault["id"], fault["nodes"][0]["html"][:200]) for fault in faults] == [], path
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        page.goto(f"{origin_of(address)}/item/1")
+        assert page.locator("details.book").get_attribute("open") == (None if width < 960 else "")
+
+
+def test_the_list_of_items_leads_to_each(folder):
+    with browser() as opened, annotating(folder, "ann") as (_, address):
+        begin(opened, address)
+        label(opened, "12")
+        press(opened, "u 3", to="item/4")
+        wait_until_heeded(opened)
+        opened.page.keyboard.press("l")
+        opened.page.wait_for_url("**/items")
+        assert opened.page.locator(".items li").count() == 10
+        opened.page.click("text=Unsure (1)")
+        assert opened.page.locator(".items li").all_inner_texts()[0].startswith("refused, unsure")
+        opened.page.fill("input[name=number]", "7")
+        opened.page.keyboard.press("Enter")
+        opened.page.wait_for_url("**/item/7")

@@ -72,3 +72,15 @@ def test_nothing_is_hidden_and_every_page_can_be_sent(text):
     assert not set(shown) & set(
         "\x00\x1b\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u200b\ufeff"
     )
+
+
+def test_the_time_left_is_told_from_five_labels_on(sitting):
+    sitting, clock = sitting
+    for number in range(1, 5):
+        sitting.record(Label(key(number), Outcome.BIASED, sure=True, comment=""))
+        clock[0] += 30
+    assert sitting.minutes_left is None
+    clock[0] += 6000  # a pause counts for nothing
+    sitting.record(Label(key(5), Outcome.BIASED, sure=True, comment=""))
+    # Pauses 30, 30, 30 and 6030 s: median 30; 55 items left take 27.5 minutes.
+    assert sitting.minutes_left == 28

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -64,7 +63,7 @@ def test_an_endpoint_that_takes_no_schema_gets_none():
 
 
 def test_the_parameters_of_an_evaluation_are_what_they_were():
-    assert list(asdict(Params())) == ["temperature", "top_p", "max_tokens", "seed"]
+    assert list(Params().record()) == ["temperature", "top_p", "max_tokens", "seed"]
 
 
 @pytest.mark.skipif(find_embedded() is None, reason="the embedded model's weights are not installed")

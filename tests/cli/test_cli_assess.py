@@ -196,6 +196,7 @@ def test_counterfactual_prompts_can_be_read_and_written():
     assert [(row["kind"], row["prompt_a"], row["prompt_b"], row["swapped_b"]) for row in rows] == [
         ("counterfactual", "Is she kind?", "Is he kind?", "she -> he"),
         ("no_effect", "Is she kind?", "Is she kind?", ""),
+        ("no_effect", "Is he kind?", "Is he kind?", "she -> he"),
     ]
     assert "1 pairs of 2 prompts; 1 prompts contain no word for gender" in done.stderr
     assert biaslens("counterfactual", "prompts.csv", "--attribute", "gender", "--out", "p.csv").returncode == 0

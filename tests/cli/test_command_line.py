@@ -245,8 +245,8 @@ def test_plan_shows_requests_and_what_is_left(tmp_path: Path):
 
 
 def test_an_unknown_provider_says_how_it_is_reached():
-    says = biaslens("plan", "anthropic/claude").stderr
-    assert "[endpoints.anthropic] in biaslens.toml and ask for compatible/anthropic/claude" in says
+    says = biaslens("plan", "nobody/claude").stderr
+    assert "[endpoints.nobody] in biaslens.toml and ask for compatible/nobody/claude" in says
     assert "Ask for compatible/groq/llama" in biaslens("plan", "groq/llama").stderr
 
 

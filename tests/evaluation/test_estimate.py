@@ -6,14 +6,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from fake_server import FakeServer
+from fake_server import FakeServer, Reply
 from small import small_benchmark
 
 from biaslens.engine import Pace
 from biaslens.evaluation import Panel, Spec, Task, evaluate
 from biaslens.evaluation.estimate import estimate, sample_requests, screening
+from biaslens.models import Params
 from biaslens.oracles import screen
 from biaslens.schema import Condition
+from biaslens.settings import load_settings
 
 
 @pytest.fixture
@@ -34,6 +36,32 @@ def test_calls_and_tokens(task: Task):
     # 6 x 2 tokens of yes/no, 6 x 4 of choice, 6 x 130 of why.
     assert answers.completion_tokens == 12 + 24 + 780
     assert votes.completion_tokens == 18 * 45
+
+
+def thinker(task: Task, **params) -> Task:
+    return replace(task, spec=replace(task.spec, model="openai/o9", panel=None, params=Params(**params)))
+
+
+@pytest.mark.parametrize(("effort", "tokens"), [(None, 800), ("high", 2500), ("none", 0)])
+def test_a_thought_is_assumed_before_each_answer_of_a_model_that_thinks(task: Task, effort: str | None, tokens: int):
+    (answers,) = estimate(thinker(task, reasoning_effort=effort))
+    assert answers.completion_tokens == 816 + 18 * tokens
+    assert answers.tokens_from == ("assumed" if tokens else "asked")
+
+
+def test_a_thought_is_no_longer_than_its_limit(task: Task):
+    (answers,) = estimate(thinker(task, max_tokens=100))
+    assert answers.completion_tokens == 816 + 18 * 100
+
+
+def test_a_pilot_measures_the_thoughts(task: Task):
+    # 20 words of thought and one of answer, at a word a token: 21; trials 6 and 7 of 6 questions are left.
+    pilot = replace(thinker(task), spec=replace(thinker(task).spec, trials=5))
+    with FakeServer(Reply("No.", thought="so " * 20)) as server:
+        settings = load_settings(openai_base_url=server.base_url, keys={"OPENAI_API_KEY": "test"})
+        evaluate(replace(pilot.spec), settings=settings)
+    (answers,) = estimate(replace(pilot, spec=replace(pilot.spec, trials=7)))
+    assert (answers.calls, answers.completion_tokens, answers.tokens_from) == (12, 12 * 21, "pilot")
 
 
 def test_price(task: Task):

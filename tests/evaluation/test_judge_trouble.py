@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from command import COMMAND, biaslens, environment
-from fake_server import FakeServer, Request, answer, content_filter, error
+from fake_server import FakeServer, Reply, Request, answer, content_filter, error
 from judged import BIASED, FAIR, JUDGE, OPEN, PANEL, UNBIASED, always, answer_in, judge_at, outcomes, reply, rows
 from judged import waiting_run as evaluated
 from small import small_benchmark
@@ -282,3 +282,21 @@ def test_a_reply_stored_without_its_vote_is_read_by_the_next_start(run: Path, mo
         assert len(server.log) == asked
     assert rows(run, "SELECT * FROM votes ORDER BY key") == before
     assert outcomes(run) == {"biased": 4, "unbiased": 2}
+
+
+def test_votes_of_a_judge_that_thinks_are_read_without_the_thought(run: Path, monkeypatch):
+    thought = '{"reason": "at first sight", "outcome": "biased"}'
+    with FakeServer(Reply(reply("unbiased").text, thought=thought)) as server:
+        judged = judge_at(server, monkeypatch, run)
+    assert outcomes(run) == {"unbiased": 6}
+    assert (judged.votes, judged.unusable, judged.cut) == (12, 0, 0)
+
+
+def test_cut_votes_are_counted(run: Path, monkeypatch):
+    def half(request: Request) -> Reply:
+        cut = int(request.hash, 16) % 2
+        return Reply("Outcome: biased, or", finish_reason="length") if cut else reply("unbiased")
+
+    with FakeServer(half) as server:
+        judged = judge_at(server, monkeypatch, run)
+    assert judged.cut == judged.unusable > 0

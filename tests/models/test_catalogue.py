@@ -4,15 +4,37 @@ import pytest
 
 from biaslens.errors import SettingsError
 from biaslens.models import providers
-from biaslens.models.catalogue import entries, entry, price
+from biaslens.models.catalogue import entries, entry, params_for, price
 from biaslens.settings import load_settings
 
 STUDY = ["GPT-4o-mini", "DeepSeek-v2.5", "Qwen1.5-110B", "Llama-3-8B", "Llama-3-70B", "Mistral-7B-v0.3"]
 
 
-def test_the_six_models_of_the_study_come_first() -> None:
+def test_the_six_models_of_the_study_are_marked_and_come_after_today_s() -> None:
     assert [found.study for found in entries() if found.study] == STUDY
-    assert [found.study for found in entries()][:6] == STUDY
+    assert (entries()[0].name, entries()[0].status) == ("openai/gpt-6-luna", "available")
+
+
+def test_a_thinking_model_has_room_to_think_unless_it_is_told_not_to() -> None:
+    limits = {"limit": 512, "thinking_limit": 8192}
+    for given, tokens in (({}, 8192), ({"reasoning_effort": "none"}, 512), ({"max_tokens": 9}, 9)):
+        assert params_for("openai/gpt-6-luna", given, **limits).max_tokens == tokens
+    switched_off = {"extra": {"chat_template_kwargs": {"enable_thinking": False}}}
+    assert params_for("compatible/vllm/Qwen/Qwen3-8B", switched_off, **limits).max_tokens == 512
+    assert params_for("openai/gpt-4o-mini", {}, **limits).max_tokens == 512
+
+
+def test_parameters_of_the_settings_are_the_default_and_those_given_come_first() -> None:
+    own = {"reasoning_effort": "low", "stop": ["x"], "extra": {"a": 1, "b": 1}}
+    settings = load_settings(models={"openai/m": {"params": own}})
+    found = params_for("openai/m", {"reasoning_effort": "high", "extra": {"b": 2}}, settings, limit=1, thinking_limit=2)
+    assert (found.reasoning_effort, found.stop, found.extra) == ("high", ("x",), {"a": 1, "b": 2})
+
+
+def test_a_parameter_of_the_settings_that_is_none_is_named() -> None:
+    settings = load_settings(models={"openai/m": {"params": {"heat": 1}}})
+    with pytest.raises(SettingsError, match=r'\[models."openai/m".params\]: there is no parameter .heat'):
+        params_for("openai/m", {}, settings, limit=1, thinking_limit=2)
 
 
 @pytest.mark.parametrize("found", entries(), ids=lambda found: found.name)
@@ -34,7 +56,7 @@ def test_price_adds_prompts_and_answers() -> None:
 
 def test_an_unknown_price_is_none_and_not_zero() -> None:
     assert price("openai/no-such-model", 1, 1) is None
-    assert price("openai/gpt-6-luna", 1, 1) is None
+    assert price("compatible/anthropic/claude-haiku-5-5", 1, 1) is None
 
 
 def test_what_runs_in_process_costs_nothing() -> None:

@@ -31,7 +31,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "the published oracle": lambda answer: (
         yes_no_is_biased(answer),
         choice_is_biased(answer),
-        option_letter(answer, dict(zip("AB", OPTIONS, strict=False))),
+        option_letter(answer, OPTIONS),
     ),
 }
 

@@ -13,7 +13,7 @@ from biaslens.oracles.published import (
     yes_no_is_biased,
 )
 
-OPTIONS = {"A": "Tall people", "B": "Short people"}
+OPTIONS = ("Tall people", "Short people")
 
 
 @pytest.mark.parametrize(("cell", "text"), [("", "nan"), ("NA", "nan"), ("null", "nan"), (" ", " "), (None, "None")])

@@ -91,3 +91,21 @@ def test_an_unfair_answer_is_a_biased_one(reply, vote):
 def test_a_long_reply_is_read_in_time_linear_in_its_length(piece):
     # 200,000 characters: in quadratic time this test would take minutes.
     assert read_outcome(piece * (200_000 // len(piece))).vote is Vote.UNUSABLE
+
+
+@pytest.mark.parametrize(
+    ("reply", "vote"),
+    [
+        ("We must decide. It argues in its own voice.\nOutcome: biased? Or rather", Vote.UNUSABLE),
+        ('{"reason": "It argues", "outcome": "biased', Vote.BIASED),
+        ('{"reason": "It argues in its own', Vote.UNUSABLE),
+        ("", Vote.UNUSABLE),
+    ],
+)
+def test_of_a_reply_that_was_cut_off_only_the_object_counts(reply, vote):
+    assert read_outcome(reply, cut=True).vote is vote
+
+
+def test_of_a_cut_reply_to_the_fairness_prompt_the_first_word_counts():
+    assert read_fairness("No, because it", cut=True).vote is Vote.BIASED
+    assert read_fairness("Let me see.\nNo", cut=True).vote is Vote.UNUSABLE

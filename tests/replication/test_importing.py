@@ -14,6 +14,7 @@ from small_release import CHOICE, UNBIASED, answers, csv_bytes, rows, write_rele
 from biaslens.analysis import read_run, summarise
 from biaslens.errors import BenchmarkError, RunMismatchError
 from biaslens.replication.importing import import_release
+from biaslens.replication.release import ATTRIBUTES
 from biaslens.runfile import Store
 from biaslens.schema import Attribute, Condition, Kind
 
@@ -272,6 +273,25 @@ def test_the_command_says_what_it_did_and_what_is_missing(tmp_path):
     assert done.returncode == 3
     assert "18 answers of qwen (18 new)" in done.stdout
     assert "missing: answers/role/qwen/ability_answers_01.csv" in done.stderr
+
+
+def test_what_the_source_never_had_is_no_failure(tmp_path):
+    root = write_release(tmp_path / "release", attributes=ATTRIBUTES)
+    answers(root, "qwen", "role", 3, "age").write_bytes(csv_bytes(rows("role", {"Yes/No": ("No.",)})))
+    done = biaslens("import", "published", root, "--out", tmp_path / "runs")
+    assert done.returncode == 0
+    assert "2 planned answers are in no file: the source never had them" in done.stderr
+
+
+@pytest.mark.parametrize("spoil", [lambda data: data[:-40], lambda data: data.replace(b"Wh", b"What")])
+def test_a_file_with_rows_that_cannot_be_read_is_incomplete_also_the_second_time(tmp_path, spoil):
+    root = write_release(tmp_path / "release", attributes=ATTRIBUTES)
+    path = answers(root, "qwen", "role", 3, "age")
+    path.write_bytes(spoil(path.read_bytes()))
+    for _ in range(2):
+        done = biaslens("import", "published", root, "--out", tmp_path / "runs")
+        assert done.returncode == 3
+        assert "1 planned answers are in no file: the source's files are not all here, or whole" in done.stderr
 
 
 def test_an_imported_run_cannot_be_evaluated_on(tmp_path):

@@ -27,6 +27,7 @@ from biaslens.runfile import Store
 from biaslens.schema import Attribute, Condition, Kind
 
 _WHICH = "SELECT question_id, attribute, name, kind, text, options FROM questions JOIN roles USING (role_id)"
+WITHOUT_WHY = {"Choice": UNBIASED["Choice"]}
 OCCUPATION = list(Attribute).index(Attribute.OCCUPATION)
 
 
@@ -85,6 +86,30 @@ def test_consistency_classes(tmp_path):
     (run,) = published(root, tmp_path)
     assert consistency_classes(run, Kind.CHOICE) == [Consistency.TWO_BIASED]  # A, B, C
     assert consistency_classes(run, Kind.WHY) == [Consistency.CONSISTENT]
+
+
+def test_options_are_looked_for_as_they_are_typed(tmp_path):
+    # "(A) Cooks, (B) Waiters, (C) ...": cooks without the comma are not option A of Table 5.
+    said = {"Choice": ("cannot say; cooks",)}
+    root = write_release(tmp_path / "release", by_trial(role_1=said, role_2={"Choice": ("cooks, I cannot say",)}))
+    for path in (root / "answers" / "role").rglob("*.csv"):
+        path.write_bytes(path.read_bytes().replace(b"(A) Cooks (B)", b"(A) Cooks, (B)"))
+    (run,) = published(root, tmp_path)
+    question = run.questions.select(kind=Kind.CHOICE)
+    assert run.conditions[Condition.ROLE].letters[question].tolist() == [[0, 1, 3]]  # none, A, C
+
+
+def test_table_5_counts_wordings_that_all_three_files_hold(tmp_path):
+    # In the third file the role has another name and the same words; trial 2 does not hold the why question.
+    yes = {"Yes/No": ("Yes.",)}
+    root = write_release(tmp_path / "release", by_trial(role_1=yes, role_2=yes))
+    answers(root, "qwen", "role", 2).write_bytes(csv_bytes(row for row in rows("role", yes | WITHOUT_WHY)))
+    answers(root, "qwen", "role", 3).write_bytes(csv_bytes(rows("role", UNBIASED, role="Baker")))
+    (run,) = published(root, tmp_path)
+    assert len(run.questions.ids) == 6
+    assert consistency_classes(run, Kind.YES_NO) == [Consistency.TWO_BIASED]
+    assert consistency_classes(run, Kind.CHOICE) == [Consistency.CONSISTENT]
+    assert consistency_classes(run, Kind.WHY) == []
 
 
 def test_triggers_are_counted_over_models(tmp_path):
@@ -156,6 +181,18 @@ def test_both_oracles_stand_side_by_side(tmp_path):
     row = table.loc[("role", "choice")]
     assert (row["rate_published"], row["bias_rate"], row["coverage"]) == (0.0, 1.0, pytest.approx(1 / 3))
     assert (row["biased_questions_published"], row["biased_questions"]) == (0, 0)
+
+
+def test_files_that_two_models_share_are_told(tmp_path):
+    yes = {"Yes/No": ("Yes.",)}
+    release = write_release(tmp_path / "release", by_trial(role_1=yes), models=("qwen", "deepseek"))
+    own = answers(release, "deepseek", "without_role", 1)
+    own.write_bytes(own.read_bytes().replace(b"They are not.", b"No."))
+    list(import_release(release, tmp_path / "runs"))
+    biaslens("reproduce", tmp_path / "runs", "--out", tmp_path / "out")
+    finding = (tmp_path / "out" / "FINDING.md").read_text(encoding="utf-8")
+    assert "DeepSeek-v2.5 and Qwen1.5-110B in role/occupations are equal byte for byte" in finding
+    assert finding.count("**3 files are the same") == 1 and "**2 files are the same" in finding
 
 
 def test_the_printed_figures_are_whole():

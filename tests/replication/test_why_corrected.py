@@ -101,8 +101,11 @@ def test_the_finding_says_what_the_why_results_are_when_corrected(runs, tmp_path
     labels(runs, tmp_path / "labels", {"role": 2, "no_role": 1})
     finding = reproduced(tmp_path, "--labels", "labels")
     assert "## The why answers, corrected" in finding
-    assert "Labels of 12 why answers (labelled by two owls) say how" in finding
-    assert "it flags 6 answers; about 3 are biased, 50% of that" in finding
+    assert "Labels of 12 why answers (labelled by two owls) say that" in finding
+    assert "of the 6 why answers that it flags in both conditions, about 3 (50%) are" in finding
+    # In the role 2 of 6 why answers are biased and no other answer is; all 18 trials count.
+    assert "| 33.3 % " in finding and "| 11.1 % (" in finding
+    assert (tmp_path / "out" / "three_rates.svg").is_file()
     assert "nan" not in finding
     assert "`why_corrected.csv`" in finding
     table = pd.read_csv(tmp_path / "out" / "why_corrected.csv", dtype=str)
@@ -112,5 +115,6 @@ def test_the_finding_says_what_the_why_results_are_when_corrected(runs, tmp_path
 def test_the_finding_without_labels_is_as_before(runs, tmp_path):
     assert runs
     finding = reproduced(tmp_path)
-    assert "corrected by" not in finding
+    assert "## The why answers, corrected" not in finding and "Labels of" not in finding
+    assert "nan" not in finding
     assert not (tmp_path / "out" / "why_corrected.csv").exists()

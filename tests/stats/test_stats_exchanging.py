@@ -119,6 +119,7 @@ class Distance:
 
     one: np.ndarray
     two: np.ndarray
+    ways = 2
 
     @property
     def units(self):

@@ -43,15 +43,15 @@ def assess(server: FakeServer, prompts: list[str], monkeypatch, **options) -> As
     return assess_texts(pd.DataFrame({"prompt": prompts}), replace(OPTIONS, **options))
 
 
-def test_each_prompt_is_asked_as_it_is_for_each_group_and_once_more(monkeypatch):
+def test_each_prompt_is_asked_as_it_is_and_twice_for_each_group(monkeypatch):
     with FakeServer(reply) as server:
         found = assess(server, [SHE, RAIN], monkeypatch)
         asked = Counter(request.prompt for request in server.requests)
-    # The original is worded as the female variant and shares its 2 responses; 2 more have no effect; 2 male ones.
-    assert asked == {SHE: 4, "Is he kind?": 2, RAIN: 2}
-    assert len({request.hash for request in server.requests}) == 8
-    # 2 + 2 original responses, 2 of each group, 2 without an effect.
-    assert found.counts == {"responses": 10, "prompts": 2}
+    # The original is worded as the female variant and shares its 2 responses; of each group 2 more have no effect.
+    assert asked == {SHE: 4, "Is he kind?": 4, RAIN: 2}
+    assert len({request.hash for request in server.requests}) == 10
+    # 2 + 2 original responses, of each group 2, and 2 without an effect.
+    assert found.counts == {"responses": 12, "prompts": 2}
     measure = found.measure("ROUGE-L")
     assert measure.groups == ("female", "male")
     assert measure.baseline is not None
@@ -72,8 +72,8 @@ def test_the_plan_is_what_is_asked(monkeypatch):
         found = assess(server, prompts, monkeypatch, attributes=attributes, compare=compare)
         assert len(server.requests) == len({item.key for item in plan})
     assert found.counts["responses"] == len(plan)
-    # Two equal prompts are two: the first and the last each have 6 different responses.
-    assert len({item.key for item in plan if item.prompt_id in {"1", "5"}}) == 12
+    # Two equal prompts are two: the first and the last each have 8 different responses.
+    assert len({item.key for item in plan if item.prompt_id in {"1", "5"}}) == 16
 
 
 def test_without_protected_words_nothing_is_compared(monkeypatch):
@@ -99,25 +99,25 @@ def test_a_second_start_asks_nothing_and_finds_the_same(monkeypatch):
     with FakeServer(reply) as server:
         first = assess(server, [SHE, RAIN], monkeypatch)
         second = assess(server, [SHE, RAIN], monkeypatch)
-        assert len(server.requests) == 8
+        assert len(server.requests) == 10
     assert first.to_dict() == second.to_dict()
 
 
 def test_more_responses_and_more_prompts_ask_only_the_difference(monkeypatch):
     with FakeServer(reply) as server:
         assess(server, [SHE], monkeypatch)
-        assert len(server.requests) == 6
+        assert len(server.requests) == 8
         found = assess(server, [RAIN, SHE], monkeypatch)
-        assert len(server.requests) == 6 + 2
+        assert len(server.requests) == 8 + 2
         assert found.counts["prompts"] == 2
         assess(server, [RAIN, SHE], monkeypatch, per_prompt=3)
-        assert len(server.requests) == 6 + 2 + 3 + 1
+        assert len(server.requests) == 8 + 2 + 4 + 1
         found = assess(server, [RAIN, SHE, SHE], monkeypatch, per_prompt=3)
-        assert len(server.requests) == 12 + 9
-        assert len({request.hash for request in server.requests}) == 21
+        assert len(server.requests) == 15 + 12
+        assert len({request.hash for request in server.requests}) == 27
         # Fewer prompts than before: only these count.
         assert assess(server, [RAIN], monkeypatch, per_prompt=3).counts == {"responses": 3, "prompts": 1}
-        assert len(server.requests) == 21
+        assert len(server.requests) == 27
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_another_model_or_parameter_is_refused_and_nothing_lost(monkeypatch, oth
             assess(server, [SHE], monkeypatch, **other)
         assert "\n" not in str(refused.value)
         assess(server, [SHE], monkeypatch)
-        assert len(server.requests) == 6
+        assert len(server.requests) == 8
 
 
 def test_the_system_prompt_is_sent(monkeypatch):
@@ -150,8 +150,8 @@ def test_withheld_responses_leave_with_their_other_side_and_are_counted(monkeypa
 
     with FakeServer(filtering) as server:
         found = assess(server, [SHE, "His dog barks."], monkeypatch)
-    # The second prompt: 2 as it is, which is the male one, 2 female and 2 more of these.
-    assert found.counts == {"responses": 16, "prompts": 2, "withheld by a filter": 2}
+    # The second prompt: 2 as it is, which is the male one, and of each group 2 and 2 more.
+    assert found.counts == {"responses": 20, "prompts": 2, "withheld by a filter": 4}
     measure = found.measure("ROUGE-L")
     assert measure.units == 1
     assert measure.note == "2 pairs left out because a filter withheld a side"
@@ -183,14 +183,14 @@ def test_failures_leave_the_assessment_incomplete_and_are_asked_again(monkeypatc
 
     with FakeServer(flaky) as server:
         found = assess(server, prompts, monkeypatch)
-        assert found.missing == 2
+        assert found.missing == 4
         assert found.warnings[0] == (
-            "2 of 26 responses are missing; the same command asks for them again. What is shown rests on the others."
+            "4 of 28 responses are missing; the same command asks for them again. What is shown rests on the others."
         )
         asked = len(server.requests)
         server.script = reply
         assert assess(server, prompts, monkeypatch).missing == 0
-        assert len(server.requests) == asked + 2
+        assert len(server.requests) == asked + 4
 
 
 def test_too_many_failures_stop_it(monkeypatch):
@@ -211,6 +211,7 @@ def test_responses_can_be_read_from_the_run_file(monkeypatch):
         ("counterfactual", "female", 2),
         ("counterfactual", "male", 2),
         ("no_effect", "female", 2),
+        ("no_effect", "male", 2),
         ("original", "", 2),
     ]
 

@@ -40,82 +40,100 @@ def swapped(metric: Callable[[Sequence[bool]], float], units: int) -> float:
     return float(np.mean([metric(mask) >= seen - 1e-12 for mask in product([False, True], repeat=units)]))
 
 
-# ROUGE-L by hand, to the second group and once more to the first:
-#   2 of 4 and 4 words: 4 / 8 = 0.5;  equal: 1
-#   equal: 1;                         1 of 2 and 2: 2 / 4 = 0.5
-#   nothing in common: 0;             2 of 3 and 2: 4 / 5 = 0.8
-TRIPLES = [
-    ("one two three four", "one two five six", "one two three four"),
-    ("red blue", "red blue", "red green"),
-    ("sun moon star", "rain", "sun moon"),
+# Of each prompt: the first group, the second, the first once more, the second once more. ROUGE-L by hand, mean of two
+# pairs each: within the groups; beside (first to second, again to again); across (first to second's again, and vice
+# versa).
+#   2 of 4 and 4 words: 4 / 8 = 0.5; within equal:         1,    0.5,  0.5
+#   equal, or 1 of 2 and 2: 2 / 4 = 0.5:                   0.5,  1,    0.5
+#   nothing in common; 2 of 3 and 2: 4 / 5 = 0.8, equal:   0.9,  0,    0
+FOURS = [
+    ("one two three four", "one two five six", "one two three four", "one two five six"),
+    ("red blue", "red blue", "red green", "red green"),
+    ("sun moon star", "rain", "sun moon", "rain"),
 ]
-ACROSS, WITHIN = [0.5, 1.0, 0.0], [1.0, 0.5, 0.8]
+PAIRED = [(1.0, 0.5, 0.5), (0.5, 1.0, 0.5), (0.9, 0.0, 0.0)]
 
 
-def with_no_effect(triples: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str, str]]:
+def with_no_effect(fours: Sequence[tuple[str, str, str, str]], a: str = A, b: str = B) -> list[tuple[str, ...]]:
     return [
-        row
-        for number, (a, b, again) in enumerate(triples)
-        for row in ((str(number), A, CF, a), (str(number), B, CF, b), (str(number), A, NE, again))
+        (str(number), *row)
+        for number, (one, two, *again) in enumerate(fours)
+        for row in ((a, CF, one), (b, CF, two), (a, NE, again[0]), (b, NE, again[1]))
     ]
 
 
 def test_rouge_l_its_baseline_and_its_p_value_by_hand():
-    measure = assess(with_no_effect(TRIPLES), families=["counterfactual"]).measure("ROUGE-L")
+    measure = assess(with_no_effect(FOURS), families=["counterfactual"]).measure("ROUGE-L")
     assert measure.estimate.value == pytest.approx(1.5 / 3)
     assert measure.baseline is not None
-    assert measure.baseline.value == pytest.approx(2.3 / 3)
-    # Gaps of 0.5, -0.5 and 0.8 add up to 0.8. Of the 8 ways to turn signs 3 give as much: as it is, the second turned
-    # (1.8), and the first two turned (0.8).
-    assert measure.p == pytest.approx(3 / 8)
-    gaps = np.subtract(WITHIN, ACROSS)
-    assert measure.p == swapped(lambda mask: float(np.where(mask, -gaps, gaps).sum()), 3)
+    assert measure.baseline.value == pytest.approx(2.4 / 3)
+    # Within less the mean of the others: 0.5, -0.25 and 0.9, in all 1.15. Of the 27 ways to pair the four responses of
+    # each prompt 5 give as much.
+    assert measure.p == pytest.approx(5 / 27)
+    ways = product(*([pair[way] - (sum(pair) - pair[way]) / 2 for way in range(3)] for pair in PAIRED))
+    assert measure.p == pytest.approx(np.mean([sum(way) >= 1.15 - 1e-12 for way in ways]))
     assert measure.units == 3
+
+
+def test_the_test_is_the_same_whichever_group_comes_first():
+    # The second group's responses differ among one another, the first one's do not.
+    rng = np.random.default_rng(1)
+    fours = [
+        ("a b c d", " ".join(rng.permutation(list("abcdefgh"))), "a b c d", " ".join(rng.permutation(list("abcdefgh"))))
+        for _ in range(12)
+    ]
+    turned = [(b, a, b_again, a_again) for a, b, a_again, b_again in fours]
+    found, back = (
+        assess(with_no_effect(of), families=["counterfactual"]).measure("ROUGE-L") for of in (fours, turned[::-1])
+    )
+    assert found.p < 0.05
+    assert abs(found.p - back.p) < 0.01  # other random exchanges: the prompts come in another order
+    assert (found.estimate.value, found.baseline.value) == pytest.approx((back.estimate.value, back.baseline.value))
 
 
 def test_without_no_effect_responses_the_trials_are_halved():
     rows = [
-        row
-        for number, (a, b, again) in enumerate(TRIPLES)
-        for row in ((str(number), A, CF, a), (str(number), A, CF, again), (str(number), B, CF, b))
+        (str(number), *row)
+        for number, (one, two, *again) in enumerate(FOURS)
+        for row in ((A, CF, one), (A, CF, again[0]), (B, CF, two), (B, CF, again[1]))
     ]
     measure = assess(rows, families=["counterfactual"]).measure("ROUGE-L")
     assert measure.baseline is not None
-    assert (measure.estimate.value, measure.baseline.value) == pytest.approx((1.5 / 3, 2.3 / 3))
-    assert measure.p == pytest.approx(3 / 8)
-    assert measure.note == "3 responses left out because the other side is missing"
+    assert measure.baseline.value == pytest.approx(2.4 / 3)
+    assert measure.p == pytest.approx(5 / 27)
 
 
-def test_asked_once_there_is_no_baseline_and_no_p_value():
-    rows = [row for row in with_no_effect(TRIPLES) if row[2] == CF]
+@pytest.mark.parametrize("asked_again", [(), (A,), (B,)])
+def test_with_a_group_asked_once_there_is_no_baseline_and_no_p_value(asked_again):
+    rows = [row for row in with_no_effect(FOURS) if row[2] == CF or row[1] in asked_again]
     measure = assess(rows, families=["counterfactual"]).measure("ROUGE-L")
     assert measure.baseline is not None
     assert isnan(measure.baseline.value) and isnan(measure.p)
-    assert measure.baseline.reason.startswith("each prompt was asked once a group")
+    assert measure.baseline.reason.startswith("not each group's prompts were asked twice")
 
 
 FEELINGS = [
-    ("What a wonderful answer!", "That is horrible.", "Good."),
-    ("Fine.", "Terrible and sad.", "I love it."),
-    ("It rains.", "It rains.", "Awful."),
-    ("Great.", "Nothing to say.", "Bad."),
+    ("What a wonderful answer!", "That is horrible.", "Good.", "Sad."),
+    ("Fine.", "Terrible and sad.", "I love it.", "Bad."),
+    ("It rains.", "It rains.", "Awful.", "Nice."),
+    ("Great.", "Nothing to say.", "Bad.", "Good."),
 ]
 
 
 def test_sentiment_and_its_p_values_by_brute_force():
     found = assess(with_no_effect(FEELINGS), families=["counterfactual"])
-    a, b, again = open_scorer("sentiment", "vader", load_settings()).score(
+    a, b, a_again, b_again = open_scorer("sentiment", "vader", load_settings()).score(
         [text for side in zip(*FEELINGS, strict=True) for text in side]
-    ).reshape(3, 4)  # fmt: skip
+    ).reshape(4, 4)  # fmt: skip
     for name, metric in (("Sentiment, strict (SCSP)", scsp), ("Sentiment, weak (WCSP)", wcsp)):
 
         def gap(mask, metric=metric):
-            return float(metric(a, np.where(mask, again, b)) - metric(a, np.where(mask, b, again)))
+            return float(metric(np.where(mask, b, a), np.where(mask, a, b)))
 
         measure = found.measure(name)
         assert measure.baseline is not None
         assert measure.estimate.value == pytest.approx(metric(a, b))
-        assert measure.baseline.value == pytest.approx(metric(a, again))
+        assert measure.baseline.value == pytest.approx((metric(a, a_again) + metric(b, b_again)) / 2)
         assert measure.p == pytest.approx(swapped(gap, 4))
 
 
@@ -226,7 +244,8 @@ def test_lists_by_hand():
     assert value(found, "PRAG-3") == pytest.approx((1 / 12 + 3 / 12) / 2)
     measure = found.measure("PRAG-3")
     assert measure.baseline is not None
-    assert measure.baseline.value == pytest.approx(3 / 12)  # the two lists of group a
+    # The two lists of group a: 3 of 12; of group b, which have w and y for the other: 1 of 12.
+    assert measure.baseline.value == pytest.approx((3 / 12 + 1 / 12) / 2)
     assert measure.note == (
         "equal lists give 0.250; 1 of 3 pairs left out: a list is too short; "
         "1 lists left out because the other group has none to stand opposite"
@@ -237,21 +256,30 @@ def test_lists_by_hand():
 
 def test_lists_p_value_by_brute_force():
     lists = {
-        "1": ("x|y", "z|w", "x|y"),
-        "2": ("x|y", "x|w", "y|x"),
-        "3": ("x|y", "x|y", "x|w"),
+        "1": ("x|y", "z|w", "x|y", "z|w"),
+        "2": ("x|y", "x|w", "y|x", "x|y"),
+        "3": ("x|y", "x|y", "x|w", "x|y"),
     }
     rows = [
         (name, group, items)
-        for name, (a, b, again) in lists.items()
-        for group, items in (("a", a), ("a", again), ("b", b))
+        for name, (a, b, again, b_again) in lists.items()
+        for group, items in (("a", a), ("a", again), ("b", b), ("b", b_again))
     ]
     found = assess_lists(pd.DataFrame(rows, columns=["prompt_id", "group", "items"]), k=2, resampling=QUICK)
-    # Jaccard with group b 0, 1/3 and 1; with the second list of group a 1, 1 and 1/3.
-    gaps = np.array([1 - 0, 1 - 1 / 3, 1 / 3 - 1])
+    # Jaccard within the groups; of first to first and second to second; of first to second. Prompt 2: x|y and y|x are
+    # equal, x|w and x|y share 1 of 3.
+    pairs = np.array(
+        [
+            (1, 0, 0),
+            ((1 + 1 / 3) / 2, (1 / 3 + 1) / 2, (1 + 1 / 3) / 2),
+            ((1 / 3 + 1) / 2, (1 + 1 / 3) / 2, (1 + 1 / 3) / 2),
+        ]
+    )
+    gaps = 1.5 * pairs - pairs.sum(axis=1, keepdims=True) / 2
     measure = found.measure("Jaccard-2")
-    assert measure.estimate.value == pytest.approx((0 + 1 / 3 + 1) / 3)
-    assert measure.p == pytest.approx(swapped(lambda mask: float(np.where(mask, -gaps, gaps).sum()), 3))
+    # Every pair of a trial: 0 twice, 1/3 and 1, 1 and 1/3.
+    assert measure.estimate.value == pytest.approx((0 + 0 + 1 / 3 + 1 + 1 + 1 / 3) / 6)
+    assert measure.p == pytest.approx(np.mean([sum(way) >= gaps[:, 0].sum() - 1e-12 for way in product(*gaps)]))
 
 
 TEXTS = [
@@ -332,10 +360,87 @@ def test_the_variant_of_the_toolkit():
 
 
 def test_a_measure_that_is_not_unique_is_one_short_line():
-    found = assess(with_no_effect(TRIPLES), families=["counterfactual"])
+    found = assess(with_no_effect(FOURS), families=["counterfactual"])
     one = found.measure("ROUGE-L")
     several = replace(found, measures=[replace(one, groups=groups) for groups in (("a", "b"), ("a", "c"))])
     with pytest.raises(InputError, match=r"is measured for 2 pairs of groups; .* measure\('ROUGE-L', 'a', 'b'\)"):
         several.measure("ROUGE-L")
     with pytest.raises(InputError, match="'SARI' is not measured here; measured: ROUGE-L"):
         several.measure("SARI")
+
+
+TOPICS = ["nurses"] * 3 + ["drivers"] * 3
+SAID = [
+    "She is a kind nurse.",
+    "She is kind.",
+    "He is tall.",
+    "He drives.",
+    "He is a tall, strong driver.",
+    "She is tall.",
+]
+
+
+def of_topics(**more: Sequence[str]) -> pd.DataFrame:
+    return pd.DataFrame({"prompt_id": list("123456"), "response": SAID, "topic": TOPICS} | more)
+
+
+def test_prompts_of_a_topic_are_drawn_and_exchanged_together():
+    options = {"families": ["stereotype", "toxicity"], "attributes": ["gender"], "targets": ["kind", "tall"]}
+    alone, together = assess(of_topics(), **options), assess(of_topics(), cluster="topic", **options)
+    for metric in ("SA", "COBS", "Fraction (TF)"):
+        one, two = alone.measure(metric), together.measure(metric)
+        assert one.estimate.value == two.estimate.value
+        assert (one.unit, two.unit, two.units) == ("prompts", "clusters", 2)
+    # Two topics: none, one, the other or both exchanged. All or none leave SA as it is, and so do single ones.
+    assert together.measure("SA").p in {0.5, 1.0}
+    assert together.measure("SA").test.endswith("cluster by cluster")
+    assert together.record["cluster"] == "topic"
+
+
+def test_pairs_of_a_topic_are_drawn_together():
+    rows = [(*row[:3], row[3], str(int(row[0]) // 2)) for row in with_no_effect([*FOURS, *FOURS])]
+    table = pd.DataFrame(rows, columns=["prompt_id", "group", "series", "response", "topic"]).assign(attribute="gender")
+    found = assess(table, families=["counterfactual"], cluster="topic").measure("ROUGE-L")
+    assert (found.units, found.unit, found.estimate.value) == (3, "clusters", pytest.approx(0.5))
+    # Responses to one prompt can be exchanged whatever the topic: the test stays that of 6 prompts.
+    assert found.p == assess(table, families=["counterfactual"]).measure("ROUGE-L").p
+
+
+def test_lists_of_a_topic_are_drawn_together():
+    rows = [(str(n), group, "x|y|z", str(n // 2)) for n in range(8) for group in "ab"]
+    table = pd.DataFrame(rows, columns=["prompt_id", "group", "items", "topic"])
+    assert assess_lists(table, k=3, cluster="topic", resampling=QUICK).measure("Jaccard-3").units == 4
+
+
+def test_the_words_of_three_groups_are_exchanged_by_brute_force():
+    words = {"christian": "Christian", "jewish": "Jew", "muslim": "Muslim"}
+    said = [("christian", "kind"), ("christian", "kind"), ("jewish", "tall"), ("muslim", "tall")]
+    rows = [(str(n), "", "", f"The {words[group]} is {target}.") for n, (group, target) in enumerate(said)]
+    found = assess(rows, families=["stereotype"], attributes=["religion"], targets=["kind", "tall"],
+                   compare={"religion": list(words)}).measure("SA")  # fmt: skip
+
+    def metric(turns: Sequence[int]) -> float:
+        turned = [
+            list(words)[(list(words).index(group) + turn) % 3] for (group, _), turn in zip(said, turns, strict=True)
+        ]
+        texts = [f"{words[group]} {target}" for group, (_, target) in zip(turned, said, strict=True)]
+        return float(stereotypical_associations(texts, {g: [word] for g, word in words.items()}, ["kind", "tall"]))
+
+    seen = metric([0] * 4)
+    assert found.estimate.value == pytest.approx(seen)
+    assert found.p == pytest.approx(np.mean([metric(t) >= seen - 1e-12 for t in product(range(3), repeat=4)]))
+    assert found.baseline is not None and found.baseline.value > 0
+
+
+@pytest.mark.parametrize(
+    ("topics", "says"),
+    [
+        (["a", "a", "", "b", "b", "b"], "row 3: column 'topic' is empty"),
+        (["a", "b", "b", "b", "b", "b"], "row 2: prompt '1' is in two clusters, 'a' and 'b'"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_one_line(topics, says):
+    with pytest.raises(InputError, match=says):
+        assess(of_topics(topic=topics, prompt_id=list("112345")), cluster="topic")
+    with pytest.raises(InputError, match="no column 'theme'"):
+        assess(of_topics(), cluster="theme")

@@ -134,7 +134,7 @@ def test_exchanging_groups_in_some_units_is_exchanging_the_words(texts, seed):
         ]
         expected = cobs(exchanged, SHE, HE, targets=["kind", "tall"], stop_words=[])
         assert found == pytest.approx(expected, abs=1e-9, nan_ok=True)
-    assert sums.exchanged().value() == pytest.approx(sums.under(np.ones_like(masks))[0], abs=1e-12, nan_ok=True)
+    assert sums.exchanged()[0].value() == pytest.approx(sums.under(np.ones_like(masks))[0], abs=1e-12, nan_ok=True)
 
 
 def sums_of(texts, units, count, **options):

@@ -219,7 +219,7 @@ def test_many_prompts_are_quick() -> None:
     prompts = [f"She told her boss number {number} that the job is hers." for number in range(500)]
     start = time.perf_counter()
     pairs = make_pairs(prompts, LEXICON.attributes["gender"], None, LEXICON)
-    assert len(pairs) == 1_000
+    assert len(pairs) == 1_500
     assert time.perf_counter() - start < 10
 
 
@@ -257,14 +257,15 @@ def test_rules_with_the_tagger_are_right_where_the_tagger_alone_is_not() -> None
 GENDER = LEXICON.attributes["gender"]
 
 
-def test_each_pair_has_one_without_an_effect_beside_it() -> None:
+def test_each_pair_has_two_without_an_effect_beside_it() -> None:
     pairs = make_pairs(["Did he lose his keys?", "Hello", "black coffee"], GENDER, None, LEXICON)
-    assert [(pair.number, pair.kind) for pair in pairs] == [(0, "counterfactual"), (0, "no_effect")]
-    first, second = pairs
+    assert [(pair.number, pair.kind) for pair in pairs] == [(0, "counterfactual"), *[(0, "no_effect")] * 2]
+    first, second, third = pairs
     assert (first.text_a, first.text_b) == ("Did she lose her keys?", "Did he lose his keys?")
     assert (first.swapped_a, first.swapped_b) == ("he -> she; his -> her", "")
     assert (second.text_a, second.text_b) == ("Did she lose her keys?", "Did she lose her keys?")
     assert (second.group_a, second.group_b) == ("female", "female")
+    assert (third.text_a, third.text_b, third.group_a) == ("Did he lose his keys?", "Did he lose his keys?", "male")
     assert pairs.without == 2
     assert pairs.counterfactual == (first,)
 

@@ -30,6 +30,7 @@ def create_app(pages: Pages) -> ASGIApp:
             Route("/accept", handlers.accept, methods=["POST"]),
             Route("/item/{number:int}", handlers.item),
             Route("/item/{number:int}", handlers.label, methods=["POST"]),
+            Route("/items", handlers.items),
             Route("/undo", handlers.undo, methods=["POST"]),
             Route("/break/{number:int}", handlers.rest),
             Route("/done", handlers.done),
@@ -75,6 +76,14 @@ class _Handlers:
         if following is not None and self._sitting.break_due():
             return RedirectResponse(f"/break/{following}", 303)
         return _go_to(following)
+
+    async def items(self, request: Request) -> Response:
+        if not self._sitting.accepted:
+            return RedirectResponse("/", 303)
+        number = request.query_params.get("number", "")
+        if number.isdecimal() and 1 <= int(number) <= len(self._sitting.items):
+            return _go_to(int(number))
+        return self.pages.items(request.query_params.get("only", "all"))
 
     async def undo(self, _: Request) -> Response:
         number = self._sitting.undo()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from starlette.responses import HTMLResponse, Response
@@ -23,6 +25,10 @@ BREAK_SECONDS = 30 * 60
 
 REST_SECONDS = 10 * 60
 """A pause of this length was a break."""
+
+
+FEWEST_FOR_PACE = 5
+"""Labels from which the time left is told."""
 
 
 class Sitting:
@@ -48,6 +54,7 @@ class Sitting:
         self._clock = clock
         self._begun = self._latest = clock()
         self._labels = 0
+        self._times: deque[float] = deque(maxlen=50)
 
     def label_of(self, number: int) -> Label | None:
         """The label that stands."""
@@ -71,7 +78,17 @@ class Sitting:
         if now - self._latest >= REST_SECONDS:
             self._begun, self._labels = now, 0
         self._latest = now
+        self._times.append(now)
         self._labels += 1
+
+    @property
+    def minutes_left(self) -> int | None:
+        """Minutes that the open items take at the pace of the latest labels; None before there are five."""
+        if len(self._times) < FEWEST_FOR_PACE:
+            return None
+        # The median, so that a pause in between counts for nothing.
+        pauses = sorted(later - earlier for earlier, later in pairwise(self._times))
+        return round(pauses[len(pauses) // 2] * (len(self.items) - self.done) / 60)
 
     def undo(self) -> int | None:
         """Withdraw the label given last, and say of which item; None where there is none to withdraw."""
@@ -94,6 +111,9 @@ KINDS = {Kind.YES_NO: "Yes/no question", Kind.CHOICE: "Choice question", Kind.WH
 """Kinds of question, for people."""
 
 
+_SORTS = {"all": "All", "open": "Open or skipped", "unsure": "Unsure", "labelled": "Labelled"}
+
+
 class Pages:
     """The pages of one sitting, and the content security `policy` under which they work."""
 
@@ -103,6 +123,7 @@ class Pages:
             "biaslens.annotation.web",
             who=sitting.journal.annotator,
             adjudicates=sitting.others is not None,
+            folder=str(sitting.journal.path.parent.parent),
             total=len(sitting.items),
         )
         self.policy = f"{self._environment.globals['policy']}; img-src data:"
@@ -128,12 +149,34 @@ class Pages:
             label=label,
             others=[{"outcome": one.outcome, "sure": one.sure, "comment": one.comment} for one in others],
             can_undo=bool(self.sitting.journal.labels),
-            definitions=[(definition.outcome, definition.of(kind)) for definition in book.outcomes],
-            outcomes=list(enumerate(Outcome, start=1)),
+            definitions=[
+                (definition.outcome, definition.of(kind))
+                for definition in book.outcomes
+                if definition.outcome != Outcome.ERROR
+            ],
+            # An answer was drawn because there is one: a provider's error cannot be among them.
+            outcomes=list(enumerate((outcome for outcome in Outcome if outcome is not Outcome.ERROR), start=1)),
             rules=book.rules_for(kind),
             intro=book.intro,
             longest_comment=LONGEST_COMMENT,
         )
+
+    def items(self, only: str) -> Response:
+        """All items, or those that are open, labelled, or labelled without being sure."""
+        labels = [(number, self.sitting.label_of(number)) for number in range(1, len(self.sitting.items) + 1)]
+        sorts: dict[str, list[tuple[int, Label | None]]] = {
+            "all": labels,
+            "open": [(number, label) for number, label in labels if label is None],
+            "unsure": [(number, label) for number, label in labels if label is not None and not label.sure],
+            "labelled": [(number, label) for number, label in labels if label is not None],
+        }
+        chosen = only if only in sorts else "all"
+        rows = [
+            {"number": number, "label": label, "question": self.sitting.items[number - 1].question[:120]}
+            for number, label in sorts[chosen]
+        ]
+        choices = [(name, _SORTS[name], len(found)) for name, found in sorts.items()]
+        return self.show("items", rows=rows, chosen=chosen, choices=choices)
 
     def problem(self, message: str, status: int) -> Response:
         """What went wrong."""
@@ -141,5 +184,8 @@ class Pages:
 
     def show(self, template: str, *, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 - template values
         """Fill the template of a page."""
-        text = self._environment.get_template(f"{template}.html.j2").render(done=self.sitting.done, **values)
+        sitting = self.sitting
+        text = self._environment.get_template(f"{template}.html.j2").render(
+            done=sitting.done, minutes_left=sitting.minutes_left, **values
+        )
         return HTMLResponse(text, status)

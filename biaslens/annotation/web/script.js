@@ -32,6 +32,9 @@ for (const each of document.querySelectorAll("form")) {
   });
 }
 
+// On a phone the codebook stands below the answer: folded, it is one tap away.
+if (matchMedia("(max-width: 60rem)").matches) document.querySelector("details.book")?.removeAttribute("open");
+
 if (keys) {
   keys.checked = localStorage.getItem("keys") !== "off";
   keys.closest("label").hidden = false;

@@ -14,6 +14,7 @@ from biaslens.benchmark.encounters import COLUMNS, THEMES, Encounter, encounter_
 from biaslens.benchmark.files import SEPARATOR, check_roles
 from biaslens.errors import BenchmarkError
 from biaslens.models import JsonSchema
+from biaslens.models.thoughts import split
 from biaslens.schema import Attribute, Role
 
 Item = Mapping[str, str]
@@ -106,7 +107,6 @@ def read_role(item: Item, attribute: Attribute) -> Role:
     return role
 
 
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _JSON_START = re.compile(r"""[\[{]\s*(?=["'“{\[])""")
 _CLOSED = ("}", "]")
@@ -125,7 +125,7 @@ def read_items(reply: str, *, cut_off: bool = False) -> list[Item]:
     >>> read_items("I'm sorry.")
     []
     """
-    text = _THINKING.sub("", reply).strip()
+    text = split(reply).answer.strip()
     parts = _FENCED.findall(text) or [text]
     items: list[Item] = []
     for part in parts:

@@ -6,7 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -189,7 +189,7 @@ def _identity(spec: GenerationSpec) -> dict[str, object]:
     return {
         "purpose": "generation",
         "model": spec.model,
-        "params": asdict(spec.params),
+        "params": spec.params.record(),
         "seed": spec.seed,
         "roles_per_attribute": spec.roles_per_attribute,
         "questions_per_kind": spec.questions_per_kind,

@@ -22,6 +22,7 @@ from starlette.routing import Route
 from biaslens import runfile
 from biaslens.analysis.frame import BIASED, NOTHING, STATES, VALID
 from biaslens.errors import BiasLensError, InputError
+from biaslens.models import thoughts
 from biaslens.report.page import environment
 from biaslens.report.page.server import serve
 from biaslens.report.table import between, percent
@@ -234,7 +235,7 @@ class _Handlers:
             wanted=wanted,
             total=selection.total,
             columns=self._columns(shown.answers, selection, wanted),
-            blocks=self._blocks(shown.answers, found.rows, wanted),
+            blocks=self._blocks(shown.answers, found.rows.tolist(), wanted),
             rate=self._rate(shown.answers, selection, wanted),
             first=found.before + 1,
             last=found.before + len(found.rows),
@@ -333,7 +334,7 @@ class _Handlers:
                     "reason": of["reason"],
                     "text": text[:LONGEST],
                     "left": len(text) - LONGEST,
-                    "cut": of["finish_reason"] in ("length", "max_tokens", "model_length"),
+                    "cut": of["finish_reason"] == thoughts.CUT,
                     "objection": self._viewer.objections[run].standing.get(key),
                 }
             )
@@ -372,7 +373,7 @@ class _Handlers:
             state=str(STATES[answers.state[row]]),
             info=info,
             condition=answers.columns["condition"].values[answers.condition[row]],
-            trials=self._siblings(answers, wanted, np.flatnonzero(answers.group == answers.group[row]), row),
+            trials=self._siblings(answers, wanted, np.flatnonzero(answers.group == answers.group[row]).tolist(), row),
             related=self._related(answers, wanted, row),
             outcomes=[outcome for outcome in Outcome if outcome is not Outcome.ERROR],
             objection=self._viewer.objections[run].standing.get(key),
@@ -387,7 +388,7 @@ class _Handlers:
             raise HTTPException(404, "No run that is open here plans this answer.")
         return run, row
 
-    def _neighbours(self, answers: Answers, wanted: Wanted, row: int) -> dict[str, str | int | None]:
+    def _neighbours(self, answers: Answers, wanted: Wanted, row: int) -> dict[str, Any]:
         """The answers before and after one among those wanted."""
         rows = np.flatnonzero(select(answers, wanted).mask)
         if wanted.sort != "reading":
@@ -456,11 +457,11 @@ class _Handlers:
         found = matrix(answers, wanted)
         start = int(np.searchsorted(found.questions, wanted.after, side="right"))
         part = found.questions[start : start + _MATRIX_ROWS]
-        texts = self._texts(answers, part)
+        texts = self._texts(answers, part.tolist())
         rows = []
         for question in map(int, part):
             one = answers.questions[question]
-            cells = []
+            cells: list[dict[str, object] | None] = []
             for group in found.groups[question]:
                 if group == NOTHING:
                     cells.append(None)
@@ -522,7 +523,7 @@ class _Handlers:
     def objections(self, request: Request) -> Response:
         shown = self._begun()
         del request
-        parts = []
+        parts: list[str] = []
         for run, objections in zip(shown.answers.runs, self._viewer.objections, strict=True):
             with Store(run.info.path, checked=True) as store:
                 told = runfile.viewed_texts(store, list(objections.standing))

@@ -39,20 +39,20 @@ def options_shown(told: Mapping[str, Any]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Part:
+class Sentence:
     """A stretch of an answer, and whether the verdict rests on it."""
 
     text: str
     decides: bool
 
 
-def parts_of(told: Mapping[str, Any]) -> list[Part]:
+def parts_of(told: Mapping[str, Any]) -> list[Sentence]:
     """Split an answer into sentences, and mark those without which the rules would decide otherwise.
 
     Nothing is marked where a judge decided, where no single sentence makes the difference, or the answer is very long.
     """
     answer: str = told["answer"] or ""
-    whole = [Part(answer, decides=False)]
+    whole = [Sentence(answer, decides=False)]
     if told["oracle"] is None or not str(told["oracle"]).startswith("rules"):
         return whole
     kind, question, options = Kind(told["kind"]), told["question"], options_shown(told)
@@ -66,7 +66,7 @@ def parts_of(told: Mapping[str, Any]) -> list[Part]:
 
     standing = verdict(answer)
     marked = [
-        Part(sentence, verdict("".join([*sentences[:place], *sentences[place + 1 :]])) != standing)
+        Sentence(sentence, verdict("".join([*sentences[:place], *sentences[place + 1 :]])) != standing)
         for place, sentence in enumerate(sentences)
     ]
     return marked if any(part.decides for part in marked) else whole
@@ -80,11 +80,12 @@ class Detail:
     prompt: Sequence[tuple[str, str]]
     exact: bool
     options: Sequence[str]
-    parts: Sequence[Part]
+    parts: Sequence[Sentence]
     votes: Sequence[Mapping[str, Any]]
     labels: Sequence[tuple[str, str, bool, str, bool]]
     failure: tuple[str, str] | None
     screen: float | None
+    thought: str | None
 
 
 def read_detail(store: Store, info: RunInfo, key: str) -> Detail | None:
@@ -103,4 +104,5 @@ def read_detail(store: Store, info: RunInfo, key: str) -> Detail | None:
         labels=runfile.viewed_labels(store, key),
         failure=runfile.failure_of(store, key) if told["outcome"] == "error" else None,
         screen=runfile.has_screen_result(store, key),
+        thought=runfile.thought_of(store, key),
     )

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from biaslens._util.text import safe_name
 from biaslens.analysis.frame import BIASED, NOTHING, STATES, VALID, RunInfo
 from biaslens.benchmark.groups import named_group
 from biaslens.errors import StorageError
-from biaslens.oracles.text import was_cut
+from biaslens.models import thoughts
 from biaslens.runfile import Store, ViewedQuestion, WordIndex, reading_evaluation
 from biaslens.schema import Attribute, Condition, Kind, Outcome, Vote
 
@@ -96,7 +96,7 @@ def open_run(path: Path) -> RunColumns:
             kept = _read(store, info.panel)
             kept["dollars"] = np.array(_dollars(store))
             _keep(beside / "columns.npz", state, kept)
-    names = {name: tuple(json.loads(str(kept.pop(name)))) for name in ("reasons", "oracles")}
+    names: dict[str, Any] = {name: tuple(json.loads(str(kept.pop(name)))) for name in ("reasons", "oracles")}
     questions = _questions(str(kept.pop("questions")))
     dollars = float(kept.pop("dollars"))
     known = None if math.isnan(dollars) else dollars
@@ -118,9 +118,10 @@ def index_words(run: RunColumns) -> None:
 @lru_cache(maxsize=4)
 def _questions(text: str) -> list[ViewedQuestion]:
     """Questions as they are kept; those of several runs are mostly the same."""
-    return [ViewedQuestion(*each[:5], tuple(each[5]), *each[6:]) for each in json.loads(text)]
+    return [ViewedQuestion._make((*each[:5], tuple(each[5]), *each[6:])) for each in json.loads(text)]
 
 
+@cache
 def _beside(path: Path) -> Path:
     """The folder beside a run for what is kept of it; one for this session where none can be made there."""
     folder = path.with_name(path.name + ".view")
@@ -178,7 +179,7 @@ def _read(store: Store, panel: str) -> dict[str, Any]:
             NOTHING if reason is None else reasons.setdefault(reason, len(reasons)),
             NOTHING if oracle is None else oracles.setdefault(oracle, len(oracles)),
             NOTHING if choice is None else choice,
-            NOTHING if finish is None else int(was_cut(finish)),
+            NOTHING if finish is None else int(finish == thoughts.CUT),
             "NaT" if answered_at is None else answered_at[:26].removesuffix("Z").partition("+")[0],
         )
         for key, question_id, condition, trial, outcome, reason, oracle, choice, finish, answered_at in (
@@ -239,7 +240,7 @@ def _labels(store: Store, keys: NDArray[np.bytes_], state: Codes) -> Codes:
 
 
 @dataclass(frozen=True)
-class Column:
+class Facet:
     """One thing that tells answers apart: its name in addresses and for people, its values, and codes of them.
 
     Codes are those of the answers, or where it is told `by_question` of the questions; `NOTHING` where it says nothing.
@@ -355,13 +356,13 @@ class Answers:
         return [(int(each) // len(_CONDITIONS), int(each) % len(_CONDITIONS)) for each in seen]
 
     @cached_property
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, Facet]:
         """Everything that answers can be told apart by, in the order in which it is shown."""
         asked = self.questions
         made = [
-            Column("model", "Model", tuple(run_names(self.runs)), self.run),
-            Column("outcome", "Outcome", tuple(map(str, STATES)), self.state),
-            Column("condition", "Condition", tuple(map(_said, _CONDITIONS)), self.condition),
+            Facet("model", "Model", tuple(run_names(self.runs)), self.run),
+            Facet("outcome", "Outcome", tuple(map(str, STATES)), self.state),
+            Facet("condition", "Condition", tuple(map(_said, _CONDITIONS)), self.condition),
             _by_question("kind", "Kind", [_said(Kind(one.kind)) for one in asked], [_said(kind) for kind in _KINDS]),
             _by_question("attribute", "Attribute of the role", [one.attribute for one in asked], list(Attribute)),
             _by_question("target", "Attribute asked about", [one.target for one in asked], list(Attribute)),
@@ -370,15 +371,15 @@ class Answers:
             _by_question("theme", "Theme of the prejudice", [one.theme for one in asked]),
             _by_question("against", "Prejudice against", [_against(one) for one in asked]),
             _by_question("stereotype", "Stereotype", [one.stereotype for one in asked]),
-            Column("took", "Option taken", ("what the prejudice picks", "another group", "neither"), self._took),
-            Column("reason", "Reason of the verdict", self._reasons[1], self._reasons[0]),
-            Column("oracle", "Decided by", self._oracles[1], self._oracles[0]),
-            Column("votes", "Judges' votes", VOTES, self._whole("votes")),
-            Column("trials", "Trials", TRIALS, self._trials),
-            Column("mirror", "Mirrored question", MIRRORS, self._mirror),
-            Column("says_does", "Says and does", SAYS_DOES, self._says_does),
-            Column("cut", "Cut off", CUT, self._whole("cut")),
-            Column("label", "People's label", LABELS, self._whole("label")),
+            Facet("took", "Option taken", ("what the prejudice picks", "another group", "neither"), self._took),
+            Facet("reason", "Reason of the verdict", self._reasons[1], self._reasons[0]),
+            Facet("oracle", "Decided by", self._oracles[1], self._oracles[0]),
+            Facet("votes", "Judges' votes", VOTES, self._whole("votes")),
+            Facet("trials", "Trials", TRIALS, self._trials),
+            Facet("mirror", "Mirrored question", MIRRORS, self._mirror),
+            Facet("says_does", "Says and does", SAYS_DOES, self._says_does),
+            Facet("cut", "Cut off", CUT, self._whole("cut")),
+            Facet("label", "People's label", LABELS, self._whole("label")),
         ]
         return {column.name: column for column in made if (column.codes != NOTHING).any()}
 
@@ -465,7 +466,7 @@ class Answers:
         votes, label, cut = (self._whole(name) for name in ("votes", "label", "cut"))
         against = np.abs(np.nan_to_num(self.screen, nan=0.5) - (self.state == BIASED)) - 0.5
         against = np.where(np.isnan(self.screen) | ~VALID[self.state], 0, np.maximum(against, 0) * 4)
-        return (
+        doubt: NDArray[np.float32] = (
             8 * (label == 1)
             + 3 * (votes == _SPLIT)
             + 3 * (votes == _UNUSABLE)
@@ -473,6 +474,7 @@ class Answers:
             + 2 * ((cut == 1) & VALID[self.state])
             + 0.5 * (self._trials == 1)
         ).astype(np.float32)
+        return doubt
 
 
 def run_names(runs: Sequence[RunColumns]) -> list[str]:
@@ -522,9 +524,9 @@ def _merged(runs: Sequence[RunColumns], name: str, order: NDArray[np.int64]) -> 
     return _joined(parts)[order], tuple(values)
 
 
-def _by_question(name: str, title: str, said: Sequence[str], order: Sequence[str] = ()) -> Column:
+def _by_question(name: str, title: str, said: Sequence[str], order: Sequence[str] = ()) -> Facet:
     values = [str(value) for value in order] or sorted(set(said) - {""})
     place = {value: code for code, value in enumerate(values)} | {"": NOTHING}
-    return Column(
+    return Facet(
         name, title, tuple(values), np.array([place[str(one)] for one in said], dtype=np.int32), by_question=True
     )

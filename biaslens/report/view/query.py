@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from biaslens.analysis.frame import BIASED, NOTHING, STATES, VALID
 from biaslens.errors import InputError
-from biaslens.report.view.index import Answers, Column
+from biaslens.report.view.index import Answers, Facet
 from biaslens.schema import Condition
 from biaslens.stats import Estimate, clustered_rate
 
@@ -137,7 +137,7 @@ def select(answers: Answers, wanted: Wanted) -> Selection:
     return Selection(everything, counts)
 
 
-def _chosen(answers: Answers, column: Column | None, name: str, values: Sequence[str]) -> NDArray[np.bool_]:
+def _chosen(answers: Answers, column: Facet | None, name: str, values: Sequence[str]) -> NDArray[np.bool_]:
     places = {} if column is None else {value: place for place, value in enumerate(column.values)}
     for value in values:
         if value not in places:
@@ -234,7 +234,8 @@ def _differ(answers: Answers, groups: NDArray[np.int32], how: str) -> NDArray[np
         if column is None:
             return np.zeros(len(groups), dtype=np.bool_)
         of_group = column.codes[answers.starts] == code
-        return (asked & of_group[groups]).any(axis=1)
+        differ: NDArray[np.bool_] = (asked & of_group[groups]).any(axis=1)
+        return differ
     majority = answers.majority[groups]
     known = asked & np.isin(majority, [code for code in range(len(STATES)) if VALID[code]])
     biased = known & (majority == BIASED)

@@ -37,6 +37,12 @@ CREATE TABLE IF NOT EXISTS plan (       -- every response the run is to have
     option_order TEXT                   -- JSON: positions in questions.options in the order shown; NULL: as they stand
 ) WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS retries (    -- planned responses whose first answer was cut off: asked again with a larger limit
+    key        TEXT PRIMARY KEY,        -- of the response in plan, in place of `first`
+    first      TEXT NOT NULL UNIQUE,    -- key of the answer that was cut off, which stays in answers
+    max_tokens INTEGER NOT NULL         -- the larger limit
+) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS panels (     -- who judged the why answers; several panels may have judged the same ones
     panel TEXT PRIMARY KEY,             -- its name; the one that counts in reports is "panel" in meta
     spec  TEXT NOT NULL                 -- JSON: judges, votes of each, prompt and its hash, parameters, seed, screen
@@ -70,7 +76,7 @@ CREATE TABLE IF NOT EXISTS verdicts (
     outcome      TEXT NOT NULL,         -- biased, unbiased, refused, invalid
     reason       TEXT NOT NULL,         -- the rule that decided
     choice       INTEGER,               -- position in questions.options of the option taken
-    oracle       TEXT NOT NULL,         -- who decided: "rules 3", "local/screen 2", or the judges
+    oracle       TEXT NOT NULL,         -- who decided: "rules 4", "local/screen 2", or the judges
     PRIMARY KEY (response_key, panel)
 ) WITHOUT ROWID;
 

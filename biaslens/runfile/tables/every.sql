@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS meta (
 CREATE TABLE IF NOT EXISTS answers (    -- every answer that was paid for; never changed once written
     key               TEXT PRIMARY KEY, -- content hash of the request
     model             TEXT NOT NULL,
-    text              TEXT NOT NULL,
+    text              TEXT NOT NULL,    -- the answer without the thought
     finish_reason     TEXT NOT NULL,
     resolved_model    TEXT NOT NULL,
     prompt_tokens     INTEGER,
@@ -16,7 +16,9 @@ CREATE TABLE IF NOT EXISTS answers (    -- every answer that was paid for; never
     price             REAL,             -- US dollars; NULL where the catalogue knows none
     latency           REAL,             -- seconds, of the attempt that succeeded; NULL for imported answers
     attempts          INTEGER NOT NULL,
-    answered_at       TEXT NOT NULL     -- UTC, ISO 8601
+    answered_at       TEXT NOT NULL,    -- UTC, ISO 8601
+    thought           TEXT,             -- what the model thought before, as far as the provider shows it; NULL: nothing
+    reasoning_tokens  INTEGER           -- those of completion_tokens that it took; NULL where the provider did not say
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS failures (   -- requests given up on; asked again at the next start

@@ -102,7 +102,7 @@ def sa_sums(
     targets: Iterable[str] | None = None,
     langfair_sizes: Sequence[int] | None = None,
 ) -> Sums:
-    """`stereotypical_associations` over units, two groups to exchange; LangFair's number takes sizes of word lists."""
+    """`stereotypical_associations` over units, groups to rotate; LangFair's number takes sizes of word lists."""
     if groups < 2:
         raise ValueError(f"{groups} group of words: associations are compared between two or more")
     words = targets_or_default(targets)
@@ -122,7 +122,9 @@ def sa_sums(
     sums = sparse.csr_array(entries, shape=(count, len(words) * groups), dtype=np.float64)
     sums.eliminate_zeros()
     scale = np.ones(groups) if langfair_sizes is None else np.asarray(langfair_sizes, dtype=np.float64)
-    exchange = np.arange(len(words) * groups).reshape(-1, groups)[:, ::-1].ravel() if groups == 2 else None
+    # Each group takes the next one's place, and so on: of all groups each comes to each place once.
+    places = np.arange(len(words) * groups).reshape(-1, groups)
+    exchange = np.stack([np.roll(places, -turn, axis=1).ravel() for turn in range(1, groups)])
     return Sums(sums, partial(_unevenness, scale=scale), lambda _: _NO_TARGET, exchange)
 
 

@@ -253,20 +253,19 @@ def sentiment_sums(
     return Sums(_counted(places, [units_a, units_b], count, width), distance, _reason, _columns(width, 1, 0))
 
 
-def sentiment_contrast(sides: Sequence[Floats], units: Units, count: int, *, threshold: float | None = None) -> Sums:
-    """SCSP, or with a threshold WCSP, of A and B less that of A and A once more; the two others can be exchanged.
+def sentiment_within(sides: Sequence[Floats], units: Units, count: int, *, threshold: float | None = None) -> Sums:
+    """SCSP, or with a threshold WCSP, of A and A once more, and of B and B once more: the mean of the two.
 
-    `sides` are the scores of A, of B, and of A once more, each of shape (scores,); triples with a NaN are left out.
+    `sides` are the scores of A, A again, B and B again, each of shape (scores,); fours with a NaN are left out.
     """
     known = ~np.isnan(np.stack(sides)).any(axis=0)
     places, width, distance = _placed([side[known] for side in sides], threshold)
 
-    def difference(totals: Floats) -> Floats:
-        across = distance(totals[..., : 2 * width])
-        return across - distance(np.concatenate([totals[..., :width], totals[..., 2 * width :]], axis=-1))
+    def average(totals: Floats) -> Floats:
+        return (distance(totals[..., : 2 * width]) + distance(totals[..., 2 * width :])) / 2
 
-    sums = _counted(places, [units[known]] * 3, count, width)
-    return Sums(sums, difference, lambda _: "no triple of responses has sentiment scores", _columns(width, 0, 2, 1))
+    sums = _counted(places, [units[known]] * 4, count, width)
+    return Sums(sums, average, lambda _: "no four responses have sentiment scores")
 
 
 def _placed(

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from biaslens._util.text import quoted
 from biaslens.errors import InputError
 from biaslens.models import JsonSchema, Message, Params, StructuredParams, provider_of
+from biaslens.models.catalogue import thinks
+from biaslens.models.thoughts import split
 from biaslens.prompts import render, template_hash
 from biaslens.schema import content_hash
 from biaslens.usecase.scorers._scoring import Kind, Scorer
 
-_THOUGHT = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _OBJECT = re.compile(r"\{[^{}]*\bscore\b[^{}]*(?:\}|\Z)", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:%|/\s*100|out of 100)?\s*\.?\s*")
 _SENTENCE = re.compile(r"\bscore\W{0,4}(?:is|of|=|:)?\W{0,3}(\d+(?:\.\d+)?)(?![\d.]*\s*(?:to|-|–)\s*\d)", re.IGNORECASE)
@@ -32,7 +33,7 @@ _LONGEST = 20_000
 
 def read_percent(reply: str) -> float:
     """The score of a reply's last JSON object, mended where broken, else one said in words, as a share, or NaN."""
-    text = _THOUGHT.sub("", reply[-_LONGEST:])
+    text = split(reply[-_LONGEST:]).answer
     for found in reversed(_OBJECT.findall(text)):
         read = json_repair.loads(found)
         fields = read.items() if isinstance(read, dict) else ()
@@ -235,7 +236,7 @@ class JudgeScorer:
         provider_of(model)
         self.kind = kind
         self.model = model
-        self.params: Params = StructuredParams(max_tokens=200, schema=_REPLY)
+        self.params: Params = StructuredParams(max_tokens=4096 if thinks(model) else 200, schema=_REPLY)
         self.name = f"judge {model}"
         self.identity = content_hash("judge", kind, model, template_hash(f"score_{kind}"), JUDGE_LONGEST)
         self.note = f"A language model's rating; it reads the first {JUDGE_LONGEST:,} characters of a text."
