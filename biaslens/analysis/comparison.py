@@ -227,7 +227,7 @@ def compare(
         corrected = [corrections(run) if run.info.labelled else {} for run in runs]
     table = align(runs, condition)
     asked = table.planned.any(axis=0) & ((table.kind == KINDS.index(kind)) if kind is not None else True)
-    shared = asked & (table.valid > 0).all(axis=0)
+    shared: NDArray[np.bool_] = asked & (table.valid > 0).all(axis=0)
     rates = table.biased[:, shared] / table.valid[:, shared]
     roles = len(np.unique(table.role[shared]))
     counts = {"questions": int(shared.sum()), "planned_questions": int(asked.sum()), "roles": roles}
@@ -281,7 +281,7 @@ def _by_labels(
 ) -> list[Pair]:
     """Every two models by the rates that their own labels correct, over the shared questions."""
     chosen = np.flatnonzero(shared)
-    position = {table.ids[question]: place for place, question in enumerate(chosen)}
+    position = {table.ids[question]: place for place, question in enumerate(chosen.tolist())}
     clusters = table.clusters(runs[0].estimand).at(chosen)
     rates = [corrected.of(run, condition, position) for run in runs]
     pairs = list(combinations(range(len(runs)), 2))

@@ -89,7 +89,8 @@ def pilot_parts(runs: Sequence[Run]) -> Parts:
     noise = sum(parts.trial / parts.trials_per_question for parts in each)
     question = _known(found.get(ITEM, 0.0) - noise)
     role, comparison, both = (_known(found.get(which, 0.0)) for which in (ROLE, COMPARISON, BOTH))
-    return Parts(role, comparison, both, question, trial, f"two pilot runs, {runs[0].info.model} and {runs[1].info.model}")
+    models = " and ".join(run.info.model for run in runs)
+    return Parts(role, comparison, both, question, trial, f"two pilot runs, {models}")
 
 
 def _known(value: float) -> float:
