@@ -227,7 +227,7 @@ def compare(
         corrected = [corrections(run) if run.info.labelled else {} for run in runs]
     table = align(runs, condition)
     asked = table.planned.any(axis=0) & ((table.kind == KINDS.index(kind)) if kind is not None else True)
-    shared: NDArray[np.bool_] = asked & (table.valid > 0).all(axis=0)
+    shared: NDArray[np.bool_] = np.logical_and(asked, (table.valid > 0).all(axis=0))
     rates = table.biased[:, shared] / table.valid[:, shared]
     roles = len(np.unique(table.role[shared]))
     counts = {"questions": int(shared.sum()), "planned_questions": int(asked.sum()), "roles": roles}

@@ -26,7 +26,7 @@ QUESTIONS, TRIALS = (5, 10, 20), (1, 2, 3, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class DifferenceVariance:
     """Variance of the difference of two models' answers to one question, and where it is from.
 
     Between roles, comparisons, both, questions, and (of single trials of both models) trials.
@@ -40,7 +40,7 @@ class Parts:
     source: str
 
 
-PUBLISHED = Parts(
+PUBLISHED = DifferenceVariance(
     0.0023, 0.0149, 0.0020, 0.130, 0.066,
     "differences of three models of the published study, all kinds of questions; name a --pilot for your own",
 )  # fmt: skip
@@ -60,7 +60,7 @@ class Design:
     detectable: float
 
 
-def pilot_parts(runs: Sequence[Run]) -> Parts:
+def pilot_parts(runs: Sequence[Run]) -> DifferenceVariance:
     """Estimate the variance of a difference from a pilot: one run, or two on the same questions.
 
     One run says how answers of one model vary. Two models are then taken to share half of the effects of roles,
@@ -82,7 +82,7 @@ def pilot_parts(runs: Sequence[Run]) -> Parts:
     if len(runs) == 1:
         (one,) = each
         role, comparison, both, question = map(_known, (one.role, one.comparison, one.both, one.question))
-        return Parts(role, comparison, both, question, trial, f"one pilot run, {runs[0].info.model}")
+        return DifferenceVariance(role, comparison, both, question, trial, f"one pilot run, {runs[0].info.model}")
     rates = table.biased[:, known] / table.valid[:, known]
     layout = Layout(np.ones(int(known.sum())), table.clusters(runs[0].estimand).at(known))
     found = layout.components(rates[0] - rates[1])
@@ -90,14 +90,14 @@ def pilot_parts(runs: Sequence[Run]) -> Parts:
     question = _known(found.get(ITEM, 0.0) - noise)
     role, comparison, both = (_known(found.get(which, 0.0)) for which in (ROLE, COMPARISON, BOTH))
     models = " and ".join(run.info.model for run in runs)
-    return Parts(role, comparison, both, question, trial, f"two pilot runs, {models}")
+    return DifferenceVariance(role, comparison, both, question, trial, f"two pilot runs, {models}")
 
 
 def _known(value: float) -> float:
     return 0.0 if np.isnan(value) else max(value, 0.0)
 
 
-def designs(questions: Sequence[Question], parts: Parts, difference: float) -> tuple[list[Design], float]:
+def designs(questions: Sequence[Question], parts: DifferenceVariance, difference: float) -> tuple[list[Design], float]:
     r"""For each number of trials the slice with the fewest calls that finds a difference; and the least any finds.
 
     `questions` are those to choose from, in the order of the benchmark. A difference is found where a test at 5 %
@@ -127,7 +127,7 @@ def designs(questions: Sequence[Question], parts: Parts, difference: float) -> t
     return [best[trials] for trials in sorted(best)], least
 
 
-def _detectable(layout: Layout, parts: Parts, trials: int) -> float:
+def _detectable(layout: Layout, parts: DifferenceVariance, trials: int) -> float:
     free = layout.roles - layout.strata
     if free < 1:
         return inf

@@ -120,14 +120,23 @@ def plan_command(
 
     Prints calls, tokens, price and hours for each model. No key is needed.
     """
-    if pilots and detect is None:
-        raise click.UsageError("--pilot goes with --detect POINTS")
-    tasks, settings = tasks_of(values), load_settings()
-    if detect is not None:
-        from biaslens.cli.detect import print_designs
+    tasks = tasks_of(values)
+    if detect is not None or pilots:
+        _plan_to_detect(tasks, detect, pilots, as_json=as_json)
+    else:
+        _plan(tasks, show=show, as_json=as_json)
 
-        print_designs(tasks[0].spec, detect, pilots, as_json=as_json)
-        return
+
+def _plan_to_detect(tasks: list[Task], points: float | None, pilots: tuple[Path, ...], *, as_json: bool) -> None:
+    from biaslens.cli.detect import print_designs
+
+    if points is None:
+        raise click.UsageError("--pilot goes with --detect POINTS")
+    print_designs(tasks[0].spec, points, pilots, as_json=as_json)
+
+
+def _plan(tasks: list[Task], *, show: int | None, as_json: bool) -> None:
+    settings = load_settings()
     names = dict.fromkeys(name for task in tasks for name in (task.spec.model, *task.spec.judges))
     for name in names:
         provider_of(name)

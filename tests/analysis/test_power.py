@@ -9,7 +9,7 @@ from command import biaslens
 from made_runs import made_run
 from scipy.special import stdtrit
 
-from biaslens.analysis.power import PUBLISHED, Parts, designs, pilot_parts
+from biaslens.analysis.power import PUBLISHED, DifferenceVariance, designs, pilot_parts
 from biaslens.benchmark import shipped
 from biaslens.errors import InputError
 
@@ -30,7 +30,7 @@ def test_no_slice_finds_less_than_the_least():
 
 def test_without_effects_it_is_the_plain_formula():
     # Questions and trials alone: SE^2 = (0.1 + 0.06 / T) / N.
-    parts = Parts(0.0, 0.0, 0.0, 0.1, 0.06, "made")
+    parts = DifferenceVariance(0.0, 0.0, 0.0, 0.1, 0.06, "made")
     for one in designs(QUESTIONS, parts, 0.03)[0]:
         error = np.sqrt((0.1 + 0.06 / one.trials) / one.questions)
         # 11 attributes: as many degrees of freedom less.
