@@ -165,7 +165,7 @@ def _with_words(answers: Answers, words: str) -> NDArray[np.bool_]:
 
 
 def rate_of(answers: Answers, mask: NDArray[np.bool_]) -> Estimate:
-    """The bias rate of some answers, with its interval clustered by role."""
+    """The bias rate of some answers, with an interval for these questions put to other roles."""
     column = answers.columns["role"]
     role = column.codes[answers.question[mask]]
     attribute = answers.columns["attribute"].codes[answers.question[mask]]
