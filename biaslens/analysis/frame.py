@@ -276,6 +276,12 @@ class Run:
         crossed = questions.comparison if self.estimand is Estimand.LIKE_THESE else None
         return Clusters(questions.role, crossed, questions.attribute)
 
+    @property
+    def growing(self) -> bool:
+        """Whether it may have been looked at before: it was asked in several sessions, or something is pending."""
+        pending = any((trials.states >= len(Outcome)).any() for trials in self.conditions.values())
+        return pending or len(self.info.meta.get("starts") or ()) > 1
+
     def trials(self, condition: Condition) -> Trials:
         """Trials of a condition; none of them planned where the run does not know it."""
         return self.conditions.get(condition) or _no_trials(len(self.questions.ids), 1)

@@ -23,6 +23,7 @@ from biaslens.report.sections import print_analyses, print_comparison, write_for
 from biaslens.report.table import json_records
 from biaslens.schema import Condition, Kind
 from biaslens.stats import Estimand, Estimate
+from biaslens.stats.sequential import always_valid
 
 estimand_option = click.option(
     "--these-questions",
@@ -268,6 +269,7 @@ def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
                 "condition": condition.condition,
                 "resolved_models": condition.resolved_models,
                 "last_answer": condition.last_answer,
+                "always_valid": dict(zip(("low", "high"), always_valid(condition.cell().bias_rate), strict=True)),
                 "corrected": {kind or "all": _corrected(rate) for kind, rate in condition.corrected.items()},
                 "cells": [
                     _cell(cell)

@@ -21,6 +21,7 @@ from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, bet
 from biaslens.runfile import answer_times, reading
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.stats import Estimand, Estimate
+from biaslens.stats.sequential import always_valid
 
 LOW_COVERAGE = 0.9
 """Below this share of valid trials a cell is marked."""
@@ -51,7 +52,7 @@ def print_table(summary: Summary, console: Console | None = None, *, brief: bool
 def _parts(summary: Summary, *, brief: bool) -> Iterator[RenderableType]:
     yield _heading(summary)
     for condition in summary.conditions:
-        yield Group(Text(), _headline(condition))
+        yield Group(Text(), _headline(condition, growing=summary.growing))
         if condition.cell().questions:
             groups = (None,) if brief else (*Attribute, None)
             yield Group(Text(), _outcomes(condition), Text(), _by_attribute(condition, groups))
@@ -259,13 +260,16 @@ def _judges(run: RunInfo) -> str:
     return run.panel + votes + (f" ({others} more in this run)" if others > 0 else "")
 
 
-def _headline(condition: ConditionSummary) -> Text:
+def _headline(condition: ConditionSummary, *, growing: bool) -> Text:
     cell = condition.cell()
     text = Text(f"{CONDITIONS[condition.condition].capitalize()}: ", style="bold")
     if not cell.questions:
         return text.append("nothing planned", style="not bold")
     rate = cell.bias_rate
-    interval = "" if math.isnan(rate.low) else f" (95 % interval {percent(rate.low)} to {percent(rate.high)})"
+    interval = "" if math.isnan(rate.low) else f" (95 % interval {percent(rate.low)} to {percent(rate.high)}"
+    if growing and interval and not math.isnan((ends := always_valid(rate))[0]):
+        interval += f"; at every look while it grows {between(*ends)} %"
+    interval += ")" if interval else ""
     return text.append(
         f"{_biased(cell)} of {cell.questions:,} questions biased, bias rate {percent(rate)}{interval}, "
         f"coverage {percent(cell.counts.coverage)}, {plural(cell.roles, 'role')}",
