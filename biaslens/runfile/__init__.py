@@ -28,6 +28,11 @@ from biaslens.runfile._schema import (
 from biaslens.runfile._store import (
     Answer, Failure, Store, open_to_write, reading, reading_evaluation,
 )
+from biaslens.runfile._thoughts import (
+    Thought, ThoughtCount, ThoughtVote, count_thoughts, count_undecided_thoughts, give_thought_vote,
+    open_thought_votes, save_thought_verdicts, save_thought_votes, thought_counts, thought_votes_to_ask,
+    thoughts_to_judge, unread_thought_votes, unusable_thought_votes, votes_on_thought,
+)
 from biaslens.runfile._votes import (
     Ballot, PanelVotes, PlannedVote, ToJudge, VoteCount, count_outcomes, count_undecided, count_votes, decided_keys,
     give_vote, last_reply, save_panel, save_screened, save_votes, take_back_verdicts, undecided, undecided_keys,
