@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from biaslens.analysis import corrected_rates, oracle_agreement, read_labels
 from biaslens.analysis.comparison import Comparison, align
 from biaslens.analysis.frame import BIASED, KINDS, NOTHING, STATES
-from biaslens.analysis.labels import Judged, read_judged
+from biaslens.analysis.labels import LabelledTrials, read_judged
 from biaslens.analysis.rates import ALL, rates
 from biaslens.annotation.folder import INFO, read_info
 from biaslens.errors import InputError
@@ -157,7 +157,7 @@ def _of_rules(trials: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _corrected(model: str, judged: Judged | None) -> Iterator[tuple[object, ...]]:
+def _corrected(model: str, judged: LabelledTrials | None) -> Iterator[tuple[object, ...]]:
     """Labels, and the rate with the why answers corrected by them, by condition and kind (why and all)."""
     if judged is None:
         return
@@ -176,7 +176,7 @@ def _corrected(model: str, judged: Judged | None) -> Iterator[tuple[object, ...]
             yield model, condition, kind, labels, found.value, *found.interval
 
 
-def _corrected_ranks(runs: Sequence[PublishedRun], judged: Mapping[str, Judged | None]) -> pd.DataFrame:
+def _corrected_ranks(runs: Sequence[PublishedRun], judged: Mapping[str, LabelledTrials | None]) -> pd.DataFrame:
     """Ranks by the corrected rates of all kinds in the role, those that their differences leave open at 95 %."""
     table = align([run.run for run in runs], Condition.ROLE)
     position = {name: place for place, name in enumerate(table.ids)}
