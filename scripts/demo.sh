@@ -14,4 +14,5 @@ run=runs/demo.sqlite
 echo
 echo "Leaderboard row:  runs/demo/leaderboard.csv"
 echo "Every answer:     runs/demo/responses.csv"
+echo "In a browser:     $biaslens view $run"
 echo "The run file:     $run  (any SQLite tool opens it; the same command asks only what is missing)"
