@@ -18,6 +18,7 @@ from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estima
 from biaslens.benchmark.llm.state import MAX_TOKENS
 from biaslens.benchmark.quality import SAMPLE, Source, as_record, check, read_source
 from biaslens.cli import options
+from biaslens.cli.batches import say_exchange
 from biaslens.cli.options import PATH, SEED, count, finish, json_option, paid, picked
 from biaslens.cli.progress import AskingBar
 from biaslens.engine import Exchange
@@ -46,12 +47,7 @@ _MODEL_OPTIONS = options.with_options(
         help="Maximum number of requests for one role; raise it when something is missing.",
     ),
     click.option("--partial", is_flag=True, help="Write the benchmark even if roles or encounters are missing."),
-    click.option(
-        "--batch-files",
-        type=PATH,
-        metavar="FOLDER",
-        help="Ask by files: write requests there in OpenAI's batch format, and read the answers put beside them.",
-    ),
+    options.batch_files_option,
     options.temperature_option,
     click.option(
         "--max-tokens",
@@ -134,7 +130,7 @@ def _from_model(values: dict[str, Any]) -> None:
         **picked(values, "questions_per_kind", "max_rounds", "seed", "mirrors", "json_schema", "partial"),
     )
     provider_of(spec.model)
-    exchange = Exchange(values["batch_files"]) if values["batch_files"] else None
+    exchange = options.exchange_of(values)
     if exchange is None:
         _confirm(spec, yes=values["yes"])
     with options.stopping("stopped; the same command asks only for what is missing"), AskingBar() as bar:
@@ -176,17 +172,9 @@ def _say(result: Generation, spec: GenerationSpec, exchange: Exchange | None) ->
     if result.written:
         partial = "" if result.complete else ", partial"
         click.echo(f"{result.out}: {result.roles} roles, {result.encounters} encounters{partial}")
-    if exchange and exchange.passed_over:
-        click.echo(f"{exchange.folder}: lines passed over: {exchange.passed_over}", err=True)
-    if result.complete:
-        return
-    if exchange and exchange.waiting:
-        files = ", ".join(map(str, exchange.written)) or "requests written before"
-        click.echo(
-            f"{exchange.waiting} requests wait for answers ({files}): put the batch's output into {exchange.folder} as "
-            "*.jsonl; the same command reads it",
-            err=True,
-        )
+    if exchange:
+        say_exchange(exchange)
+    if result.complete or (exchange and exchange.waiting):
         return
     for short in result.short[:_MOST_LINES]:
         click.echo(f"missing: {_shortfall(short)}", err=True)

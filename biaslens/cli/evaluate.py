@@ -15,6 +15,7 @@ import click
 from biaslens.cli import options
 from biaslens.cli.options import finish, json_option, pace_of, paid, panel_of, stopping, tasks_of
 from biaslens.cli.progress import EvaluationBar
+from biaslens.engine import Exchange
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Task, evaluate_study
 from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
@@ -183,6 +184,7 @@ def _screening_line(found: Screening) -> str:
 
 @click.command("evaluate")
 @options.evaluation_options
+@options.batch_files_option
 def evaluate_command(*, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Evaluate a model, or resume an evaluation.
 
@@ -194,8 +196,9 @@ def evaluate_command(*, as_json: bool, **values: Any) -> None:  # noqa: ANN401 -
     def observe(task: Task) -> EvaluationBar:
         return bars.enter_context(EvaluationBar(f"{task.spec.model}: " if len(tasks) > 1 else ""))
 
+    exchange = options.exchange_of(values)
     with stopping(), ExitStack() as bars:
-        found = evaluate_study(tasks, observe=observe)
+        found = evaluate_study(tasks, observe=observe, exchange=exchange)
     done = [result for result in found if isinstance(result, Evaluation)]
     refused = [error for error in found if isinstance(error, BiasLensError)]
     if refused and len(tasks) == 1:
@@ -205,6 +208,7 @@ def evaluate_command(*, as_json: bool, **values: Any) -> None:  # noqa: ANN401 -
             click.echo(f"biaslens: {task.spec.model}: {result}", err=True)
         elif result is not None:
             _say(result)
+    _say_exchange(exchange)
     _show(done, as_json=as_json, of=len(tasks))
     interrupted = any(result.interrupted for result in done)
     if refused and not interrupted:
@@ -244,6 +248,13 @@ def _say(result: Evaluation) -> None:
         )
 
 
+def _say_exchange(exchange: Exchange | None) -> None:
+    if exchange is not None:
+        from biaslens.cli.batches import say_exchange
+
+        say_exchange(exchange)
+
+
 def _because(reason: str) -> str:
     return f" ({reason})" if reason else ""
 
@@ -253,6 +264,7 @@ _DECIDED = (Outcome.BIASED, Outcome.UNBIASED, Outcome.REFUSED, Outcome.INVALID)
 
 @click.command("judge")
 @options.judging_options
+@options.batch_files_option
 def judge_command(run: Path, *, activate: bool, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Judge the why answers of a run.
 
@@ -261,8 +273,10 @@ def judge_command(run: Path, *, activate: bool, as_json: bool, **values: Any) ->
     """
     panel = panel_of(values)
     assert panel is not None, "--judge is required"
+    exchange = options.exchange_of(values)
     with stopping(), EvaluationBar() as bar:
-        result = judge(run, panel, activate=activate or None, pace=pace_of(values), observer=bar)
+        result = judge(run, panel, activate=activate or None, pace=pace_of(values), observer=bar, exchange=exchange)
+    _say_exchange(exchange)
     if as_json:
         click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str, indent=2))
     else:

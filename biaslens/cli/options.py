@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from biaslens._util.text import keep_secret, secrets_of, shown_address
-from biaslens.engine import Pace, RetryPolicy
+from biaslens.engine import Exchange, Pace, RetryPolicy
 from biaslens.evaluation import Panel, Slice, Spec, Task, default_run
 from biaslens.evaluation.prompting import JUDGE_PROMPTS
 from biaslens.evaluation.spec import (
@@ -235,6 +235,19 @@ PACE_OPTIONS: tuple[Decorator, ...] = (
         help="Stop when more than this share of the latest requests fail.",
     ),
 )
+
+
+batch_files_option: Decorator = click.option(
+    "--batch-files",
+    type=PATH,
+    metavar="FOLDER",
+    help="Ask by files: write requests there in OpenAI's batch format, and read the answers put beside them.",
+)
+
+
+def exchange_of(values: dict[str, Any]) -> Exchange | None:
+    """The folder of `batch_files_option`, read; None where none is named."""
+    return Exchange(values["batch_files"]) if values["batch_files"] else None
 
 
 def pace_of(values: dict[str, Any]) -> Pace:

@@ -22,9 +22,10 @@ from biaslens.engine._asking import Asker, Hook, Observer, Price, Request, Tally
 from biaslens.engine._exchange import Exchange
 from biaslens.engine._pacing import Pace
 from biaslens.models import ChatModel, open_model
+from biaslens.models.batch import require_batchable
 from biaslens.models.catalogue import price
 from biaslens.models.endpoints import rate_limits
-from biaslens.runfile import Failure, Store, WantedAnswers, forget_unanswered
+from biaslens.runfile import Store, WantedAnswers, forget_unanswered, stored_keys
 from biaslens.settings import Settings, load_settings
 from biaslens.version import __version__
 
@@ -95,10 +96,15 @@ class Session:
         session = cls(settings, observer, open_model, exchange)
         async with session._closing as closing:
             closing.enter_context(_graceful_interrupt(session.stop, session.observer.interrupted))
-            for name in () if exchange else models:
-                session.model(name)
+            for name in models:
+                if exchange is None:
+                    session.model(name)
+                else:
+                    require_batchable(name, session.settings)
             session.store = closing.enter_context(open_store())
             yield session
+            if exchange is not None:
+                exchange.know(stored_keys(session.store, exchange.unknown()))
 
     def model(self, name: str) -> ChatModel:
         """Get a model of this session, opening it where it is not open yet."""
@@ -106,6 +112,10 @@ class Session:
             self._models[name] = self._open_model(name, self.settings)
             self._closing.push_async_callback(self._models[name].close)
         return self._models[name]
+
+    def runtime(self, name: str) -> dict[str, str]:
+        """What a model of this session runs on; nothing where files are exchanged."""
+        return {} if self.exchange else dict(self.model(name).runtime)
 
     def require(self, identity: Mapping[str, object], *, model: str, hint: str) -> None:
         """Refuse a run file of something else: of another model, other weights, or with another `identity`.
@@ -115,7 +125,7 @@ class Session:
         Raises `RunMismatchError`, naming the first thing that differs; `hint` says what to do.
         """
         forget_unanswered(self.store)
-        weights = None if self.exchange else self.model(model).runtime.get("sha256")
+        weights = self.runtime(model).get("sha256")
         self.store.require_meta({"model": model, "weights": weights} | dict(identity), hint=hint)
 
     def record(self, facts: Mapping[str, object] | None = None) -> None:
@@ -200,16 +210,14 @@ class Session:
         self, exchange: Exchange, model: str, reader: Store, wanted: WantedAnswers, requests: Requests
     ) -> None:
         """Store the answers that have come, and write requests for those that are missing."""
-        failed: set[str] = set()
         for part in wanted.missing():
             rows = exchange.take(part, model)
             with self.store.transaction() as connection:
                 self.store.save(connection, rows)
             self.store.sync()
-            failed.update(row.key for row in rows if isinstance(row, Failure))
             self.tally.count(rows)
             self.observer.update(self.tally, {})
-        due = (exchange.due(key for key in part if key not in failed) for part in wanted.missing())
+        due = (exchange.due(part) for part in wanted.missing())
         exchange.write(chain.from_iterable(requests(reader, part) for part in due if part), model, self.settings)
 
     def asked(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from biaslens import runfile
-from biaslens.engine import Asked, Observer, Pace, Request, Session, Tally, in_thread, ordinary
+from biaslens.engine import Asked, Exchange, Observer, Pace, Request, Session, Tally, in_thread, ordinary
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
@@ -61,18 +61,19 @@ async def judge_async(
     settings: Settings | None = None,
     observer: Observer | None = None,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
+    exchange: Exchange | None = None,
 ) -> Judged:
     """Judge the why answers of a run that the panel has not judged yet.
 
     Several panels may judge one run: each keeps its verdicts, and one of them counts in reports: this one with
-    `activate`, and the first one where that is None. Pace and settings are as for `evaluate_async`.
+    `activate`, and the first one where that is None. Pace, settings and exchange are as for `evaluate_async`.
 
     Raises `InputError` when the run has no why answer, or a judge's name or key cannot be used; `RunMismatchError` when
     a panel of the same name judged under other conditions; else as `evaluate_async`.
     """
     store = partial(runfile.open_to_write, run, create=False)
     async with Session.open(
-        store, models=panel.models, settings=settings, observer=observer, open_model=open_model
+        store, models=panel.models, settings=settings, observer=observer, open_model=open_model, exchange=exchange
     ) as session:
         if not runfile.has_why_answers(session.store):
             raise InputError(f"{run}: no why question has an answer, there is nothing to judge")
@@ -138,6 +139,7 @@ async def judge_answers(session: Session, panel: Panel, paces: Mapping[str, Pace
     ballots = _Ballots(panel, session.store)
     await session.catch_up(_Votes(ballots))
     while not session.stop.is_set() and ballots.call():
+        answered = session.tally.answered
         for judge in panel.models:
             keys = ballots.open(judge)
             if not keys:
@@ -156,6 +158,8 @@ async def judge_answers(session: Session, panel: Panel, paces: Mapping[str, Pace
                 ballots.require_usable()
             if session.stop.is_set():
                 return
+        if session.exchange is not None and session.tally.answered == answered:
+            break  # the votes that are open wait for their files
     if not session.stop.is_set():
         ballots.require_usable()
 

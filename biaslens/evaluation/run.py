@@ -11,7 +11,7 @@ from pathlib import Path
 
 from biaslens import runfile
 from biaslens.benchmark import Benchmark, read, select, shipped
-from biaslens.engine import Asked, Observer, Pace, Request, Session, in_thread, ordinary
+from biaslens.engine import Asked, Exchange, Observer, Pace, Request, Session, in_thread, ordinary
 from biaslens.errors import BiasLensError, InputError, RunMismatchError
 from biaslens.evaluation.judge import enrol, judge_answers
 from biaslens.evaluation.prompting import Wording, option_order, persona_of, read_wording, request_seed
@@ -195,7 +195,7 @@ def _record(session: Session, spec: Spec, wording: Wording, benchmark: Benchmark
             "conditions": list(dict.fromkeys([*known.get("conditions", []), *spec.conditions])),
             "trials": max(spec.trials, known.get("trials", 0)),
             "package_version": __version__,
-            "runtime": dict(session.model(spec.model).runtime),
+            "runtime": session.runtime(spec.model),
         }
     )
 
@@ -208,12 +208,14 @@ async def evaluate_async(
     settings: Settings | None = None,
     observer: Observer | None = None,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
+    exchange: Exchange | None = None,
 ) -> Evaluation:
     """Evaluate a model, or go on with an evaluation: ask only what its run file does not hold yet.
 
     The first Ctrl-C waits for the answers in flight and returns; a second one drops them. `pace` is how fast and how
     patiently to ask the model, also as its own judge, and `judge_pace` the other judges; their default is the model's
     without its limits per minute, which are another provider's. Settings are those of the environment where not given.
+    Through an `exchange` nobody is asked: answers that lie there are taken in, and requests written for the others.
 
     Raises `InputError` when the benchmark, a model name, or a key cannot be used; `RunMismatchError` when the run file
     belongs to another model, benchmark, prompt or parameter set; `RunLockedError` when another process is at work on
@@ -226,7 +228,7 @@ async def evaluate_async(
     store = partial(open_to_write, spec.run)
     models = (spec.model, *spec.judges)
     async with Session.open(
-        store, models=models, settings=settings, observer=observer, open_model=open_model
+        store, models=models, settings=settings, observer=observer, open_model=open_model, exchange=exchange
     ) as session:
         _record(session, spec, wording, benchmark)
         keys = await in_thread(plan, session.store, spec, questions)
@@ -253,13 +255,17 @@ evaluate = ordinary(evaluate_async)
 
 
 async def evaluate_study_async(
-    tasks: Sequence[Task], *, settings: Settings | None = None, observe: Callable[[Task], Observer | None] | None = None
+    tasks: Sequence[Task],
+    *,
+    settings: Settings | None = None,
+    observe: Callable[[Task], Observer | None] | None = None,
+    exchange: Exchange | None = None,
 ) -> list[Evaluation | BiasLensError | None]:
     """Evaluate several models: those of different providers side by side, those of one provider one after the other.
 
-    A provider's limits then hold up its own models only. `observe` gives who watches a task. For each task the result
-    is what its evaluation came to, or why it could not be done; None where somebody stopped the study before it was
-    begun.
+    A provider's limits then hold up its own models only. `observe` gives who watches a task; all share the `exchange`.
+    For each task the result is what its evaluation came to, or why it could not be done; None where somebody stopped
+    the study before it was begun.
     """
     found: list[Evaluation | BiasLensError | None] = [None] * len(tasks)
 
@@ -273,6 +279,7 @@ async def evaluate_study_async(
                     judge_pace=task.judge_pace,
                     settings=settings,
                     observer=observe(task) if observe else None,
+                    exchange=exchange,
                 )
             except BiasLensError as error:
                 found[number] = error

@@ -10,7 +10,7 @@ from biaslens.runfile._labels import (
 from biaslens.runfile._plan import (
     Answered, PlannedResponse, WantedAnswers, answer_texts, answered, answered_keys, conditions, count_unanswered,
     cut_off, forget_unanswered, has_answers, has_why_answers, last_failure, most_trials, personas, planned_keys,
-    retried, retry_limits, save_plan, save_retries, save_verdicts, to_ask, without_verdict,
+    retried, retry_limits, save_plan, save_retries, save_verdicts, stored_keys, to_ask, without_verdict,
 )
 from biaslens.runfile._reading import (
     JudgeVote, Stopped, Usage, answer_lengths, answer_times, decided_answers, example, has_labels, judge_votes,
