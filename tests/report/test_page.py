@@ -59,7 +59,7 @@ def test_sorting_by_clicks_and_by_keyboard(site):
     with browser() as opened:
         page = opened.page
         page.goto(address(site / "index.html"))
-        assert models(page) == ["openai/a", "openai/b", "openai/c"]
+        assert models(page) == ["openai/a", "openai/c", "openai/b"]  # the most biased first
         page.get_by_role("button", name="Bias rate").click()
         assert models(page) == ["openai/b", "openai/c", "openai/a"]  # 0, 1/3, 2/3
         head = page.locator("th[aria-sort]")

@@ -19,7 +19,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
       head.setAttribute("aria-sort", up ? "ascending" : "descending");
       const rows = [...body.rows].map((row, place) => ({ row, place, value: key(row, column) }));
       rows.sort((a, b) => {
-        // What is not known stays at the end, whichever way the column is sorted.
+        // Totals stay at the end, and so does what is not known, whichever way the column is sorted.
+        const totals = ("total" in a.row.dataset) - ("total" in b.row.dataset);
+        if (totals) return totals;
         if (a.value === null || b.value === null) return (a.value === null) - (b.value === null) || a.place - b.place;
         return (up ? 1 : -1) * before(a.value, b.value) || a.place - b.place;
       });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -78,9 +79,12 @@ def write_page(analyses: Analyses, out: Path, *, show_examples: bool | None = No
     downloads = [*write_leaderboard(analyses.summaries, out / "data"), *write_tables(found, out / "data")]
     site.files += downloads
     rows = [row for run, slug in zip(runs, slugs, strict=True) for row in _rows(analyses, run, slug)]
+    rows.sort(key=lambda row: -1.0 if row["bias_rate"] is None else row["bias_rate"], reverse=True)
     site.render(
         "index.html",
         rows=rows,
+        axis=_axis(rows),
+        low_coverage=LOW_COVERAGE,
         conditions=[name for name in CONDITIONS if any(row["condition"] == name for row in rows)],
         kinds=[name for name in KINDS if any(row["kind"] == name for row in rows)],
         legend=[(name, style) for name, style, _ in _OUTCOMES],
@@ -261,7 +265,22 @@ def _condition(analyses: Analyses, run: Run, condition: Condition) -> dict[str, 
             record["corrected"] = _corrected(analyses, run, condition, str(attribute), kind)
         rows.append(by_kind[ALL] | {"rates": [by_kind.get(kind) for kind in kinds]})
     targets = analyses.of("rates_by_target", model=run.info.model, condition=condition)
-    return {"name": condition, "kinds": kinds, "rows": rows, "targets": _targets(targets)}
+    axis = _axis([rate for row in rows for rate in row["rates"] if rate is not None])
+    return {"name": condition, "kinds": kinds, "rows": rows, "axis": axis, "targets": _targets(targets)}
+
+
+def _axis(rates: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """Ends of the axis that the bars of a table share: those of all intervals, to the next twentieth."""
+    ends = [
+        rate[name]
+        for rate in rates
+        for name in ("bias_rate", "bias_rate_low", "bias_rate_high")
+        if rate[name] is not None
+    ]
+    if not ends:
+        return 0.0, 1.0
+    low, high = math.floor(20 * min(ends)) / 20, math.ceil(20 * max(ends)) / 20
+    return (low, high) if low < high else (max(0.0, low - 0.05), min(1.0, high + 0.05))
 
 
 def _targets(table: pd.DataFrame) -> Table:
