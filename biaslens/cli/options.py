@@ -90,6 +90,19 @@ class JsonObject(click.ParamType[dict[str, Any]]):
         return found
 
 
+class Shard(click.ParamType[tuple[int, int]]):
+    """A part of a plan."""
+
+    name = "I/N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:  # noqa: ANN401
+        """Refuse what is no part."""
+        number, _, of = str(value).partition("/")
+        if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+            self.fail(f"{value!r} is no part of a plan; the parts of 16 are 1/16 to 16/16.", param, ctx)
+        return int(number), int(of)
+
+
 SEED = click.IntRange(0, 2**63 - 1)
 RATE = Real(0, min_open=True)
 
@@ -300,6 +313,11 @@ evaluation_options = with_options(
     click.option("--run", type=FILE, help="Run file.  [default: named after the model, in runs/]"),
     click.option("--benchmark", type=PATH, help="Benchmark folder.  [default: the shipped benchmark]"),
     several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
+    click.option(
+        "--shard",
+        type=Shard(),
+        help="Ask only this part of the plan, such as 3/16, into a run file of its own; `merge` joins them.",
+    ),
     several("--kind", Kind, "Only questions of this kind; repeatable."),
     click.option("--roles-per-attribute", type=count(), help="Only the first N roles of each attribute."),
     click.option("--questions-per-kind", type=count(), help="Only the first N questions of each kind for each role."),
@@ -356,10 +374,15 @@ def tasks_of(values: dict[str, Any]) -> list[Task]:
         raise click.UsageError("give either a MODEL, such as openai/gpt-4o-mini, or --study FILE")
     settings = load_settings()
     if values["study"] is not None:
-        return read_study(values["study"], runs=settings.runs, settings=settings)
+        tasks = read_study(values["study"], runs=settings.runs, settings=settings)
+        shard = values["shard"]
+        return [
+            replace(task, spec=replace(task.spec, shard=shard, run=shard_file(task.spec.run, shard))) for task in tasks
+        ]
     spec = Spec(
         model=values["model"],
-        run=values["run"] or default_run(settings.runs, values["model"]),
+        run=values["run"] or shard_file(default_run(settings.runs, values["model"]), values["shard"]),
+        shard=values["shard"],
         benchmark=values["benchmark"],
         slice=Slice(
             attributes=tuple(map(Attribute, values["attributes"])) or None,
@@ -378,6 +401,11 @@ def tasks_of(values: dict[str, Any]) -> list[Task]:
         tokens_per_minute=values["judge_tokens_per_minute"],
     )
     return [Task(spec, pace, judge_pace)]
+
+
+def shard_file(run: Path, shard: tuple[int, int] | None) -> Path:
+    """Run file of a shard, beside that of the whole."""
+    return run if shard is None else run.with_name(f"{run.stem}-{shard[0]}of{shard[1]}{run.suffix}")
 
 
 def panel_of(values: dict[str, Any]) -> Panel | None:

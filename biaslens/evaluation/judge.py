@@ -15,7 +15,7 @@ from biaslens.engine import Asked, Exchange, Observer, Pace, Request, Session, T
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
-from biaslens.models import ChatModel, open_model, thoughts
+from biaslens.models import ChatModel, Params, open_model, thoughts
 from biaslens.oracles import RULES, screen, why
 from biaslens.oracles.why import Reply, decide_votes, majority_threshold, votes_needed
 from biaslens.runfile import ACTIVE_PANEL, Answer, Store, ToJudge, VoteCount
@@ -213,6 +213,34 @@ def _by_screen(
     ]
     runfile.save_verdicts(store, decided, panel=panel.name, oracle=judge.name)
     outcomes.update(verdict.outcome for _, verdict in decided)
+
+
+def readjudicate(store: Store) -> None:
+    """Decide by the votes that are there where no verdict stands, for every panel; nobody is asked."""
+    for spec in runfile.panels(store).values():
+        panel = _recorded_panel(spec)
+        if panel is None:  # of another version: its judges are asked before anything is decided
+            continue
+        ballots = _Ballots(panel, store)
+        given = ballots.votes.by_response()
+        with store.transaction():
+            for key in runfile.undecided_keys(store, panel.name):
+                ballots.adjudicate(key, [vote for vote in given.get(key, {}).values() if vote is not None])
+
+
+def _recorded_panel(spec: Mapping[str, Any]) -> Panel | None:
+    """The panel that a run file records; None where this version would not ask its judges in the same way."""
+    if "prompt" not in spec:
+        return None
+    params = Params(**{**spec["params"], "stop": tuple(spec["params"].get("stop", ()))})
+    sure = spec.get("screen", {}).get("sure")
+    panel = Panel(
+        judges=tuple(spec["judges"]),
+        screen=sure,
+        params=params,
+        **{name: spec[name] for name in ("votes", "prompt", "seed")},
+    )
+    return panel if json.loads(json.dumps(panel.record())) == spec else None
 
 
 class _Ballots:

@@ -72,13 +72,15 @@ def response_identity(spec: Spec) -> str:
 
 
 def response_keys(spec: Spec, questions: Sequence[Question]) -> Iterator[tuple[str, str, Question, Condition, int]]:
-    """Every response of an evaluation: key, question id, question, condition and trial."""
+    """Every response of an evaluation, or of its shard: key, question id, question, condition and trial."""
     identity = response_identity(spec)
     for question in questions:
         question_id = question.id
         for condition in spec.conditions:
             for trial in range(1, spec.trials + 1):
-                yield content_hash(identity, question_id, condition, trial), question_id, question, condition, trial
+                key = content_hash(identity, question_id, condition, trial)
+                if spec.in_shard(key):
+                    yield key, question_id, question, condition, trial
 
 
 def shown_order(spec: Spec, question: Question, trial: int) -> list[int] | None:
@@ -99,7 +101,9 @@ def plan(store: Store, spec: Spec, questions: Sequence[Question]) -> list[str]:
         for key, question_id, question, condition, trial in planned
         if key not in again
     )
-    runfile.save_plan(store, questions, rows)
+    # Of a shard, what it asks; `mirror_of` may name a question of another one.
+    asked = questions if spec.shard is None else list({each[1]: each[2] for each in planned}.values())
+    runfile.save_plan(store, asked, rows)
     return [again.get(key, key) for key, *_ in planned]
 
 

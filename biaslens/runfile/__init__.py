@@ -7,6 +7,7 @@ from biaslens.runfile._labels import (
     count_labels, import_faults, imported_files, judged_trials, labelled_items, published_answers, samples,
     save_imported, save_labels, save_published, shown, verdicts_on_sampled,
 )
+from biaslens.runfile._merge import Clash, clashes, take_in, tidy
 from biaslens.runfile._plan import (
     Answered, PlannedResponse, WantedAnswers, answer_texts, answered, answered_keys, conditions, count_unanswered,
     cut_off, forget_unanswered, has_answers, has_why_answers, last_failure, most_trials, personas, planned_keys,

@@ -21,6 +21,23 @@ CREATE TABLE IF NOT EXISTS answers (    -- every answer that was paid for; never
     reasoning_tokens  INTEGER           -- those of completion_tokens that it took; NULL where the provider did not say
 ) WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS other_answers (  -- paid for as well, in files that were merged: the earlier answer counts
+    key               TEXT NOT NULL,    -- this and the rest as in answers
+    model             TEXT NOT NULL,
+    text              TEXT NOT NULL,
+    finish_reason     TEXT NOT NULL,
+    resolved_model    TEXT NOT NULL,
+    prompt_tokens     INTEGER,
+    completion_tokens INTEGER,
+    price             REAL,
+    latency           REAL,
+    attempts          INTEGER NOT NULL,
+    answered_at       TEXT NOT NULL,
+    thought           TEXT,
+    reasoning_tokens  INTEGER,
+    PRIMARY KEY (key, answered_at, text)
+) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS failures (   -- requests given up on; asked again at the next start
     key       TEXT NOT NULL,
     model     TEXT NOT NULL,
