@@ -17,6 +17,7 @@ from biaslens._util.text import plural, printable
 from biaslens.analysis import Comparison, Run, question_texts
 from biaslens.analysis.rates import OF_A_ROLE
 from biaslens.report.analyses import Analyses
+from biaslens.report.findings import of_model, of_models
 from biaslens.report.run import FOR_WHAT, warnings
 from biaslens.report.table import NOTHING, Table, between, shown
 
@@ -83,6 +84,10 @@ def print_analyses(analyses: Analyses) -> None:
     if "rates" not in found:
         click.echo("Nothing is planned in these runs yet; `biaslens evaluate` asks.")
         return
+    for run in analyses.runs:
+        click.echo(f"{' '.join(of_model(analyses, run.info.model))}\n")
+    if told := of_models(analyses):
+        click.echo(f"{' '.join(told)}\n")
     for section in sections():
         if section.table in found:
             for names, rows in found[section.table].groupby(list(section.apart), sort=False):

@@ -19,6 +19,7 @@ from biaslens.analysis.frame import ATTRIBUTES
 from biaslens.analysis.rates import ALL
 from biaslens.errors import InputError, StorageError
 from biaslens.report.analyses import Analyses, write_tables
+from biaslens.report.findings import of_model, of_models
 from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import environment
 from biaslens.report.run import FOR_WHAT, LOW_COVERAGE
@@ -83,6 +84,7 @@ def write_page(analyses: Analyses, out: Path, *, show_examples: bool | None = No
     site.render(
         "index.html",
         rows=rows,
+        findings=of_models(analyses),
         axis=_axis(rows),
         low_coverage=LOW_COVERAGE,
         conditions=[name for name in CONDITIONS if any(row["condition"] == name for row in rows)],
@@ -231,6 +233,7 @@ def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_e
         name=name,
         marks=_marks(run) or ([] if conditions else ["Nothing is planned in this run yet."]),
         run=info,
+        findings=of_model(analyses, info.model),
         conditions=conditions,
         tables=list(_tables(analyses, run)),
         fewest=FEWEST,
