@@ -112,7 +112,7 @@ def test_the_earlier_answer_counts_with_what_was_made_of_it(tmp_path: Path):
 def test_votes_of_two_files_on_one_answer_are_counted_together(tmp_path: Path):
     found = merge([write(tmp_path / "a", [("one", "b")]), write(tmp_path / "b", [("one", "ub")])], tmp_path / "out")
     with Store(found.run) as store:
-        # The first votes differ, and the one that came first, "reply on one", says biased: two of three with the second.
+        # The first votes differ, and the one that came first says biased: two of three with the second.
         assert store.rows("SELECT outcome FROM verdicts") == [("biased",)]
         assert len(found.clashes) == 1
 
