@@ -133,9 +133,9 @@ class _Paired:
         """The difference of the rates that labels under each condition correct."""
         run, questions = self._run, np.flatnonzero(chosen)
         position = {run.questions.ids[question]: place for place, question in enumerate(questions)}
-        both = [self._labels.of(run, each, position) for each in (Condition.ROLE, self._against)]
-        few = min(rate.labels for rate in both) < FEWEST_LABELS and chosen.sum() < self.known.sum()
-        found = Estimate(float("nan")) if few else labelled_difference(*both, run.clusters.at(questions))
+        one, other = (self._labels.of(run, each, position) for each in (Condition.ROLE, self._against))
+        few = min(one.labels, other.labels) < FEWEST_LABELS and chosen.sum() < self.known.sum()
+        found = Estimate(float("nan")) if few else labelled_difference(one, other, run.clusters.at(questions))
         return {**with_ends("corrected_difference", found), "corrected_p": found.p}
 
 

@@ -20,6 +20,7 @@ from biaslens.analysis.summary import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.schema import Condition, Kind
 from biaslens.stats import Clusters, Estimand, Estimate, Pair, share
+from biaslens.stats.sequential import always_valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,7 @@ def compare(
         corrected = [corrections(run) if run.info.labelled else {} for run in runs]
     table = align(runs, condition)
     asked = table.planned.any(axis=0) & ((table.kind == KINDS.index(kind)) if kind is not None else True)
-    shared = asked & (table.valid > 0).all(axis=0)
+    shared: NDArray[np.bool_] = np.logical_and(asked, (table.valid > 0).all(axis=0))
     rates = table.biased[:, shared] / table.valid[:, shared]
     roles = len(np.unique(table.role[shared]))
     counts = {"questions": int(shared.sum()), "planned_questions": int(asked.sum()), "roles": roles}
@@ -280,7 +281,7 @@ def _by_labels(
 ) -> list[Pair]:
     """Every two models by the rates that their own labels correct, over the shared questions."""
     chosen = np.flatnonzero(shared)
-    position = {table.ids[question]: place for place, question in enumerate(chosen)}
+    position = {table.ids[question]: place for place, question in enumerate(chosen.tolist())}
     clusters = table.clusters(runs[0].estimand).at(chosen)
     rates = [corrected.of(run, condition, position) for run in runs]
     pairs = list(combinations(range(len(runs)), 2))
@@ -315,8 +316,16 @@ def _pair(
         **with_ends("corrected_difference", corrected),
         "corrected_p": corrected.p,
         "corrected_p_holm": by_labels.p_holm,
+        **dict(zip(("always_low", "always_high"), _while_growing(runs, pair), strict=True)),
         "specificity_gap": specificity_gap(pair.difference, kinds) if unknown else float("nan"),
     }
+
+
+def _while_growing(runs: Sequence[Run], pair: Pair) -> tuple[float, float]:
+    """The interval that holds at every look, where one of the runs has been looked at while it grew."""
+    if runs[pair.first].growing or runs[pair.second].growing:
+        return always_valid(pair.difference, share=False)
+    return float("nan"), float("nan")
 
 
 def _labels_say(difference: float, by_labels: Pair, *, judged: bool) -> str:

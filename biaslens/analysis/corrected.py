@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens.analysis.frame import KINDS, Run
-from biaslens.analysis.labels import Judged, read_judged, usable_labels
+from biaslens.analysis.labels import LabelledTrials, read_judged, usable_labels
 from biaslens.schema import Condition, Kind
 from biaslens.stats import LabelledRate, labelled_rate
 
@@ -21,7 +21,7 @@ class CorrectedRates:
     """
 
     def __init__(self) -> None:
-        self._judged: dict[object, Judged | None] = {}
+        self._judged: dict[object, LabelledTrials | None] = {}
 
     def of(self, run: Run, condition: Condition, position: Mapping[str, int]) -> LabelledRate:
         """The rate over the questions of which the position is given, from 0 up."""
@@ -46,7 +46,7 @@ class CorrectedRates:
             strata=np.unique(trials["kind"], return_inverse=True)[1],
         )
 
-    def _read(self, run: Run) -> Judged | None:
+    def _read(self, run: Run) -> LabelledTrials | None:
         if run.info.path not in self._judged:
             self._judged[run.info.path] = read_judged(run.info.path) if run.info.labelled else None
         return self._judged[run.info.path]

@@ -18,7 +18,7 @@ from biaslens import runfile
 from biaslens._util.text import without_secrets
 from biaslens.benchmark.groups import compared, named_group
 from biaslens.models.local import EMBEDDED_SHA256
-from biaslens.runfile import ACTIVE_PANEL, Stopped, Store, Usage, reading, reading_evaluation
+from biaslens.runfile import ACTIVE_PANEL, Stopped, Store, ThoughtCount, Usage, reading, reading_evaluation
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
 from biaslens.stats import Clusters, Estimand
 
@@ -267,6 +267,7 @@ class Run:
     conditions: Mapping[Condition, Trials]
     took: Took = field(default_factory=Took)
     estimand: Estimand = Estimand.LIKE_THESE
+    thoughts: tuple[ThoughtCount, ...] = ()  #: what thoughts came to beside their answers
 
     @property
     def clusters(self) -> Clusters:
@@ -274,6 +275,12 @@ class Run:
         questions = self.questions
         crossed = questions.comparison if self.estimand is Estimand.LIKE_THESE else None
         return Clusters(questions.role, crossed, questions.attribute)
+
+    @property
+    def growing(self) -> bool:
+        """Whether it may have been looked at before: it was asked in several sessions, or something is pending."""
+        pending = any((trials.states >= len(Outcome)).any() for trials in self.conditions.values())
+        return pending or len(self.info.meta.get("starts") or ()) > 1
 
     def trials(self, condition: Condition) -> Trials:
         """Trials of a condition; none of them planned where the run does not know it."""
@@ -294,7 +301,8 @@ def read_run(path: Path, *, estimand: Estimand = Estimand.LIKE_THESE) -> Run:
         info = RunInfo.of(path, store.meta(), runfile.panels(store), labelled=runfile.has_labels(store))
         questions = _questions(store)
         took = read_took(store, info.meta)
-        return Run(info, questions, _conditions(store, questions, info.panel), took, estimand)
+        thoughts = tuple(runfile.thought_counts(store, info.panel))
+        return Run(info, questions, _conditions(store, questions, info.panel), took, estimand, thoughts)
 
 
 def _questions(store: Store) -> Questions:

@@ -181,7 +181,7 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class LabelledTrials:
     """The trials of a run that count in its bias rates, with labels as 1, 0, or -1 where there is none.
 
     `learned` says why labels tell nothing of the verdicts on why answers, "" where they do.
@@ -192,7 +192,7 @@ class Judged:
     learned: str
 
 
-def read_judged(path: Path, *, panel: str | None = None) -> Judged | None:
+def read_judged(path: Path, *, panel: str | None = None) -> LabelledTrials | None:
     """Read the trials of a run with labels and the verdicts of a panel, the active one if not given; None without."""
     with reading_evaluation(path) as store:
         meta = store.meta()
@@ -204,7 +204,7 @@ def read_judged(path: Path, *, panel: str | None = None) -> Judged | None:
     trials = pd.DataFrame(found, columns=pd.Index(runfile.JudgedTrial._fields))
     trials["label"] = np.where(trials["label"].notna(), trials["label"] == Outcome.BIASED, -1).astype(np.int64)
     trials["verdict"] = (trials["verdict"] == Outcome.BIASED).astype(np.int64)
-    return Judged(meta.get("model"), trials, learned)
+    return LabelledTrials(meta.get("model"), trials, learned)
 
 
 def _groups(trials: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:

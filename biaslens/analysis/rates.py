@@ -61,7 +61,7 @@ ALL = "all"
 UNKNOWN = "unknown"
 """Stands for the target, theme or disfavoured group of questions of which none is recorded."""
 
-ABSTAINED, CLUSTERS = "abstained_trials", "clusters"
+ABSTAINED, CLUSTERS, FREEDOM = "abstained_trials", "clusters", "freedom"
 
 OF_A_ROLE = "this role"
 """What an interval in rows by role is for: other questions to the same role."""
@@ -79,7 +79,7 @@ def rates(
     trial. Intervals are for the ``estimand``, that of the run, and NaN with a single role; in rows by role they say how
     far other questions to the same role might differ.
     """
-    return grouped(run, by, totals=totals, conditions=conditions).drop(columns=[ABSTAINED, CLUSTERS])
+    return grouped(run, by, totals=totals, conditions=conditions).drop(columns=[ABSTAINED, CLUSTERS, FREEDOM])
 
 
 def pooled(frame: pd.DataFrame, by: By, *, families: Sequence[str] = ()) -> pd.DataFrame:
@@ -107,9 +107,10 @@ def pooled(frame: pd.DataFrame, by: By, *, families: Sequence[str] = ()) -> pd.D
 def grouped(
     run: Run, by: Sequence[By], *, totals: Sequence[By], conditions: Sequence[Condition] | None = None
 ) -> pd.DataFrame:
-    """Make the table of `rates` with two more columns.
+    """Make the table of `rates` with three more columns.
 
-    `ABSTAINED` counts trials that took the last option of a choice, `CLUSTERS` the clusters with a valid trial.
+    `ABSTAINED` counts trials that took the last option of a choice, `CLUSTERS` the clusters with a valid trial, and
+    `FREEDOM` are the degrees of freedom of the standard error.
     """
     names = _columns(by)
     frames = [
@@ -207,6 +208,7 @@ def _groups(
         "estimand": OF_A_ROLE if one_role else run.estimand.value,
         ABSTAINED: sums[:, len(STATES) + 1],
         CLUSTERS: np.array([rate.clusters for rate in of_each], dtype=np.int64),
+        FREEDOM: [rate.freedom for rate in of_each],
     }
     return keys, pd.DataFrame(numbers)
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, STATES, Run, RunInfo, Took, read_run
 from biaslens.analysis.labels import Corrections, corrections
-from biaslens.analysis.rates import ALL, CLUSTERS, By, grouped
+from biaslens.analysis.rates import ALL, CLUSTERS, FREEDOM, By, grouped
+from biaslens.analysis.thoughts import ThoughtBias, thought_bias
 from biaslens.schema import Attribute, Condition, Kind, content_hash
 from biaslens.stats import Estimand, Estimate, coverage, share
 
@@ -102,6 +103,8 @@ class Summary:
     conditions: tuple[ConditionSummary, ...]
     took: Took = field(default_factory=Took)
     estimand: Estimand = Estimand.LIKE_THESE
+    thoughts: tuple[ThoughtBias, ...] = ()  #: of the answers' thoughts, where those were judged
+    growing: bool = False
 
 
 def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Summary:
@@ -128,6 +131,8 @@ def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Su
         ),
         took=run.took,
         estimand=run.estimand,
+        thoughts=thought_bias(run.thoughts),
+        growing=run.growing,
     )
 
 
@@ -145,12 +150,13 @@ def _cells(run: Run, condition: Condition) -> dict[tuple[Attribute | None, Kind 
     table = grouped(run, by, totals=by, conditions=[condition])
     rows = {(row["attribute"], row["kind"]): row for row in table.to_dict("records")}
     rates = ("bias_rate", "bias_rate_low", "bias_rate_high", "standard_error")
-    nothing: dict[Any, Any] = dict.fromkeys(table, 0) | dict.fromkeys(rates, float("nan"))
+    nothing: dict[Any, Any] = dict.fromkeys(table, 0) | dict.fromkeys((*rates, FREEDOM), float("nan"))
     cells = {}
     for key in ((attribute, kind) for attribute in (None, *ATTRIBUTES) for kind in (None, *KINDS)):
         row = rows.get((key[0] or ALL, key[1] or ALL), nothing)
         value, low, high, error = (row[name] for name in rates)
-        rate = Estimate(value, low, high, error, row["valid_trials"], clusters=row[CLUSTERS])
+        free = row[FREEDOM]
+        rate = Estimate(value, low, high, error, row["valid_trials"], clusters=row[CLUSTERS], freedom=free)
         counts = Counts(*(row[f"{state}_trials"] for state in STATES))
         cells[key] = Cell(*key, row["roles"], row["questions"], row["biased_questions"], rate, counts)
     return cells

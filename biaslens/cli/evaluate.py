@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ import click
 from biaslens.cli import options
 from biaslens.cli.options import finish, json_option, pace_of, paid, panel_of, stopping, tasks_of
 from biaslens.cli.progress import EvaluationBar
-from biaslens.engine import Exchange
+from biaslens.engine import Exchange, Pace
 from biaslens.errors import BiasLensError
-from biaslens.evaluation import Evaluation, Task, evaluate_study
+from biaslens.evaluation import Evaluation, Panel, Task, evaluate_study
 from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.judge import Judged, judge
 from biaslens.models import provider_of, providers
@@ -93,12 +94,50 @@ def fetch_command() -> None:
 @click.command("plan")
 @options.evaluation_options
 @click.option("--show", type=click.IntRange(1), metavar="N", help="Also print the exact messages of N requests.")
-def plan_command(*, as_json: bool, show: int | None, **values: Any) -> None:  # noqa: ANN401 - click's values
+@click.option(
+    "--detect",
+    type=options.Real(0, 100, min_open=True),
+    metavar="POINTS",
+    help="Instead, print how many roles, questions and trials find a difference of so many percentage points between "
+    "two models.",
+)
+@click.option(
+    "--pilot",
+    "pilots",
+    type=options.PATH,
+    multiple=True,
+    help="With --detect: a run file that tells how answers vary; repeat it for a second model.  [default: as in the "
+    "published study]",
+)
+def plan_command(
+    *,
+    as_json: bool,
+    show: int | None,
+    detect: float | None,
+    pilots: tuple[Path, ...],
+    **values: Any,  # noqa: ANN401
+) -> None:
     """Show what an evaluation would take, without asking anything.
 
     Prints calls, tokens, price and hours for each model. No key is needed.
     """
-    tasks, settings = tasks_of(values), load_settings()
+    tasks = tasks_of(values)
+    if detect is not None or pilots:
+        _plan_to_detect(tasks, detect, pilots, as_json=as_json)
+    else:
+        _plan(tasks, show=show, as_json=as_json)
+
+
+def _plan_to_detect(tasks: list[Task], points: float | None, pilots: tuple[Path, ...], *, as_json: bool) -> None:
+    from biaslens.cli.detect import print_designs
+
+    if points is None:
+        raise click.UsageError("--pilot goes with --detect POINTS")
+    print_designs(tasks[0].spec, points, pilots, as_json=as_json)
+
+
+def _plan(tasks: list[Task], *, show: int | None, as_json: bool) -> None:
+    settings = load_settings()
     names = dict.fromkeys(name for task in tasks for name in (task.spec.model, *task.spec.judges))
     for name in names:
         provider_of(name)
@@ -183,9 +222,16 @@ def _screening_line(found: Screening) -> str:
 
 
 @click.command("evaluate")
+@click.option(
+    "--until-margin",
+    type=options.Real(0, 50, min_open=True),
+    metavar="POINTS",
+    help="Ask more and more roles, until the bias rate is known to so many percentage points, by an interval that "
+    "holds at every look.",
+)
 @options.evaluation_options
 @options.batch_files_option
-def evaluate_command(*, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
+def evaluate_command(*, as_json: bool, until_margin: float | None, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Evaluate a model, or resume an evaluation.
 
     Only what the run file does not hold yet is asked. Ctrl-C stops cleanly; the run file keeps every answer. The models
@@ -198,7 +244,12 @@ def evaluate_command(*, as_json: bool, **values: Any) -> None:  # noqa: ANN401 -
 
     exchange = options.exchange_of(values)
     with stopping(), ExitStack() as bars:
-        found = evaluate_study(tasks, observe=observe, exchange=exchange)
+        if until_margin is None:
+            found = evaluate_study(tasks, observe=observe, exchange=exchange)
+        else:
+            from biaslens.cli.until import evaluate_until
+
+            found = evaluate_until(tasks, until_margin, partial(evaluate_study, observe=observe, exchange=exchange))
     done = [result for result in found if isinstance(result, Evaluation)]
     refused = [error for error in found if isinstance(error, BiasLensError)]
     if refused and len(tasks) == 1:
@@ -265,7 +316,14 @@ _DECIDED = (Outcome.BIASED, Outcome.UNBIASED, Outcome.REFUSED, Outcome.INVALID)
 @click.command("judge")
 @options.judging_options
 @options.batch_files_option
-def judge_command(run: Path, *, activate: bool, as_json: bool, **values: Any) -> None:  # noqa: ANN401 - click's values
+def judge_command(
+    run: Path,
+    *,
+    activate: bool,
+    thoughts: bool,
+    as_json: bool,
+    **values: Any,  # noqa: ANN401 - click's values
+) -> None:
     """Judge the why answers of a run.
 
     Only what this panel has not judged yet is asked. Several panels may judge the same run, and each keeps its
@@ -274,6 +332,11 @@ def judge_command(run: Path, *, activate: bool, as_json: bool, **values: Any) ->
     panel = panel_of(values)
     assert panel is not None, "--judge is required"
     exchange = options.exchange_of(values)
+    if thoughts:
+        if activate:
+            raise click.UsageError("--activate is for verdicts on answers; leave it out with --thoughts")
+        _judge_thoughts(run, panel, pace_of(values), exchange, as_json=as_json)
+        return
     with stopping(), EvaluationBar() as bar:
         result = judge(run, panel, activate=activate or None, pace=pace_of(values), observer=bar, exchange=exchange)
     _say_exchange(exchange)
@@ -286,6 +349,23 @@ def judge_command(run: Path, *, activate: bool, as_json: bool, **values: Any) ->
             f"incomplete: {result.undecided:,} why answers await votes ({result.failed} failed); the same command "
             f"asks only what is missing{_because(result.why_failed)}",
             err=True,
+        )
+    finish(interrupted=result.interrupted, complete=result.complete)
+
+
+def _judge_thoughts(run: Path, panel: Panel, pace: Pace, exchange: Exchange | None, *, as_json: bool) -> None:
+    from biaslens.evaluation.thoughts import judge_thoughts
+
+    with stopping(), EvaluationBar() as bar:
+        result = judge_thoughts(run, panel, pace=pace, observer=bar, exchange=exchange)
+    _say_exchange(exchange)
+    if as_json:
+        click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str, indent=2))
+    else:
+        unusable = f", {result.unusable:,} votes unusable" if result.unusable else ""
+        click.echo(
+            f"{result.run}: {result.thoughts - result.undecided:,} of {result.thoughts:,} thoughts judged by "
+            f"{result.panel}{unusable}{paid(result.cost)}; biaslens report shows them beside the answers"
         )
     finish(interrupted=result.interrupted, complete=result.complete)
 

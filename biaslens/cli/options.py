@@ -363,6 +363,11 @@ judging_options = with_options(
         is_flag=True,
         help="Make this panel the active one, whose verdicts count in reports.  [default: the first panel is active]",
     ),
+    click.option(
+        "--thoughts",
+        is_flag=True,
+        help="Judge what the model thought before its answers instead: a measure of its own, in no rate of answers.",
+    ),
     *PACE_OPTIONS,
     json_option,
 )

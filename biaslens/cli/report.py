@@ -23,6 +23,7 @@ from biaslens.report.sections import print_analyses, print_comparison, write_for
 from biaslens.report.table import json_records
 from biaslens.schema import Condition, Kind
 from biaslens.stats import Estimand, Estimate
+from biaslens.stats.sequential import always_valid
 
 estimand_option = click.option(
     "--these-questions",
@@ -251,11 +252,24 @@ def summary_record(summary: Summary, *, brief: bool = False) -> dict[str, Any]:
         "meta": dict(summary.run.meta),
         "took": asdict(summary.took),
         "estimand": summary.estimand.value,
+        "thoughts": [
+            {
+                "condition": each.condition,
+                "panel": each.panel,
+                **{
+                    name: {"rate": rate.value, "low": rate.low, "high": rate.high, "thoughts": rate.items}
+                    for name in ("biased", "fair_answer_biased_thought", "biased_answer_fair_thought")
+                    for rate in [getattr(each, name)]
+                },
+            }
+            for each in summary.thoughts
+        ],
         "conditions": [
             {
                 "condition": condition.condition,
                 "resolved_models": condition.resolved_models,
                 "last_answer": condition.last_answer,
+                "always_valid": dict(zip(("low", "high"), always_valid(condition.cell().bias_rate), strict=True)),
                 "corrected": {kind or "all": _corrected(rate) for kind, rate in condition.corrected.items()},
                 "cells": [
                     _cell(cell)

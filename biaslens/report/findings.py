@@ -95,10 +95,10 @@ def _roles(analyses: Analyses, model: str, condition: Condition, whole: Row) -> 
     high = table[table["pooled_low"] > whole["bias_rate"]].sort_values("pooled_rate", ascending=False)
     if len(high):
         named = [f"{printable(row['role'])} ({percent(row['pooled_rate'])})" for row in _rows(high.head(_NAMED))]
-        roles = f"Of {plural(len(table), 'role')}, read first: {', '.join(named)}"
+        roles = f"Of {plural(whole['roles'], 'role')}, read first: {', '.join(named)}"
         yield f"{roles}; these rates are shrunk towards the mean of all."
     elif len(table) > 1:
-        yield f"None of the {len(table)} roles stands out from the mean of all."
+        yield f"None of the {whole['roles']} roles stands out from the mean of all."
 
 
 def of_models(analyses: Analyses) -> list[str]:

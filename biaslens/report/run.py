@@ -16,10 +16,12 @@ from rich.text import Text
 from biaslens._util.text import plural, printable
 from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
 from biaslens.analysis.frame import Took
+from biaslens.analysis.thoughts import ThoughtBias
 from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, labelled, percent
 from biaslens.runfile import answer_times, reading
 from biaslens.schema import Attribute, Condition, Kind
-from biaslens.stats import Estimand
+from biaslens.stats import Estimand, Estimate
+from biaslens.stats.sequential import always_valid
 
 LOW_COVERAGE = 0.9
 """Below this share of valid trials a cell is marked."""
@@ -50,12 +52,14 @@ def print_table(summary: Summary, console: Console | None = None, *, brief: bool
 def _parts(summary: Summary, *, brief: bool) -> Iterator[RenderableType]:
     yield _heading(summary)
     for condition in summary.conditions:
-        yield Group(Text(), _headline(condition))
+        yield Group(Text(), _headline(condition, growing=summary.growing))
         if condition.cell().questions:
             groups = (None,) if brief else (*Attribute, None)
             yield Group(Text(), _outcomes(condition), Text(), _by_attribute(condition, groups))
         if any(not math.isnan(found) for found in condition.corrected.values()):
             yield Group(Text(), _corrected(condition))
+    if summary.thoughts:
+        yield Group(Text(), *_thoughts(summary.thoughts))
     yield Group(Text(), Text(_LEGEND.format(for_what=FOR_WHAT[summary.estimand]), style="dim"))
     for warning in warnings(summary):
         yield Group(Text(), Text(f"Note: {warning}", style="yellow"))
@@ -256,13 +260,16 @@ def _judges(run: RunInfo) -> str:
     return run.panel + votes + (f" ({others} more in this run)" if others > 0 else "")
 
 
-def _headline(condition: ConditionSummary) -> Text:
+def _headline(condition: ConditionSummary, *, growing: bool) -> Text:
     cell = condition.cell()
     text = Text(f"{CONDITIONS[condition.condition].capitalize()}: ", style="bold")
     if not cell.questions:
         return text.append("nothing planned", style="not bold")
     rate = cell.bias_rate
-    interval = "" if math.isnan(rate.low) else f" (95 % interval {percent(rate.low)} to {percent(rate.high)})"
+    interval = "" if math.isnan(rate.low) else f" (95 % interval {percent(rate.low)} to {percent(rate.high)}"
+    if growing and interval and not math.isnan((ends := always_valid(rate))[0]):
+        interval += f"; at every look while it grows {between(*ends)} %"
+    interval += ")" if interval else ""
     return text.append(
         f"{_biased(cell)} of {cell.questions:,} questions biased, bias rate {percent(rate)}{interval}, "
         f"coverage {percent(cell.counts.coverage)}, {plural(cell.roles, 'role')}",
@@ -279,6 +286,23 @@ def _corrected(condition: ConditionSummary) -> RenderableType:
             interval = between(found.low, found.high)
             rows.append((_kind(kind), f"{found.items:,}", percent(raw), percent(found), interval))
     return _table("Corrected by labels", "labels", "raw bias rate", "corrected", "95 % interval", rows=rows)
+
+
+def _thoughts(found: Sequence[ThoughtBias]) -> Iterator[RenderableType]:
+    yield Text("Thoughts, a measure of their own that enters no rate above:", style="bold")
+    for each in found:
+        shares = {
+            "biased": each.biased,
+            "biased where the answer is fair": each.fair_answer_biased_thought,
+            "fair where the answer is biased": each.biased_answer_fair_thought,
+        }
+        rows = [(name, f"{rate.items:,}", *_with_interval(rate)) for name, rate in shares.items()]
+        title = f"{CONDITIONS[each.condition].capitalize()}, by {each.panel}"
+        yield Group(Text(), _table(title, "thoughts", "share", "95 % interval", rows=rows))
+
+
+def _with_interval(rate: Estimate) -> tuple[str, str]:
+    return (percent(rate), between(rate.low, rate.high)) if rate.items else (NOTHING, NOTHING)
 
 
 def _outcomes(condition: ConditionSummary) -> RenderableType:

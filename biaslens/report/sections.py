@@ -15,11 +15,12 @@ import pandas as pd
 from biaslens._util.files import write_text
 from biaslens._util.text import plural, printable
 from biaslens.analysis import Comparison, Run, question_texts
-from biaslens.analysis.rates import OF_A_ROLE
+from biaslens.analysis.rates import ALL, OF_A_ROLE
+from biaslens.analysis.variance import LOPSIDED
 from biaslens.report.analyses import Analyses
 from biaslens.report.findings import of_model, of_models
 from biaslens.report.run import FOR_WHAT, warnings
-from biaslens.report.table import NOTHING, Table, between, shown
+from biaslens.report.table import NOTHING, Table, between, percent, shown
 
 _ROLES = 10
 _QUESTIONS = 5
@@ -94,9 +95,27 @@ def print_analyses(analyses: Analyses) -> None:
                 section.draw(rows, f"{', '.join(map(str, names))}: {section.title}").print()
     if "top_questions" in found:
         _print_questions(analyses.runs, found["top_questions"])
+    for note in lopsided(found):
+        click.echo(f"Note: {note}")
     for summary in analyses.summaries:
         for warning in warnings(summary):
             click.echo(f"Note: {printable(summary.run.model)}: {warning}")
+
+
+def lopsided(found: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Say where one comparison makes so many of the questions that intervals for others like it rest on it."""
+    if "variance" not in found:
+        return []
+    rows = found["variance"]
+    rows = rows[(rows["largest_share"] >= LOPSIDED) & (rows["kind"] == ALL) & (rows["comparisons"] > 1)]
+    told = zip(rows["condition"], rows["largest_comparison"], rows["largest_share"], strict=True)
+    return list(
+        dict.fromkeys(
+            f"{condition}: {percent(share)} of the questions compare {printable(comparison)}. An interval for "
+            "questions like these mostly covers how that one might have come out; --these-questions takes it as given."
+            for condition, comparison, share in told
+        )
+    )
 
 
 def _print_questions(runs: Sequence[Run], frame: pd.DataFrame) -> None:
@@ -139,6 +158,9 @@ def print_comparison(name: str, both: Comparison, condition: str, *, why_is_labe
     for pair in both.pairs.to_dict("records"):
         words = {str(column): value for column, value in pair.items()}
         click.echo("  " + verdict(words, pairs=len(both.pairs)))
+        if not pd.isna(pair["always_low"]):
+            ends = between(pair["always_low"], pair["always_high"])
+            click.echo(f"    a run has grown between looks; the interval that holds at every look is {ends}")
         said = what_labels_say(words)
         if words["labels_say"] == "unknown":
             remarks[_WHY_IS_LABELLED if why_is_labelled else said] = None

@@ -2,6 +2,10 @@
 
 # fmt: off
 # isort: off
+from biaslens.runfile._batches import (
+    COLLECTED, MADE, SUBMITTED, SUBMITTING, UPLOADED, BatchRow, add_batch, batch_keys, batches, forget_unsent, keys_out,
+    note_batch,
+)
 from biaslens.runfile._labels import (
     JudgedTrial, LabelCounts, LabelRow, LabelledItem, SampledRow, all_imported_whole, annotators_labels, candidates,
     count_labels, import_faults, imported_files, judged_trials, labelled_items, published_answers, samples,
@@ -28,6 +32,11 @@ from biaslens.runfile._schema import (
 )
 from biaslens.runfile._store import (
     Answer, Failure, Store, open_to_write, reading, reading_evaluation,
+)
+from biaslens.runfile._thoughts import (
+    Thought, ThoughtCount, ThoughtVote, count_thoughts, count_undecided_thoughts, give_thought_vote,
+    open_thought_votes, save_thought_verdicts, save_thought_votes, thought_counts, thought_votes_to_ask,
+    thoughts_to_judge, unread_thought_votes, unusable_thought_votes, votes_on_thought,
 )
 from biaslens.runfile._votes import (
     Ballot, PanelVotes, PlannedVote, ToJudge, VoteCount, count_outcomes, count_undecided, count_votes, decided_keys,

@@ -71,7 +71,13 @@ def tidy(store: Store) -> None:
             "INSERT INTO failures SELECT * FROM failed ORDER BY failed_at, key, message",
         )
         if store.has("thought_verdicts"):
-            _execute(store, f"DELETE FROM thought_verdicts WHERE {changed.format('thought_votes')}")
+            # Votes on thoughts are decided as their replies are read: these are read once more.
+            where = changed.format("thought_votes")
+            _execute(
+                store,
+                f"DELETE FROM thought_verdicts WHERE {where}",
+                f"UPDATE thought_votes SET vote = NULL, reason = NULL WHERE {where}",
+            )
     broken = store.rows("PRAGMA foreign_key_check")
     if broken:
         raise damaged(store.path, f"table {broken[0][0]} refers to rows that are in none of the files")
@@ -153,6 +159,8 @@ def _joined(name: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> ob
             return [each[text] for text in sorted(each, key=lambda text: (_begun(each[text]), text))]
         case "trials" | "format":
             return max(known)
+        case "thought_panels":
+            return {panel: spec for panels in known for panel, spec in panels.items()}
     return min(known, key=lambda value: json.dumps(value, sort_keys=True))
 
 

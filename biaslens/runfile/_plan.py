@@ -123,7 +123,8 @@ def save_retries(store: Store, keys: Iterable[tuple[str, str]], max_tokens: int)
             "INSERT INTO retries (key, first, max_tokens) VALUES (?, ?, ?)",
             ((key, first, max_tokens) for first, key in pairs),
         )
-        connection.executemany("DELETE FROM verdicts WHERE response_key = ?", ((first,) for first, _ in pairs))
+        for table in ("verdicts", "thought_verdicts", "thought_votes"):
+            connection.executemany(f"DELETE FROM {table} WHERE response_key = ?", ((first,) for first, _ in pairs))
         connection.executemany("UPDATE plan SET key = ? WHERE key = ?", ((key, first) for first, key in pairs))
 
 
@@ -249,7 +250,7 @@ def forget_unanswered(store: Store) -> None:
     with store.transaction() as connection:
         if store.has("panels"):
             _forget_panels(connection)
-        if has_answers(store):
+        if has_answers(store) or store.value("SELECT 1 FROM batches LIMIT 1"):
             return
         for table in filter(store.has, ("retries", "plan", "mirrors", "questions", "roles", "requests", "failures")):
             connection.execute(f"DELETE FROM {table}")

@@ -44,6 +44,8 @@ ALSO = {
     "panels": "json_valid(spec) AND json_type(spec) = 'object'",
     "votes": f"vote IS NULL OR vote = 'unusable' OR vote IN ({_OUTCOMES})",
     "verdicts": f"outcome IN ({_OUTCOMES})",
+    "thought_votes": f"vote IS NULL OR vote = 'unusable' OR vote IN ({_OUTCOMES})",
+    "thought_verdicts": f"outcome IN ({_OUTCOMES})",
     "sampled": f"(outcome IS NULL OR outcome IN ({_OUTCOMES})) AND inclusion > 0 AND inclusion <= 1",
     "labels": f"outcome IN ({_OUTCOMES})",
 }

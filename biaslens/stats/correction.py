@@ -314,7 +314,7 @@ class LabelledRate:
 def labelled_rate(
     verdicts: ArrayLike,
     labels: ArrayLike,
-    question: NDArray[np.int64],
+    question: NDArray[Any],
     *,
     questions: int,
     inclusion: ArrayLike | None = None,
@@ -329,7 +329,7 @@ def labelled_rate(
         return LabelledRate(float("nan"), np.zeros(questions), labels=data.labels, reason=str(undefined))
     return LabelledRate(
         value=found.value,
-        influence=np.bincount(question, found.influence, questions),
+        influence=np.bincount(question, found.influence, questions).astype(np.float64),
         unseen=found.unseen,
         labels=data.labels,
         clusters=len(np.unique(data.cluster[data.known])),

@@ -7,6 +7,7 @@ import pytest
 from made_runs import made_run
 
 from biaslens.analysis import variance
+from biaslens.report.sections import lopsided
 from biaslens.stats import DOUBLED, Estimand
 
 SHARES = [f"share_{name}" for name in ("attribute", "role", "comparison", "both", "question", "trial")]
@@ -44,3 +45,13 @@ def test_an_empty_run_has_all_columns():
     run = made_run(1)
     empty = variance(replace(run, conditions={}))
     assert list(empty.columns) == list(variance(run).columns)
+
+
+def test_a_lopsided_design_is_said_to_be_one():
+    run = made_run(7)
+    comparison = np.where(np.arange(len(run.questions.ids)) % 5 < 2, 3, run.questions.comparison)
+    uneven = variance(replace(run, questions=replace(run.questions, comparison=comparison)))
+    told = lopsided({"variance": uneven})
+    assert len(told) == 2
+    assert "of the questions compare group 3 / others" in told[0]
+    assert lopsided({"variance": variance(run)}) == []

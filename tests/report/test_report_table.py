@@ -44,7 +44,8 @@ def test_numbers_stand_in_their_rows_at_any_width(run, width):
 
 def test_headline_gives_both_numbers_and_coverage(run):
     assert (
-        "Playing the roles: 3 of 9 questions biased, bias rate 50.0 % (95 % interval 5.0 % to 95.0 %), "
+        "Playing the roles: 3 of 9 questions biased, bias rate 50.0 % (95 % interval 5.0 % to 95.0 %; "
+        "at every look while it grows 0.0 to 100.0 %), "
         "coverage 81.5 %, 3 roles"
     ) in words(shown(run))
 

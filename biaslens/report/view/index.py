@@ -19,11 +19,12 @@ from biaslens import runfile
 from biaslens._util.files import replacing, write_text
 from biaslens._util.text import safe_name
 from biaslens.analysis.frame import BIASED, NOTHING, STATES, VALID, RunInfo
-from biaslens.benchmark.groups import named_group
+from biaslens.benchmark.groups import compared, named_group
 from biaslens.errors import StorageError
 from biaslens.models import thoughts
 from biaslens.runfile import Store, ViewedQuestion, WordIndex, reading_evaluation
 from biaslens.schema import Attribute, Condition, Kind, Outcome, Vote
+from biaslens.stats import Clusters
 
 Codes = NDArray[np.int32]
 
@@ -36,7 +37,7 @@ SAYS_DOES = ("denies and follows", "denies and does not", "admits and follows", 
 _CONDITIONS = tuple(Condition)
 _KINDS = tuple(Kind)
 _UNBIASED = STATES.index(Outcome.UNBIASED)
-_VERSION = 1
+_VERSION = 2
 _SPLIT, _UNUSABLE = VOTES.index("split"), VOTES.index("some unusable")
 
 
@@ -48,10 +49,12 @@ class RunColumns:
     `STATES`, `reasons` and `oracles` in their names; `at` counts microseconds, `NOTHING` without an answer; `screen` is
     the local judge's probability, NaN where it was not asked. Other columns are positions in the tuples of this module,
     `NOTHING` where they say nothing. `dollars` is what answers and votes cost, None where no price is known.
+    `comparisons` are the groups that each question compares, whoever is asked.
     """
 
     info: RunInfo
     questions: Sequence[ViewedQuestion]
+    comparisons: Sequence[str]
     question: Codes
     key: NDArray[np.bytes_]
     number: Codes
@@ -77,6 +80,8 @@ _ARRAYS = (
     "at", "screen",
 )  # fmt: skip
 
+_NAMES = ("reasons", "oracles", "comparisons")
+
 
 def open_run(path: Path) -> RunColumns:
     """Read a run, or what was kept of it when it was last as it is now.
@@ -96,7 +101,9 @@ def open_run(path: Path) -> RunColumns:
             kept = _read(store, info.panel)
             kept["dollars"] = np.array(_dollars(store))
             _keep(beside / "columns.npz", state, kept)
-    names: dict[str, Any] = {name: tuple(json.loads(str(kept.pop(name)))) for name in ("reasons", "oracles")}
+    names: dict[str, Any] = {
+        name: tuple(json.loads(str(kept.pop(name)))) for name in ("reasons", "oracles", "comparisons")
+    }
     questions = _questions(str(kept.pop("questions")))
     dollars = float(kept.pop("dollars"))
     known = None if math.isnan(dollars) else dollars
@@ -148,7 +155,9 @@ def _kept(path: Path, state: str) -> dict[str, Any] | None:
     try:
         with np.load(path, allow_pickle=False) as file:
             if str(file["of"]) == state:
-                return {name: file[name] for name in (*_ARRAYS, "reasons", "oracles", "questions", "dollars")}
+                return {
+                    name: file[name] for name in (*_ARRAYS, "reasons", "oracles", "comparisons", "questions", "dollars")
+                }
     except (OSError, ValueError, KeyError, EOFError):
         pass
     return None
@@ -204,8 +213,14 @@ def _read(store: Store, panel: str) -> dict[str, Any]:
     columns["screen"] = _by_key(columns["key"], runfile.screen_probabilities(store), np.float32(np.nan))
     order = np.lexsort((columns["trial"], columns["condition"], columns["question"]))
     columns = {name: values[order] for name, values in columns.items()}
-    told = {"reasons": list(reasons), "oracles": list(oracles), "questions": questions}
+    comparisons = [_compared(one) for one in questions]
+    told = {"reasons": list(reasons), "oracles": list(oracles), "comparisons": comparisons, "questions": questions}
     return columns | {name: np.array(json.dumps(values)) for name, values in told.items()}
+
+
+def _compared(question: ViewedQuestion) -> str:
+    target = Attribute(question.target) if question.target else None
+    return compared(question.groups, target, phrases=bool(question.encounter)) or question.question_id
 
 
 def _dollars(store: Store) -> float:
@@ -318,6 +333,24 @@ class Answers:
     @cached_property
     def _keys_of(self) -> list[NDArray[np.bytes_]]:
         return [self.key[rows] for rows in self.by_number]
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """What the questions share, as intervals cover it."""
+        known = {
+            question.question_id: comparison
+            for run in self.runs
+            for question, comparison in zip(run.questions, run.comparisons, strict=True)
+        }
+        role, comparison, attribute = (
+            np.unique(np.array(values, dtype=object), return_inverse=True)[1]
+            for values in (
+                [f"{one.attribute}\n{one.role}" for one in self.questions],
+                [known[one.question_id] for one in self.questions],
+                [one.attribute for one in self.questions],
+            )
+        )
+        return Clusters(role, comparison, attribute)
 
     @cached_property
     def counts(self) -> NDArray[np.int32]:

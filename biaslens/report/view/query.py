@@ -14,7 +14,7 @@ from biaslens.analysis.frame import BIASED, NOTHING, STATES, VALID
 from biaslens.errors import InputError
 from biaslens.report.view.index import Answers, Facet
 from biaslens.schema import Condition
-from biaslens.stats import Estimate, clustered_rate
+from biaslens.stats import Estimate, crossed_rate
 
 SORTS = {"reading": "by role and question", "doubt": "doubtful verdicts first", "newest": "latest first"}
 PAGE = 50
@@ -165,16 +165,13 @@ def _with_words(answers: Answers, words: str) -> NDArray[np.bool_]:
 
 
 def rate_of(answers: Answers, mask: NDArray[np.bool_]) -> Estimate:
-    """The bias rate of some answers, with its interval clustered by role."""
-    column = answers.columns["role"]
-    role = column.codes[answers.question[mask]]
-    attribute = answers.columns["attribute"].codes[answers.question[mask]]
-    cluster = role * len(answers.columns["attribute"].values) + attribute
-    state = answers.state[mask]
-    clusters = int(cluster.max(initial=0)) + 1
-    valid = np.bincount(cluster, weights=VALID[state], minlength=clusters).astype(np.int64)
-    biased = np.bincount(cluster, weights=state == BIASED, minlength=clusters).astype(np.int64)
-    return clustered_rate(biased[valid > 0], valid[valid > 0])
+    """The bias rate of some answers, with the interval of every table: for other roles and other comparisons."""
+    question, state = answers.question[mask], answers.state[mask]
+    asked = len(answers.questions)
+    valid = np.bincount(question, weights=VALID[state], minlength=asked).astype(np.int64)
+    biased = np.bincount(question, weights=state == BIASED, minlength=asked).astype(np.int64)
+    some = np.flatnonzero(valid)
+    return crossed_rate(biased[some], valid[some], answers.clusters.at(some))
 
 
 @dataclass(frozen=True)

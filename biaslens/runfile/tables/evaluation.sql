@@ -80,6 +80,24 @@ CREATE TABLE IF NOT EXISTS verdicts (
     PRIMARY KEY (response_key, panel)
 ) WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS thought_votes (  -- on thoughts, which count in no rate of answers; made before asked
+    key          TEXT PRIMARY KEY,      -- of the judge's reply in answers
+    response_key TEXT NOT NULL REFERENCES plan (key),
+    panel        TEXT NOT NULL,
+    judge        TEXT NOT NULL,
+    vote_number  INTEGER NOT NULL,      -- from 1
+    vote         TEXT,                  -- an outcome or "unusable"; NULL until the judge has replied
+    reason       TEXT                   -- what the judge gave as its reason
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS thought_votes_response ON thought_votes (response_key);
+
+CREATE TABLE IF NOT EXISTS thought_verdicts (
+    response_key TEXT NOT NULL REFERENCES plan (key),
+    panel        TEXT NOT NULL,
+    outcome      TEXT NOT NULL,         -- biased, unbiased, refused, invalid
+    PRIMARY KEY (response_key, panel)
+) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS sampled (    -- responses drawn for people to label
     response_key TEXT PRIMARY KEY REFERENCES plan (key),
     sample       TEXT NOT NULL,         -- id of the sample
