@@ -10,14 +10,28 @@ from pathlib import Path
 
 import click
 
+from biaslens import runfile
+from biaslens.cli import options
 from biaslens.cli.options import FILE, INCOMPLETE, PATH, json_option
-from biaslens.engine import Exchange
+from biaslens.engine import Batching, Exchange, cancel_batch
+from biaslens.errors import InputError
 
 _SHOWN = 5
 
 
-def say_exchange(exchange: Exchange) -> None:
-    """Say on stderr what an exchange passed over, and what waits for answers."""
+def say_exchange(exchange: Exchange | Batching, *runs: Path) -> None:
+    """Say on stderr what an exchange passed over, and what waits for answers; of batches, those under way."""
+    if isinstance(exchange, Batching):
+        for run in runs:
+            with runfile.reading(run) as store:
+                found = runfile.batches(store, collected=False)
+            if found:
+                click.echo(
+                    f"{run}: {len(found)} batches go on at the provider; the same command comes back to them, "
+                    f"`biaslens batches {run}` lists them",
+                    err=True,
+                )
+        return
     if exchange.passed_over:
         click.echo(f"{exchange.folder}: lines passed over: {exchange.passed_over}", err=True)
     if not exchange.waiting:
@@ -59,3 +73,40 @@ def merge_command(runs: Sequence[Path], *, out: Path, as_json: bool) -> None:
         )
     if found.missing:
         sys.exit(INCOMPLETE)
+
+
+@click.command("batches")
+@click.argument("run", type=PATH)
+@click.option("--cancel", metavar="BATCH", help="Cancel this batch; what it has answered is still collected.")
+@options.trust_option
+@json_option
+def batches_command(run: Path, *, cancel: str | None, as_json: bool) -> None:
+    """List the batches of a run, or cancel one.
+
+    The command that began a batch collects it. A cancelled batch is charged for what it has answered by then; that is
+    collected, too.
+    """
+    from biaslens.report.table import Table
+
+    with runfile.reading(run) as store:
+        found = runfile.batches(store)
+    if cancel is not None:
+        row = next((each for each in found if cancel in (each.batch_id, each.name)), None)
+        if row is None or row.batch_id is None or row.state == runfile.COLLECTED:
+            raise InputError(f"{run}: no batch {cancel} is under way; without --cancel all of them are listed")
+        click.echo(f"{row.batch_id}: {cancel_batch(row.model, row.batch_id)}")
+        return
+    if as_json:
+        click.echo(json.dumps([each._asdict() for each in found], indent=2))
+        return
+    Table.of(
+        {
+            "batch": [each.batch_id or each.name for each in found],
+            "model": [each.model for each in found],
+            "requests": [f"{each.requests:,}" for each in found],
+            "state": [each.state for each in found],
+            "provider says": [each.status or "" for each in found],
+            "made": [each.made_at[:19] for each in found],
+        },
+        words=("batch", "model", "state", "provider says", "made"),
+    ).print()

@@ -21,7 +21,7 @@ from biaslens.cli import options
 from biaslens.cli.batches import say_exchange
 from biaslens.cli.options import PATH, SEED, count, finish, json_option, paid, picked
 from biaslens.cli.progress import AskingBar
-from biaslens.engine import Exchange
+from biaslens.engine import Batching, Exchange
 from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
 from biaslens.schema import Attribute, Kind
@@ -47,6 +47,8 @@ _MODEL_OPTIONS = options.with_options(
         help="Maximum number of requests for one role; raise it when something is missing.",
     ),
     click.option("--partial", is_flag=True, help="Write the benchmark even if roles or encounters are missing."),
+    options.batch_option,
+    options.then_online_option,
     options.batch_files_option,
     options.temperature_option,
     click.option(
@@ -131,7 +133,7 @@ def _from_model(values: dict[str, Any]) -> None:
     )
     provider_of(spec.model)
     exchange = options.exchange_of(values)
-    if exchange is None:
+    if not isinstance(exchange, Exchange):
         _confirm(spec, yes=values["yes"])
     with options.stopping("stopped; the same command asks only for what is missing"), AskingBar() as bar:
         result = generate(spec, pace=options.pace_of(values), observer=bar, exchange=exchange)
@@ -160,7 +162,7 @@ def _confirm(spec: GenerationSpec, *, yes: bool) -> None:
         raise InputError("nothing was asked")
 
 
-def _say(result: Generation, spec: GenerationSpec, exchange: Exchange | None) -> None:
+def _say(result: Generation, spec: GenerationSpec, exchange: Exchange | Batching | None) -> None:
     said = f"{spec.run}: {result.answered} requests answered, {result.failed} failed{paid(result.cost)}"
     click.echo(said, err=True)
     if result.first_read:

@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from biaslens._util.text import keep_secret, secrets_of, shown_address
-from biaslens.engine import Exchange, Pace, RetryPolicy
+from biaslens.engine import Batching, Exchange, Pace, RetryPolicy
 from biaslens.evaluation import Panel, Slice, Spec, Task, default_run
 from biaslens.evaluation.prompting import JUDGE_PROMPTS
 from biaslens.evaluation.spec import (
@@ -258,8 +258,24 @@ batch_files_option: Decorator = click.option(
 )
 
 
-def exchange_of(values: dict[str, Any]) -> Exchange | None:
-    """The folder of `batch_files_option`, read; None where none is named."""
+batch_option: Decorator = click.option(
+    "--batch",
+    is_flag=True,
+    help="Ask in batches of the provider, at their price and within their day; stop and come back as you like.",
+)
+then_online_option: Decorator = click.option(
+    "--then-online", is_flag=True, help="Ask directly what failed in a batch, and not in the next one."
+)
+
+
+def exchange_of(values: dict[str, Any]) -> Exchange | Batching | None:
+    """How to ask otherwise than one by one: by the files of a folder, which is read, or in batches."""
+    if values.get("batch"):
+        if values["batch_files"]:
+            raise click.UsageError("--batch asks the provider and --batch-files nobody; give one of them")
+        return Batching(then_online=values["then_online"])
+    if values.get("then_online"):
+        raise click.UsageError("--then-online goes with --batch")
     return Exchange(values["batch_files"]) if values["batch_files"] else None
 
 

@@ -80,6 +80,8 @@ _TEXTS: tuple[Decorator, ...] = (
         "--threshold", type=Real(0, 1), default=0.5, help="Score from which a text counts as toxic or stereotyped."
     ),
     *options.PACE_OPTIONS,
+    options.batch_option,
+    options.then_online_option,
     options.batch_files_option,
 )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from biaslens import runfile
 from biaslens.engine._asking import Observer, Request, Row, Tally, now
+from biaslens.engine._exchange import MOST_BYTES, MOST_LINES, answer_row
 from biaslens.errors import ModelError, RateLimitError, RejectedError, RunStoppedError, UnavailableError
 from biaslens.models._batches import BatchClient, BatchStatus
 from biaslens.models.base import Completion
@@ -20,13 +21,14 @@ from biaslens.runfile import COLLECTED, MADE, SUBMITTED, SUBMITTING, UPLOADED, A
 from biaslens.schema import content_hash
 from biaslens.settings import Settings
 
-MOST_LINES, MOST_BYTES = 50_000, 100_000_000
-"""Of one batch."""
-
 _ATTEMPTS = 3
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 60.0
 _LOOK_AGAIN = 3.0
 """Seconds after which a batch is looked for once more that may have been submitted a moment before a crash."""
+
+
+Missing = Callable[[], Iterator[list[str]]]
+Requests = Callable[[list[str]], Iterable[Request]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,11 @@ class Batching:
     """That a session asks in batches; what failed in them is asked directly `then_online`, else in the next batch."""
 
     then_online: bool = False
+
+    @property
+    def waiting(self) -> int:
+        """None: a session waits for its batches itself."""
+        return 0
 
 
 class Batches:
@@ -58,13 +65,19 @@ class Batches:
         self._tried: Counter[str] = Counter()
         self._given_up: set[str] = set()
 
-    async def ask_all(
-        self, missing: Callable[[], Iterator[list[str]]], requests: Callable[[list[str]], Iterable[Request]]
-    ) -> None:
+    async def ask_all(self, missing: Missing, requests: Requests) -> None:
         """Send off what is missing and not under way, and wait for what is, until nothing is or `stop` is set.
 
         A batch that is under way goes on at the provider when this ends; the next session finds it in the ledger.
+
+        Raises `RunStoppedError` when the provider refuses a batch, or cannot be reached.
         """
+        try:
+            await self._ask_all(missing, requests)
+        except ModelError as error:
+            raise RunStoppedError(f"{error}; nothing is lost: the same command goes on where this one ended") from error
+
+    async def _ask_all(self, missing: Missing, requests: Requests) -> None:
         runfile.forget_unsent(self._store, self._model)
         wait = _FIRST_WAIT
         while not self._stop.is_set():
@@ -81,9 +94,7 @@ class Batches:
                 await asyncio.wait_for(self._stop.wait(), wait)
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    async def _send(
-        self, missing: Callable[[], Iterator[list[str]]], requests: Callable[[list[str]], Iterable[Request]]
-    ) -> bool:
+    async def _send(self, missing: Missing, requests: Requests) -> bool:
         """Begin batches of what is due; whether there was anything."""
         keys: list[str] = []
         lines: list[bytes] = []
@@ -142,13 +153,9 @@ class Batches:
             await self._collect(batch, found)
         except (RateLimitError, UnavailableError) as error:
             if batch.batch_id is None:
-                raise RunStoppedError(
-                    f"{error}; nothing is lost: the same command goes on where this one ended"
-                ) from error
+                raise
             self._observer.waiting(error, _LONGEST_WAIT)
             return False
-        except ModelError as error:
-            raise RunStoppedError(f"batch {batch.batch_id or batch.name}: {error}; the same command goes on") from error
         return True
 
     async def _find(self, batch: BatchRow) -> BatchStatus:
@@ -208,22 +215,3 @@ class Batches:
             rows[key] = answer_row(key, self._model, found, price=price, attempts=max(self._tried[key], 1))
         else:
             rows[key] = Failure(key, self._model, type(found).__name__, str(found), found.status, 1, now())
-
-
-def answer_row(key: str, model: str, found: Completion, *, price: float | None, attempts: int) -> Answer:
-    """The row of an answer that came in a file; how long it took is not known."""
-    return Answer(
-        key=key,
-        model=model,
-        text=found.text,
-        finish_reason=found.finish_reason,
-        resolved_model=found.model,
-        prompt_tokens=found.prompt_tokens,
-        completion_tokens=found.completion_tokens,
-        price=price,
-        latency=None,
-        attempts=attempts,
-        answered_at=now(),
-        thought=found.thought or None,
-        reasoning_tokens=found.reasoning_tokens,
-    )

@@ -104,21 +104,8 @@ class Exchange:
                 break
         match found:
             case [*_, Completion() as completion]:
-                return Answer(
-                    key=key,
-                    model=model,
-                    text=completion.text,
-                    finish_reason=completion.finish_reason,
-                    resolved_model=completion.model,
-                    prompt_tokens=completion.prompt_tokens,
-                    completion_tokens=completion.completion_tokens,
-                    price=None,  # a batch costs less than the catalogue says
-                    latency=None,
-                    attempts=len(found),
-                    answered_at=now(),
-                    thought=completion.thought or None,
-                    reasoning_tokens=completion.reasoning_tokens,
-                )
+                # A batch costs less than the catalogue says, and who ran this one is not known.
+                return answer_row(key, model, completion, price=None, attempts=len(found))
             case [*_, ModelError() as last] if isinstance(last, RejectedError) or len(found) >= _ATTEMPTS:
                 return Failure(key, model, type(last).__name__, str(last), last.status, len(found), now())
         return None
@@ -185,6 +172,25 @@ class Exchange:
             ("no batch output", self._foreign),
         )
         return ", ".join(f"{len(places)} {what} (first: {places[0]})" for what, places in said if places)
+
+
+def answer_row(key: str, model: str, found: Completion, *, price: float | None, attempts: int) -> Answer:
+    """The row of an answer that came in a file; how long it took is not known."""
+    return Answer(
+        key=key,
+        model=model,
+        text=found.text,
+        finish_reason=found.finish_reason,
+        resolved_model=found.model,
+        prompt_tokens=found.prompt_tokens,
+        completion_tokens=found.completion_tokens,
+        price=price,
+        latency=None,
+        attempts=attempts,
+        answered_at=now(),
+        thought=found.thought or None,
+        reasoning_tokens=found.reasoning_tokens,
+    )
 
 
 def _object(line: bytes) -> dict[str, Any]:

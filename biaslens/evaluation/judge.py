@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from biaslens import runfile
-from biaslens.engine import Asked, Exchange, Observer, Pace, Request, Session, Tally, in_thread, ordinary
+from biaslens.engine import Asked, Batching, Exchange, Observer, Pace, Request, Session, Tally, in_thread, ordinary
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
@@ -61,7 +61,7 @@ async def judge_async(
     settings: Settings | None = None,
     observer: Observer | None = None,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
-    exchange: Exchange | None = None,
+    exchange: Exchange | Batching | None = None,
 ) -> Judged:
     """Judge the why answers of a run that the panel has not judged yet.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from biaslens import runfile
 from biaslens.benchmark import Benchmark, read, select, shipped
-from biaslens.engine import Asked, Exchange, Observer, Pace, Request, Session, in_thread, ordinary
+from biaslens.engine import Asked, Batching, Exchange, Observer, Pace, Request, Session, in_thread, ordinary
 from biaslens.errors import BiasLensError, InputError, RunMismatchError
 from biaslens.evaluation.judge import enrol, judge_answers
 from biaslens.evaluation.prompting import Wording, option_order, persona_of, read_wording, request_seed
@@ -212,14 +212,15 @@ async def evaluate_async(
     settings: Settings | None = None,
     observer: Observer | None = None,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
-    exchange: Exchange | None = None,
+    exchange: Exchange | Batching | None = None,
 ) -> Evaluation:
     """Evaluate a model, or go on with an evaluation: ask only what its run file does not hold yet.
 
     The first Ctrl-C waits for the answers in flight and returns; a second one drops them. `pace` is how fast and how
     patiently to ask the model, also as its own judge, and `judge_pace` the other judges; their default is the model's
     without its limits per minute, which are another provider's. Settings are those of the environment where not given.
-    Through an `exchange` nobody is asked: answers that lie there are taken in, and requests written for the others.
+    Through an `exchange` nobody is asked: answers that lie there are taken in, and requests written for the others;
+    with `Batching` in its place, models are asked in batches of their providers.
 
     Raises `InputError` when the benchmark, a model name, or a key cannot be used; `RunMismatchError` when the run file
     belongs to another model, benchmark, prompt or parameter set; `RunLockedError` when another process is at work on
@@ -263,7 +264,7 @@ async def evaluate_study_async(
     *,
     settings: Settings | None = None,
     observe: Callable[[Task], Observer | None] | None = None,
-    exchange: Exchange | None = None,
+    exchange: Exchange | Batching | None = None,
 ) -> list[Evaluation | BiasLensError | None]:
     """Evaluate several models: those of different providers side by side, those of one provider one after the other.
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from biaslens import runfile
-from biaslens.engine import Asked, Exchange, Observer, Pace, Request, Session, Tally, in_thread, ordinary
+from biaslens.engine import Asked, Batching, Exchange, Observer, Pace, Request, Session, Tally, in_thread, ordinary
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
@@ -51,7 +51,7 @@ async def judge_thoughts_async(
     settings: Settings | None = None,
     observer: Observer | None = None,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
-    exchange: Exchange | None = None,
+    exchange: Exchange | Batching | None = None,
 ) -> JudgedThoughts:
     """Judge the thoughts of a run that the panel has not judged yet, of all kinds of questions.
 

@@ -30,7 +30,7 @@ def add_batch(store: Store, row: BatchRow, keys: Iterable[str]) -> None:
     """Write down that a batch of these requests is about to be sent off, and wait until that is on the disk."""
     with store.transaction() as connection:
         connection.execute("INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-        connection.executemany("INSERT INTO batch_requests VALUES (?, ?)", ((row.name, key) for key in keys))
+        connection.executemany("INSERT INTO batch_requests VALUES (?, ?)", ((key, row.name) for key in keys))
     store.sync()
 
 

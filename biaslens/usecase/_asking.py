@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from biaslens import runfile
-from biaslens.engine import Exchange, Request, Session, estimate_tokens, in_thread
+from biaslens.engine import Batching, Exchange, Request, Session, estimate_tokens, in_thread
 from biaslens.errors import RunInterruptedError, RunWaitingError
 from biaslens.models import ChatModel, Message, open_model
 from biaslens.models.catalogue import price
@@ -114,7 +114,7 @@ async def generate(
     settings: Settings,
     watcher: AssessmentWatcher,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
-    exchange: Exchange | None = None,
+    exchange: Exchange | Batching | None = None,
 ) -> tuple[int, int]:
     """Ask for every response that the run file does not hold yet: how many are wanted, and how many still missing."""
     options = plan.options

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import embedding
-from biaslens.engine import Exchange, Session, ordinary
+from biaslens.engine import Batching, Exchange, Session, ordinary
 from biaslens.errors import InputError, RunInterruptedError, RunWaitingError
 from biaslens.models import provider_of
 from biaslens.models.batch import require_batchable
@@ -75,7 +75,7 @@ def assess_texts(
     settings: Settings | None = None,
     watcher: AssessmentWatcher | None = None,
     recorder: Recorder | None = None,
-    exchange: Exchange | None = None,
+    exchange: Exchange | Batching | None = None,
 ) -> Assessment:
     """Assess a use case that generates text: prompts to be asked, or responses that are there.
 
@@ -112,7 +112,7 @@ class _Assessing:
         watcher: AssessmentWatcher | None = None,
         recorder: Recorder | None = None,
         *,
-        exchange: Exchange | None = None,
+        exchange: Exchange | Batching | None = None,
     ) -> None:
         self.exchange = exchange
         self.source, self.options, self.settings = source, options, settings or load_settings()
@@ -126,7 +126,7 @@ class _Assessing:
             if options.out is None:
                 raise InputError(f"{scorer.name} needs a folder for its answers; give out")
             # What is missing is found out now, and not once the model has been asked for hours.
-            (key_for if exchange is None else require_batchable)(scorer.model, self.settings)
+            (require_batchable if isinstance(exchange, Exchange) else key_for)(scorer.model, self.settings)
 
     async def assess(self) -> Assessment:
         options, name, wanted, missing = self.options, name_of(self.source), 0, 0
@@ -203,8 +203,9 @@ class _Assessing:
 
     async def _score(self, store: Store, scorer: AnyScorer, texts: Sequence[str]) -> NDArray[np.float64]:
         # Only here: elsewhere there is nothing to wait for, and Ctrl-C ends it at once.
+        by_files = self.exchange if isinstance(self.exchange, Exchange) else None  # scores are asked for part by part
         async with Session.open(
-            lambda: nullcontext(store), settings=self.settings, observer=self.watcher, exchange=self.exchange
+            lambda: nullcontext(store), settings=self.settings, observer=self.watcher, exchange=by_files
         ) as session:
             pace, done = self.options.scorer_pace, self.watcher.scored
             scores = await score_texts(texts, scorer, session=session, pace=pace, done=done)

@@ -63,8 +63,8 @@ CREATE TABLE IF NOT EXISTS batches (    -- requests sent off together; each step
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS batch_requests (
-    name TEXT NOT NULL REFERENCES batches,
     key  TEXT NOT NULL,                 -- of the answer in answers
+    name TEXT NOT NULL REFERENCES batches,
     PRIMARY KEY (key, name)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS batch_requests_name ON batch_requests (name);
