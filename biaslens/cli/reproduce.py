@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -21,6 +21,7 @@ from biaslens.replication.importing import Imported, import_release
 from biaslens.replication.reproduce import MODEL_NAMES, PublishedRun, Reproduction, read_published, reproduce, triggers
 from biaslens.report.table import write_csv
 from biaslens.schema import Condition
+from biaslens.stats import Estimand
 
 _FAULTS_SHOWN = 10
 _ANSWERS = 197_184
@@ -108,7 +109,8 @@ def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None)
     write_csv(changed, out / "changes.csv")
     if why is not None:
         write_csv(why, out / "why_corrected.csv")
-    compared = compare([run.run for run in imported], force=True) if len(imported) > 1 else None
+    alike = [replace(run.run, estimand=Estimand.LIKE_THESE) for run in imported]
+    compared = compare(alike, force=True, corrected=[{}] * len(alike)) if len(alike) > 1 else None
     from biaslens.report.figures import paired_rates, save  # drawing takes long to load
 
     save(paired_rates(rates_drawn(table), rows="model", series="scored"), out / PICTURE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from itertools import combinations, product
 from pathlib import Path
@@ -15,8 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from biaslens.analysis import corrected_rates, oracle_agreement, read_labels
-from biaslens.analysis.comparison import Comparison
+from biaslens.analysis.comparison import Comparison, align
 from biaslens.analysis.frame import BIASED, KINDS, NOTHING, STATES
+from biaslens.analysis.labels import LabelledTrials, read_judged
 from biaslens.analysis.rates import ALL, rates
 from biaslens.annotation.folder import INFO, read_info
 from biaslens.errors import InputError
@@ -27,15 +29,21 @@ from biaslens.report.table import NOTHING as DASH
 from biaslens.report.table import Table, intervals, percent
 from biaslens.runfile import (
     PUBLISHED_PANEL,
-    JudgedTrial,
     imported_files,
-    judged_trials,
     reading,
     ruled_answers,
     samples,
 )
 from biaslens.schema import Condition, Kind, Outcome
-from biaslens.stats import Estimate, prediction_powered, share
+from biaslens.stats import (
+    Estimand,
+    labelled_difference,
+    labelled_rate,
+    pairs_of,
+    prediction_powered,
+    rank_intervals,
+    share,
+)
 
 RULED = (Kind.YES_NO, Kind.CHOICE)
 """Kinds that rules decide; why answers keep the published votes."""
@@ -121,12 +129,9 @@ def rescored(runs: Sequence[PublishedRun]) -> pd.DataFrame:
     our rules decide them; it is not known where there are none.
     """
     frame = pd.concat([_rescored(run) for run in runs], ignore_index=True)
+    judged = {run.model: read_judged(run.run.info.path, panel=PUBLISHED_PANEL) for run in runs}
     corrected = pd.DataFrame(
-        [
-            (run.model, condition, kind, labels, found.value, *found.interval)
-            for run in runs
-            for (condition, kind), (labels, found) in _corrected(run).items()
-        ],
+        [row for run in runs for row in _corrected(run.model, judged[run.model])],
         columns=["model", "condition", "kind", *_CORRECTED],
     )
     frame = frame.merge(corrected, how="left", on=["model", "condition", "kind"])
@@ -134,36 +139,71 @@ def rescored(runs: Sequence[PublishedRun]) -> pd.DataFrame:
         ("rate_published", "rank_published"), ("bias_rate", "rank"), ("corrected_rate", "rank_corrected")
     ):  # fmt: skip
         frame[rank] = frame.groupby(["condition", "kind"])[column].rank(method="min")
-    return frame[[*frame.columns.drop([*_CORRECTED, "rank_corrected"]), *_CORRECTED, "rank_corrected"]]
+    ranks = ["rank_corrected", "rank_corrected_low", "rank_corrected_high"]
+    frame = frame.merge(_corrected_ranks(runs, judged), how="left", on=["model", "condition", "kind"])
+    return frame[[*frame.columns.drop([*_CORRECTED, *ranks]), *_CORRECTED, *ranks]]
 
 
 _CORRECTED = ("labels", "corrected_rate", "corrected_low", "corrected_high")
 
 
-def _corrected(run: PublishedRun) -> dict[tuple[str, str], tuple[int, Estimate]]:
-    """Labels, and the rate with the why answers corrected by them, by condition and kind (why and all)."""
-    if not run.run.info.labelled:
-        return {}
-    with reading(run.run.info.path) as store:
-        trials = pd.DataFrame(judged_trials(store, PUBLISHED_PANEL), columns=pd.Index(JudgedTrial._fields))
+def _of_rules(trials: pd.DataFrame) -> pd.DataFrame:
+    """Trials with the verdict for the label where rules decide, which are right in nearly all cases."""
     why = trials["kind"] == Kind.WHY
-    verdict = (trials["verdict"] == Outcome.BIASED).astype(np.int64)
-    said = trials["label"].eq(Outcome.BIASED).astype(np.int64).where(trials["label"].notna(), -1)
-    found = {}
-    for condition, kind in product(run.conditions, (Kind.WHY.value, ALL)):
-        chosen = (trials["condition"] == condition) & (why | (kind == ALL))
-        labels = int((said[chosen & why] >= 0).sum())
+    return trials.assign(
+        label=trials["label"].where(why, trials["verdict"]),
+        inclusion=trials["inclusion"].where(why, 1.0).fillna(1.0),
+        stratum=why.astype(np.int64),
+    )
+
+
+def _corrected(model: str, judged: LabelledTrials | None) -> Iterator[tuple[object, ...]]:
+    """Labels, and the rate with the why answers corrected by them, by condition and kind (why and all)."""
+    if judged is None:
+        return
+    for condition, kind in product(map(str, Condition), (Kind.WHY.value, ALL)):
+        trials = judged.trials[judged.trials["condition"] == condition]
+        labels = int((trials["label"] >= 0).sum())
         if labels:
-            # Rules decide the other kinds: each of their verdicts counts as its own label.
-            rate = prediction_powered(
-                verdict[chosen],
-                said.where(why, verdict)[chosen],
-                inclusion=trials["inclusion"].where(why, 1.0).fillna(1.0)[chosen],
-                clusters=trials["role"][chosen],
-                strata=why[chosen].astype(np.int64),
+            chosen = _of_rules(trials[(trials["kind"] == Kind.WHY) | (kind == ALL)])
+            found = prediction_powered(
+                chosen["verdict"],
+                chosen["label"],
+                inclusion=chosen["inclusion"],
+                clusters=chosen["role"],
+                strata=chosen["stratum"],
             )
-            found[condition.value, kind] = labels, rate
-    return found
+            yield model, condition, kind, labels, found.value, *found.interval
+
+
+def _corrected_ranks(runs: Sequence[PublishedRun], judged: Mapping[str, LabelledTrials | None]) -> pd.DataFrame:
+    """Ranks by the corrected rates of all kinds in the role, those that their differences leave open at 95 %."""
+    table = align([run.run for run in runs], Condition.ROLE)
+    position = {name: place for place, name in enumerate(table.ids)}
+    known, rates_ = [], []
+    for model, found in judged.items():
+        if found is not None:
+            trials = _of_rules(found.trials[found.trials["condition"] == Condition.ROLE])
+            roles = trials[(trials["kind"] == Kind.WHY) & (trials["label"] >= 0)]["role"].nunique()
+            rate = labelled_rate(
+                trials["verdict"].to_numpy(),
+                trials["label"].to_numpy(),
+                np.array([position[name] for name in trials["question_id"]], dtype=np.int64),
+                questions=len(position),
+                inclusion=trials["inclusion"].to_numpy(),
+                clusters=np.unique(trials["role"], return_inverse=True)[1],
+                strata=trials["stratum"].to_numpy(),
+            )
+            known.append(model)
+            rates_.append(replace(rate, clusters=roles))
+    pairs = list(combinations(range(len(known)), 2))
+    clusters = table.clusters(Estimand.THESE)
+    differences = [labelled_difference(rates_[a], rates_[b], clusters) for a, b in pairs]
+    low, high = rank_intervals(pairs_of(pairs, differences), models=len(known))
+    return pd.DataFrame(
+        {"model": known, "condition": Condition.ROLE.value, "kind": ALL}
+        | {"rank_corrected_low": low, "rank_corrected_high": high}
+    )
 
 
 def rates_drawn(table: pd.DataFrame) -> pd.DataFrame:
@@ -318,7 +358,6 @@ def finding(
 
 def _rates_table(role: pd.DataFrame) -> str:
     rows = role[role["kind"] == ALL].sort_values("rate_published", ascending=False)
-    ranks = rows[["rank_published", "rank", "rank_corrected"]].to_numpy(dtype=float)
     return Table.of(
         {
             "model": _named(rows["model"]),
@@ -326,10 +365,19 @@ def _rates_table(role: pd.DataFrame) -> str:
             "published rate": map(percent, rows["rate_published"]),
             "ours (95 % interval)": intervals(rows, "bias_rate"),
             "why answers corrected (95 % interval)": intervals(rows, "corrected_rate"),
-            "ranks": ["/".join(DASH if pd.isna(rank) else f"{rank:.0f}" for rank in row) for row in ranks],
+            "rank, published": _ranks(rows["rank_published"], rows["rank_published"]),
+            "ours": _ranks(rows["rank"], rows["rank"]),
+            "corrected (95 % interval)": _ranks(rows["rank_corrected_low"], rows["rank_corrected_high"]),
             "coverage": map(percent, rows["coverage"]),
         }
     ).markdown()
+
+
+def _ranks(lowest: Iterable[float], highest: Iterable[float]) -> list[str]:
+    return [
+        DASH if pd.isna(low) else f"{low:.0f} to {high:.0f}" if low != high else f"{low:.0f}"
+        for low, high in zip(lowest, highest, strict=True)
+    ]
 
 
 def _echoes(role: pd.DataFrame, changed: pd.DataFrame) -> list[dict[str, str]]:
@@ -440,10 +488,7 @@ def _ranking(comparison: Comparison | None) -> dict[str, str] | None:
             {
                 "model": _named(models["model"].str.removeprefix("published/")),
                 "bias rate on shared questions": intervals(models, "bias_rate"),
-                "rank, 95 % interval": [
-                    f"{low:.0f} to {high:.0f}" if low != high else f"{low:.0f}"
-                    for low, high in zip(models["rank_low"], models["rank_high"], strict=True)
-                ],
+                "rank, 95 % interval": _ranks(models["rank_low"], models["rank_high"]),
                 "group": models["tied_group"],
             }
         ).markdown(),

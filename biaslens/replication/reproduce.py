@@ -21,6 +21,7 @@ from biaslens.oracles import published
 from biaslens.oracles.published import ABSENT, Consistency
 from biaslens.runfile import Store, reading
 from biaslens.schema import Attribute, Condition, Kind
+from biaslens.stats import Estimand
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,8 @@ def read_published(path: Path) -> PublishedRun:
 
     Raises `InputError` when it was not imported from the release and `StorageError` when it cannot be read.
     """
-    run = read_run(path)
+    # The same questions under two oracles: whether others would do is not asked.
+    run = read_run(path, estimand=Estimand.THESE, took=False)
     if not run.info.meta.get("imported"):
         raise InputError(f"{path}: not an imported run; `biaslens import published` makes them")
     with reading(path) as store:

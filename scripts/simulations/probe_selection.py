@@ -30,8 +30,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=18)
     given = parser.parse_args()
-    for of_prompt in (0.2, 0.4):
-        world = World(prompts=PROMPTS, prompt_by_term=of_prompt)
+    worlds = {
+        "terms differ": World(prompts=PROMPTS),
+        "terms alike, prompts differ": World(prompts=PROMPTS, of_term=0.0, template_by_term=0.0, prompt_by_term=0.5),
+    }
+    for name, world in worlds.items():
         for correlation in (0.0, 0.5, 0.9):
             rng, alarms = np.random.default_rng(given.seed), 0
             for seed in range(given.repeats):
@@ -42,7 +45,7 @@ def main() -> None:
                 best = np.argsort(accuracy)[-BEST:]
                 found = bootstrap(replace(drawn, false=drawn.false[best]), rounds=500, seed=seed)
                 alarms += not found.low[0] <= 0 <= found.high[0]
-            print(f"prompt by term {of_prompt}, correlation {correlation}: {alarms / given.repeats:.1%}", flush=True)
+            print(f"{name}, correlation {correlation}: {alarms / given.repeats:.1%}", flush=True)
 
 
 if __name__ == "__main__":

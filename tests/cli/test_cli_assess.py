@@ -210,3 +210,14 @@ def test_counterfactual_prompts_can_be_read_and_written():
         done = biaslens("counterfactual", "prompts.csv", *arguments)
         assert done.returncode == 1
         assert says in one_line(done.stderr)
+
+
+def test_prompts_of_one_topic_are_clusters():
+    said = "".join(f"{n},{'She' if n % 2 else 'He'} is kind.,{n // 4}\n" for n in range(12))
+    written("responses.csv", f"prompt_id,response,topic\n{said}")
+    done = biaslens(
+        "assess", "responses.csv", "--task", "generation", "--attributes", "gender", "--cluster", "topic", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    measures = {each["metric"]: each for each in json.loads(done.stdout)["measures"]}
+    assert (measures["SA"]["units"], measures["SA"]["unit"]) == (3, "clusters")
