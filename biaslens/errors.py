@@ -16,7 +16,8 @@
         ├── RunLockedError        another process is writing this run file
         ├── StorageError          the run file cannot be read or written
         ├── RunStoppedError       too many requests failed; the answers so far are kept
-        └── RunInterruptedError   somebody stopped it; the answers so far are kept
+        ├── RunInterruptedError   somebody stopped it; the answers so far are kept
+        └── RunWaitingError       requests are out and have no answers yet
 
 Messages say what was wrong, with what input, and what to do about it, in one line: the command line prints them
 as they are.
@@ -112,3 +113,7 @@ class RunStoppedError(RunError):
 
 class RunInterruptedError(RunError):
     """Somebody stopped the run before it was complete; everything answered so far is kept."""
+
+
+class RunWaitingError(RunError):
+    """Requests are out, by files or in batches, and their answers are not in yet."""

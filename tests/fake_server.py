@@ -41,6 +41,8 @@ class Request:
     path: str
     headers: Mapping[str, str]
     body: Mapping[str, Any]
+    method: str = "POST"
+    raw: bytes = b""
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -407,7 +409,9 @@ class _Connection(asyncio.Protocol):
 def _parse(number: int, head: bytes, body: bytes) -> Request:
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    return Request(number, first.split(" ")[1], headers, json.loads(body) if body else {})
+    is_json = body and "multipart" not in headers.get("content-type", "")
+    method, path, _ = first.split(" ")
+    return Request(number, path, headers, json.loads(body) if is_json else {}, method, body)
 
 
 def _head(reply: Reply, length: int) -> bytes:

@@ -69,6 +69,8 @@ SECTIONS = {
         "fetch": Lazy("evaluate:fetch_command", "Download the embedded model's weights (98 MB) and check them"),
         "plan": Lazy("evaluate:plan_command", "Show what an evaluation would take, without asking anything"),
         "evaluate": Lazy("evaluate:evaluate_command", "Evaluate a model, or resume an evaluation"),
+        "batches": Lazy("batches:batches_command", "List the batches of a run, or cancel one"),
+        "merge": Lazy("batches:merge_command", "Join run files of one run: shards, or copies that went on apart"),
     },
     "Judge": {
         "judge": Lazy("evaluate:judge_command", "Judge the why answers of a run"),

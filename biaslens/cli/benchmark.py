@@ -18,9 +18,10 @@ from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estima
 from biaslens.benchmark.llm.state import MAX_TOKENS
 from biaslens.benchmark.quality import SAMPLE, Source, as_record, check, read_source
 from biaslens.cli import options
+from biaslens.cli.batches import say_exchange
 from biaslens.cli.options import PATH, SEED, count, finish, json_option, paid, picked
 from biaslens.cli.progress import AskingBar
-from biaslens.engine import Exchange
+from biaslens.engine import Batching, Exchange
 from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
 from biaslens.schema import Attribute, Kind
@@ -46,12 +47,9 @@ _MODEL_OPTIONS = options.with_options(
         help="Maximum number of requests for one role; raise it when something is missing.",
     ),
     click.option("--partial", is_flag=True, help="Write the benchmark even if roles or encounters are missing."),
-    click.option(
-        "--batch-files",
-        type=PATH,
-        metavar="FOLDER",
-        help="Ask by files: write requests there in OpenAI's batch format, and read the answers put beside them.",
-    ),
+    options.batch_option,
+    options.then_online_option,
+    options.batch_files_option,
     options.temperature_option,
     click.option(
         "--max-tokens",
@@ -134,8 +132,8 @@ def _from_model(values: dict[str, Any]) -> None:
         **picked(values, "questions_per_kind", "max_rounds", "seed", "mirrors", "json_schema", "partial"),
     )
     provider_of(spec.model)
-    exchange = Exchange(values["batch_files"]) if values["batch_files"] else None
-    if exchange is None:
+    exchange = options.exchange_of(values)
+    if not isinstance(exchange, Exchange):
         _confirm(spec, yes=values["yes"])
     with options.stopping("stopped; the same command asks only for what is missing"), AskingBar() as bar:
         result = generate(spec, pace=options.pace_of(values), observer=bar, exchange=exchange)
@@ -164,7 +162,7 @@ def _confirm(spec: GenerationSpec, *, yes: bool) -> None:
         raise InputError("nothing was asked")
 
 
-def _say(result: Generation, spec: GenerationSpec, exchange: Exchange | None) -> None:
+def _say(result: Generation, spec: GenerationSpec, exchange: Exchange | Batching | None) -> None:
     said = f"{spec.run}: {result.answered} requests answered, {result.failed} failed{paid(result.cost)}"
     click.echo(said, err=True)
     if result.first_read:
@@ -176,17 +174,9 @@ def _say(result: Generation, spec: GenerationSpec, exchange: Exchange | None) ->
     if result.written:
         partial = "" if result.complete else ", partial"
         click.echo(f"{result.out}: {result.roles} roles, {result.encounters} encounters{partial}")
-    if exchange and exchange.passed_over:
-        click.echo(f"{exchange.folder}: lines passed over: {exchange.passed_over}", err=True)
-    if result.complete:
-        return
-    if exchange and exchange.waiting:
-        files = ", ".join(map(str, exchange.written)) or "requests written before"
-        click.echo(
-            f"{exchange.waiting} requests wait for answers ({files}): put the batch's output into {exchange.folder} as "
-            "*.jsonl; the same command reads it",
-            err=True,
-        )
+    if exchange:
+        say_exchange(exchange)
+    if result.complete or (exchange and exchange.waiting):
         return
     for short in result.short[:_MOST_LINES]:
         click.echo(f"missing: {_shortfall(short)}", err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -16,13 +16,13 @@ import click
 from biaslens.cli import options
 from biaslens.cli.options import finish, json_option, pace_of, paid, panel_of, stopping, tasks_of
 from biaslens.cli.progress import EvaluationBar
-from biaslens.engine import Pace
+from biaslens.engine import Batching, Exchange, Pace
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Panel, Task, evaluate_study
 from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
 from biaslens.evaluation.judge import Judged, judge
 from biaslens.models import provider_of, providers
-from biaslens.models.catalogue import entries
+from biaslens.models.catalogue import batch_terms, entries
 from biaslens.models.endpoints import builtin, destination, is_trusted, key_variable, own_destinations
 from biaslens.models.local import fetch_embedded, find_embedded
 from biaslens.schema import Outcome
@@ -93,6 +93,7 @@ def fetch_command() -> None:
 
 @click.command("plan")
 @options.evaluation_options
+@click.option("--batch", is_flag=True, help="At the price of batches, and within the time that is promised for them.")
 @click.option("--show", type=click.IntRange(1), metavar="N", help="Also print the exact messages of N requests.")
 @click.option(
     "--detect",
@@ -112,6 +113,7 @@ def fetch_command() -> None:
 def plan_command(
     *,
     as_json: bool,
+    batch: bool,
     show: int | None,
     detect: float | None,
     pilots: tuple[Path, ...],
@@ -125,7 +127,7 @@ def plan_command(
     if detect is not None or pilots:
         _plan_to_detect(tasks, detect, pilots, as_json=as_json)
     else:
-        _plan(tasks, show=show, as_json=as_json)
+        _plan(tasks, show=show, as_json=as_json, batch=batch)
 
 
 def _plan_to_detect(tasks: list[Task], points: float | None, pilots: tuple[Path, ...], *, as_json: bool) -> None:
@@ -136,13 +138,13 @@ def _plan_to_detect(tasks: list[Task], points: float | None, pilots: tuple[Path,
     print_designs(tasks[0].spec, points, pilots, as_json=as_json)
 
 
-def _plan(tasks: list[Task], *, show: int | None, as_json: bool) -> None:
+def _plan(tasks: list[Task], *, show: int | None, as_json: bool, batch: bool) -> None:
     settings = load_settings()
     names = dict.fromkeys(name for task in tasks for name in (task.spec.model, *task.spec.judges))
     for name in names:
         provider_of(name)
     places = [where for name in names if (where := destination(name, settings)) and not where.shipped]
-    by_task = [estimate(task) for task in tasks]
+    by_task = [estimate(task, batch=batch) for task in tasks]
     loads = [load for found in by_task for load in found]
     screenings = [screening(task, found) for task, found in zip(tasks, by_task, strict=True)]
     if as_json:
@@ -179,6 +181,8 @@ def _plan(tasks: list[Task], *, show: int | None, as_json: bool) -> None:
     for found in screenings:
         if found is not None:
             click.echo(_screening_line(found))
+    for line in _terms_lines(names) if batch else ():
+        click.echo(line)
     for line in _lengths_lines(loads):
         click.echo(line)
     for where in dict.fromkeys(places):
@@ -192,6 +196,18 @@ def _plan(tasks: list[Task], *, show: int | None, as_json: bool) -> None:
     )
     for task in tasks if show else ():
         _show_requests(task, show or 0)
+
+
+def _terms_lines(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        terms = batch_terms(name)
+        if terms is None:
+            yield f"{name}: its provider's price of batches is not known"
+        else:
+            yield (
+                f"{name}: in batches {terms.factor:.0%} of the price, within {terms.hours:g} hours a round "
+                f"({terms.source}, {terms.as_of})"
+            )
 
 
 def _lengths_lines(loads: Sequence[Load]) -> Iterator[str]:
@@ -230,6 +246,9 @@ def _screening_line(found: Screening) -> str:
     "holds at every look.",
 )
 @options.evaluation_options
+@options.batch_option
+@options.then_online_option
+@options.batch_files_option
 def evaluate_command(*, as_json: bool, until_margin: float | None, **values: Any) -> None:  # noqa: ANN401 - click's values
     """Evaluate a model, or resume an evaluation.
 
@@ -241,13 +260,14 @@ def evaluate_command(*, as_json: bool, until_margin: float | None, **values: Any
     def observe(task: Task) -> EvaluationBar:
         return bars.enter_context(EvaluationBar(f"{task.spec.model}: " if len(tasks) > 1 else ""))
 
+    exchange = options.exchange_of(values)
     with stopping(), ExitStack() as bars:
         if until_margin is None:
-            found = evaluate_study(tasks, observe=observe)
+            found = evaluate_study(tasks, observe=observe, exchange=exchange)
         else:
             from biaslens.cli.until import evaluate_until
 
-            found = evaluate_until(tasks, until_margin, partial(evaluate_study, observe=observe))
+            found = evaluate_until(tasks, until_margin, partial(evaluate_study, observe=observe, exchange=exchange))
     done = [result for result in found if isinstance(result, Evaluation)]
     refused = [error for error in found if isinstance(error, BiasLensError)]
     if refused and len(tasks) == 1:
@@ -257,6 +277,7 @@ def evaluate_command(*, as_json: bool, until_margin: float | None, **values: Any
             click.echo(f"biaslens: {task.spec.model}: {result}", err=True)
         elif result is not None:
             _say(result)
+    _say_exchange(exchange, *(result.run for result in done))
     _show(done, as_json=as_json, of=len(tasks))
     interrupted = any(result.interrupted for result in done)
     if refused and not interrupted:
@@ -296,6 +317,13 @@ def _say(result: Evaluation) -> None:
         )
 
 
+def _say_exchange(exchange: Exchange | Batching | None, *runs: Path) -> None:
+    if exchange is not None:
+        from biaslens.cli.batches import say_exchange
+
+        say_exchange(exchange, *runs)
+
+
 def _because(reason: str) -> str:
     return f" ({reason})" if reason else ""
 
@@ -305,6 +333,9 @@ _DECIDED = (Outcome.BIASED, Outcome.UNBIASED, Outcome.REFUSED, Outcome.INVALID)
 
 @click.command("judge")
 @options.judging_options
+@options.batch_option
+@options.then_online_option
+@options.batch_files_option
 def judge_command(
     run: Path,
     *,
@@ -320,13 +351,15 @@ def judge_command(
     """
     panel = panel_of(values)
     assert panel is not None, "--judge is required"
+    exchange = options.exchange_of(values)
     if thoughts:
         if activate:
             raise click.UsageError("--activate is for verdicts on answers; leave it out with --thoughts")
-        _judge_thoughts(run, panel, pace_of(values), as_json=as_json)
+        _judge_thoughts(run, panel, pace_of(values), exchange, as_json=as_json)
         return
     with stopping(), EvaluationBar() as bar:
-        result = judge(run, panel, activate=activate or None, pace=pace_of(values), observer=bar)
+        result = judge(run, panel, activate=activate or None, pace=pace_of(values), observer=bar, exchange=exchange)
+    _say_exchange(exchange, run)
     if as_json:
         click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str, indent=2))
     else:
@@ -340,11 +373,14 @@ def judge_command(
     finish(interrupted=result.interrupted, complete=result.complete)
 
 
-def _judge_thoughts(run: Path, panel: Panel, pace: Pace, *, as_json: bool) -> None:
+def _judge_thoughts(
+    run: Path, panel: Panel, pace: Pace, exchange: Exchange | Batching | None, *, as_json: bool
+) -> None:
     from biaslens.evaluation.thoughts import judge_thoughts
 
     with stopping(), EvaluationBar() as bar:
-        result = judge_thoughts(run, panel, pace=pace, observer=bar)
+        result = judge_thoughts(run, panel, pace=pace, observer=bar, exchange=exchange)
+    _say_exchange(exchange, run)
     if as_json:
         click.echo(json.dumps(asdict(result) | {"complete": result.complete}, default=str, indent=2))
     else:

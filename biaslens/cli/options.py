@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from biaslens._util.text import keep_secret, secrets_of, shown_address
-from biaslens.engine import Pace, RetryPolicy
+from biaslens.engine import Batching, Exchange, Pace, RetryPolicy
 from biaslens.evaluation import Panel, Slice, Spec, Task, default_run
 from biaslens.evaluation.prompting import JUDGE_PROMPTS
 from biaslens.evaluation.spec import (
@@ -88,6 +88,19 @@ class JsonObject(click.ParamType[dict[str, Any]]):
         if not isinstance(found, dict):
             self.fail(f"{value!r} is no JSON object.", param, ctx)
         return found
+
+
+class Shard(click.ParamType[tuple[int, int]]):
+    """A part of a plan."""
+
+    name = "I/N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:  # noqa: ANN401
+        """Refuse what is no part."""
+        number, _, of = str(value).partition("/")
+        if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+            self.fail(f"{value!r} is no part of a plan; the parts of 16 are 1/16 to 16/16.", param, ctx)
+        return int(number), int(of)
 
 
 SEED = click.IntRange(0, 2**63 - 1)
@@ -237,6 +250,35 @@ PACE_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
+batch_files_option: Decorator = click.option(
+    "--batch-files",
+    type=PATH,
+    metavar="FOLDER",
+    help="Ask by files: write requests there in OpenAI's batch format, and read the answers put beside them.",
+)
+
+
+batch_option: Decorator = click.option(
+    "--batch",
+    is_flag=True,
+    help="Ask in batches of the provider, at their price and within their day; stop and come back as you like.",
+)
+then_online_option: Decorator = click.option(
+    "--then-online", is_flag=True, help="Ask directly what failed in a batch, and not in the next one."
+)
+
+
+def exchange_of(values: dict[str, Any]) -> Exchange | Batching | None:
+    """How to ask otherwise than one by one: by the files of a folder, which is read, or in batches."""
+    if values.get("batch"):
+        if values["batch_files"]:
+            raise click.UsageError("--batch asks the provider and --batch-files nobody; give one of them")
+        return Batching(then_online=values["then_online"])
+    if values.get("then_online"):
+        raise click.UsageError("--then-online goes with --batch")
+    return Exchange(values["batch_files"]) if values["batch_files"] else None
+
+
 def pace_of(values: dict[str, Any]) -> Pace:
     """How fast to ask, from the values of `PACE_OPTIONS` or of `REQUEST_OPTIONS` alone."""
     limits = Pace(values["concurrency"], values["requests_per_minute"], values["tokens_per_minute"])
@@ -287,6 +329,11 @@ evaluation_options = with_options(
     click.option("--run", type=FILE, help="Run file.  [default: named after the model, in runs/]"),
     click.option("--benchmark", type=PATH, help="Benchmark folder.  [default: the shipped benchmark]"),
     several("--attribute", Attribute, "Only roles of this attribute; repeatable."),
+    click.option(
+        "--shard",
+        type=Shard(),
+        help="Ask only this part of the plan, such as 3/16, into a run file of its own; `merge` joins them.",
+    ),
     several("--kind", Kind, "Only questions of this kind; repeatable."),
     click.option("--roles-per-attribute", type=count(), help="Only the first N roles of each attribute."),
     click.option("--questions-per-kind", type=count(), help="Only the first N questions of each kind for each role."),
@@ -348,10 +395,15 @@ def tasks_of(values: dict[str, Any]) -> list[Task]:
         raise click.UsageError("give either a MODEL, such as openai/gpt-4o-mini, or --study FILE")
     settings = load_settings()
     if values["study"] is not None:
-        return read_study(values["study"], runs=settings.runs, settings=settings)
+        tasks = read_study(values["study"], runs=settings.runs, settings=settings)
+        shard = values["shard"]
+        return [
+            replace(task, spec=replace(task.spec, shard=shard, run=shard_file(task.spec.run, shard))) for task in tasks
+        ]
     spec = Spec(
         model=values["model"],
-        run=values["run"] or default_run(settings.runs, values["model"]),
+        run=values["run"] or shard_file(default_run(settings.runs, values["model"]), values["shard"]),
+        shard=values["shard"],
         benchmark=values["benchmark"],
         slice=Slice(
             attributes=tuple(map(Attribute, values["attributes"])) or None,
@@ -370,6 +422,11 @@ def tasks_of(values: dict[str, Any]) -> list[Task]:
         tokens_per_minute=values["judge_tokens_per_minute"],
     )
     return [Task(spec, pace, judge_pace)]
+
+
+def shard_file(run: Path, shard: tuple[int, int] | None) -> Path:
+    """Run file of a shard, beside that of the whole."""
+    return run if shard is None else run.with_name(f"{run.stem}-{shard[0]}of{shard[1]}{run.suffix}")
 
 
 def panel_of(values: dict[str, Any]) -> Panel | None:

@@ -16,9 +16,10 @@ from biaslens import usecase
 from biaslens._util.files import replacing
 from biaslens._util.text import cells
 from biaslens.cli import options
+from biaslens.cli.batches import say_exchange
 from biaslens.cli.options import PATH, SEED, Decorator, Real, choice, count, json_option, picked, split
 from biaslens.cli.progress import AskingBar, ProgressBar
-from biaslens.errors import RunInterruptedError
+from biaslens.errors import RunInterruptedError, RunWaitingError
 from biaslens.evaluation.spec import THINKING_TOKENS
 from biaslens.evaluation.study import PARAMETERS
 from biaslens.models import Params
@@ -79,6 +80,9 @@ _TEXTS: tuple[Decorator, ...] = (
         "--threshold", type=Real(0, 1), default=0.5, help="Score from which a text counts as toxic or stereotyped."
     ),
     *options.PACE_OPTIONS,
+    options.batch_option,
+    options.then_online_option,
+    options.batch_files_option,
 )
 
 _PREDICTIONS: tuple[Decorator, ...] = (
@@ -154,6 +158,9 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
     except (KeyboardInterrupt, RunInterruptedError) as error:
         click.echo(str(error) or "stopped; the same command asks only what is missing", err=True)
         sys.exit(options.INTERRUPTED)
+    except RunWaitingError as error:
+        click.echo(str(error), err=True)
+        sys.exit(options.INCOMPLETE)
     files = write_assessment(assessment, out)
     if values["as_json"]:
         click.echo(json.dumps(assessment.to_dict(), ensure_ascii=False, indent=1, allow_nan=False))
@@ -193,8 +200,13 @@ class AssessmentBar(AskingBar, usecase.AssessmentWatcher):
 
 def _texts(values: dict[str, Any], out: Path) -> Assessment:
     wanted = _text_options(values, out)  # before a folder is made: it may be refused
-    with score_files(out) as recorder, AssessmentBar() as bar:
-        return usecase.assess_texts(values["source"], wanted, watcher=bar, recorder=recorder)
+    exchange = options.exchange_of(values)
+    try:
+        with score_files(out) as recorder, AssessmentBar() as bar:
+            return usecase.assess_texts(values["source"], wanted, watcher=bar, recorder=recorder, exchange=exchange)
+    finally:
+        if exchange is not None:
+            say_exchange(exchange)
 
 
 def _show_plan(asking: usecase.Asking, *, as_json: bool) -> None:

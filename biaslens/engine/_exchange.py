@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from biaslens._util.files import replacing
 from biaslens.engine._asking import Request, Row, now
 from biaslens.errors import InputError, ModelError, RejectedError
 from biaslens.models.base import Completion
-from biaslens.models.batch import batch_answer, batch_request
+from biaslens.models.batch import batch_answer, batch_request, require_batchable
 from biaslens.runfile import Answer, Failure
 from biaslens.settings import Settings
 
@@ -22,115 +22,185 @@ _ATTEMPTS = 3
 _REQUESTS = re.compile(r"requests-(\d{3,})\.jsonl")
 
 
+MOST_LINES = 50_000
+MOST_BYTES = 100_000_000
+"""Of a file of requests: what OpenAI and Together take in one batch, whichever is less."""
+
+
+class _Place(NamedTuple):
+    """Where a line begins."""
+
+    path: Path
+    number: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.path.name}:{self.number}"
+
+
 class Exchange:
     """A folder of JSON lines in OpenAI's batch format, through which requests go out and answers come in.
 
-    What is to be asked is written to ``requests-001.jsonl``, and so on: each file holds what no earlier one does. Any
-    ``*.jsonl`` that is put there may hold answers; a line is matched by its ``custom_id``, the key of the request. The
-    first answer counts. One that is an error is asked for again, at most three times in all, unless the provider would
-    refuse it again.
+    What is to be asked is written to ``requests-001.jsonl``, and so on: each file is for one model, and holds what no
+    earlier one does. Any ``*.jsonl`` that is put there may hold answers; a line is matched by its ``custom_id``, the
+    key of the request. The first answer counts. One that is an error is asked for again, at most three times in all,
+    unless the provider would refuse it again. The folder is read when the exchange is made, and the answers in it once
+    more when they are taken: they need not fit into memory. Several sessions may share an exchange.
 
     Attributes
     ----------
     written
-        The files of requests written by this session.
-    waiting
-        How many requests wait for an answer.
+        The files of requests written so far, and the model that each is for.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.written: list[Path] = []
-        self.waiting = 0
+        self.written: dict[Path, str] = {}
+        self._waiting: set[str] = set()
+        self._failed: set[str] = set()
         self._out: Counter[str] = Counter()
-        self._lines: dict[str, tuple[str, list[Mapping[str, Any]]]] = {}
-        self._foreign: list[str] = []
-        self._wanted: set[str] = set()
+        self._lines: dict[str, list[_Place]] = {}
+        self._foreign: list[_Place] = []
+        self._known: set[str] = set()
         for path in sorted(folder.glob("*.jsonl")):
             try:
-                data = path.read_bytes()
+                with path.open("rb") as file:
+                    offset = 0
+                    for number, line in enumerate(file, 1):
+                        if line.strip():
+                            self._note(line, _Place(path, number, offset))
+                        offset += len(line)
             except OSError as error:
-                raise InputError(f"{path}: cannot be read ({error.strerror}); move it away or mend it") from None
-            for number, line in enumerate(data.splitlines(), 1):
-                if line.strip():
-                    self._read(line, f"{path.name}:{number}")
+                raise _unreadable(path, error) from None
 
-    def _read(self, line: bytes, place: str) -> None:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        key = value.get("custom_id") if isinstance(value, dict) else None
-        if not isinstance(key, str):
-            self._foreign.append(place)
-        elif "method" in value:
+    def _note(self, line: bytes, place: _Place) -> None:
+        value = _object(line)
+        key = value.get("custom_id")
+        if isinstance(key, str) and "method" in value:
             self._out[key] += 1
-        elif "response" in value or "error" in value:
-            self._lines.setdefault(key, (place, []))[1].append(value)
+        elif isinstance(key, str) and ("response" in value or "error" in value):
+            self._lines.setdefault(key, []).append(place)
         else:
             self._foreign.append(place)
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for an answer."""
+        return len(self._waiting)
+
     def take(self, keys: Sequence[str], model: str) -> list[Row]:
-        """The answers to some requests, and the failures of those that are not asked for again."""
-        self._wanted.update(keys)
-        return [row for key in keys if (row := self._row(key, model)) is not None]
+        """The answers to some requests, and the failures of those that are not asked for again, each said once."""
+        self._known.update(keys)
+        rows = [row for key in keys if key not in self._failed and (row := self._row(key, model)) is not None]
+        self._failed.update(row.key for row in rows if isinstance(row, Failure))
+        self._waiting.difference_update(row.key for row in rows)
+        return rows
 
     def _row(self, key: str, model: str) -> Row | None:
-        _, lines = self._lines.get(key, ("", []))
-        found = [batch_answer(line, model) for line in lines]
-        completion = next((one for one in found if isinstance(one, Completion)), None)
-        if completion is not None:
-            return Answer(
-                key=key,
-                model=model,
-                text=completion.text,
-                finish_reason=completion.finish_reason,
-                resolved_model=completion.model,
-                prompt_tokens=completion.prompt_tokens,
-                completion_tokens=completion.completion_tokens,
-                price=None,  # a batch costs less than the catalogue says
-                latency=None,
-                attempts=len(lines),
-                answered_at=now(),
-                thought=completion.thought or None,
-                reasoning_tokens=completion.reasoning_tokens,
-            )
-        errors = [one for one in found if isinstance(one, ModelError)]
-        if errors and (isinstance(errors[-1], RejectedError) or len(errors) >= _ATTEMPTS):
-            last = errors[-1]
-            return Failure(key, model, type(last).__name__, str(last), last.status, len(errors), now())
+        found: list[Completion | ModelError] = []
+        for line in self._read(key):
+            found.append(batch_answer(line, model))
+            if isinstance(found[-1], Completion):
+                break
+        match found:
+            case [*_, Completion() as completion]:
+                # A batch costs less than the catalogue says, and who ran this one is not known.
+                return answer_row(key, model, completion, price=None, attempts=len(found))
+            case [*_, ModelError() as last] if isinstance(last, RejectedError) or len(found) >= _ATTEMPTS:
+                return Failure(key, model, type(last).__name__, str(last), last.status, len(found), now())
         return None
 
+    def _read(self, key: str) -> Iterator[Mapping[str, Any]]:
+        for place in self._lines.get(key, ()):
+            try:
+                with place.path.open("rb") as file:
+                    file.seek(place.offset)
+                    value = _object(file.readline())
+            except OSError as error:
+                raise _unreadable(place.path, error) from None
+            if value.get("custom_id") == key:  # somebody may have replaced the file meanwhile
+                yield value
+
     def due(self, keys: Iterable[str]) -> list[str]:
-        """Those of the keys that are to be written; all of them wait for an answer."""
-        keys = list(keys)
-        self.waiting += len(keys)
-        return [key for key in keys if self._out[key] <= len(self._lines.get(key, ("", []))[1])]
+        """Those of the keys that are to be written; all but those that have failed wait for an answer."""
+        keys = [key for key in keys if key not in self._failed]
+        self._waiting.update(keys)
+        return [key for key in keys if self._out[key] <= len(self._lines.get(key, ()))]
 
     def write(self, requests: Iterable[Request], model: str, settings: Settings) -> None:
-        """Write requests to the next file, where there are any."""
+        """Write requests to the next files, where there are any."""
+        require_batchable(model, settings)
         requests = iter(requests)
-        first = next(requests, None)
-        if first is None:
-            return
-        numbers = [int(found[1]) for path in self.folder.glob("*.jsonl") if (found := _REQUESTS.fullmatch(path.name))]
-        path = self.folder / f"requests-{max(numbers, default=0) + 1:03}.jsonl"
-        hint = "name a folder where you may write"
-        with replacing(path, hint=hint) as temporary, temporary.open("w", encoding="utf-8") as file:
-            for one in chain([first], requests):
-                line = batch_request(one.key, model, one.messages, one.params, settings)
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-                self._out[one.key] += 1
-        self.written.append(path)
+        while (first := next(requests, None)) is not None:
+            requests = chain([first], requests)
+            path = self.folder / f"requests-{self._last_number() + 1:03}.jsonl"
+            keys: list[str] = []
+            size = 0
+            hint = "name a folder where you may write"
+            with replacing(path, hint=hint) as temporary, temporary.open("wb") as file:
+                for one in requests:
+                    line = batch_request(one.key, model, one.messages, one.params, settings)
+                    text = json.dumps(line).encode() + b"\n"
+                    if keys and (len(keys) == MOST_LINES or size + len(text) > MOST_BYTES):
+                        requests = chain([one], requests)
+                        break
+                    file.write(text)
+                    keys.append(one.key)
+                    size += len(text)
+            self._out.update(keys)
+            self.written[path] = model
+
+    def _last_number(self) -> int:
+        names = (_REQUESTS.fullmatch(path.name) for path in self.folder.glob("*.jsonl"))
+        return max((int(found[1]) for found in names if found), default=0)
+
+    def unknown(self) -> list[str]:
+        """Keys of answers that nobody has asked for here, as far as is known."""
+        return [key for key in self._lines if key not in self._out and key not in self._known]
+
+    def know(self, keys: Iterable[str]) -> None:
+        """Be told keys that the run holds answers to."""
+        self._known.update(keys)
 
     @property
     def passed_over(self) -> str:
         """What stands in the folder and was not used, as a clause; "" where there is nothing."""
-        unknown = [place for key, (place, _) in self._lines.items() if not (key in self._out or key in self._wanted)]
-        again = [place for key, (place, lines) in self._lines.items() if len(lines) > max(self._out[key], 1)]
+        again = [places[0] for key, places in self._lines.items() if len(places) > max(self._out[key], 1)]
         said = (
-            ("of no request of this run", unknown),
+            ("of no request of this run", [self._lines[key][0] for key in self.unknown()]),
             ("with an answer twice", again),
             ("no batch output", self._foreign),
         )
         return ", ".join(f"{len(places)} {what} (first: {places[0]})" for what, places in said if places)
+
+
+def answer_row(key: str, model: str, found: Completion, *, price: float | None, attempts: int) -> Answer:
+    """The row of an answer that came in a file; how long it took is not known."""
+    return Answer(
+        key=key,
+        model=model,
+        text=found.text,
+        finish_reason=found.finish_reason,
+        resolved_model=found.model,
+        prompt_tokens=found.prompt_tokens,
+        completion_tokens=found.completion_tokens,
+        price=price,
+        latency=None,
+        attempts=attempts,
+        answered_at=now(),
+        thought=found.thought or None,
+        reasoning_tokens=found.reasoning_tokens,
+    )
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    """The JSON object in a line; an empty one where there is none."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(f"{path}: cannot be read ({error.strerror}); move it away or mend it")

@@ -12,19 +12,23 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iter
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import wraps
+from functools import partial, wraps
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from biaslens._util.text import Unfailing, printable, without_secrets
 from biaslens.engine._asking import Asker, Hook, Observer, Price, Request, Tally, in_thread
+from biaslens.engine._batching import Batches, Batching
 from biaslens.engine._exchange import Exchange
 from biaslens.engine._pacing import Pace
+from biaslens.errors import InputError
 from biaslens.models import ChatModel, open_model
+from biaslens.models._batches import BatchClient
+from biaslens.models.batch import require_batchable
 from biaslens.models.catalogue import price
 from biaslens.models.endpoints import rate_limits
-from biaslens.runfile import Failure, Store, WantedAnswers, forget_unanswered
+from biaslens.runfile import Store, WantedAnswers, forget_unanswered, stored_keys
 from biaslens.settings import Settings, load_settings
 from biaslens.version import __version__
 
@@ -65,14 +69,16 @@ class Session:
         settings: Settings | None,
         observer: Observer | None,
         open_model: Callable[[str, Settings], ChatModel],
-        exchange: Exchange | None = None,
+        exchange: Exchange | Batching | None = None,
     ) -> None:
-        self.exchange = exchange
+        self.exchange = exchange if isinstance(exchange, Exchange) else None
+        self.batching = exchange if isinstance(exchange, Batching) else None
         self.settings = settings or load_settings()
         self.observer = cast(Observer, Unfailing(observer or Observer()))
         self.stop = asyncio.Event()
         self._open_model = open_model
         self._models: dict[str, ChatModel] = {}
+        self._batch_clients: dict[str, BatchClient] = {}
         self._closing = AsyncExitStack()
         self.tally = Tally()
 
@@ -86,19 +92,27 @@ class Session:
         settings: Settings | None = None,
         observer: Observer | None = None,
         open_model: Callable[[str, Settings], ChatModel] = open_model,
-        exchange: Exchange | None = None,
+        exchange: Exchange | Batching | None = None,
     ) -> AsyncIterator[Self]:
         """Open these models, then the run file: what is wrong with a name or a key leaves no file behind.
 
-        Other models are opened when something is to be asked of them; none is where files are exchanged.
+        Other models are opened when something is to be asked of them; none is where files are exchanged. With
+        `Batching` models are asked in batches of their provider.
         """
         session = cls(settings, observer, open_model, exchange)
         async with session._closing as closing:
             closing.enter_context(_graceful_interrupt(session.stop, session.observer.interrupted))
-            for name in () if exchange else models:
-                session.model(name)
+            for name in models:
+                if session.exchange is None:
+                    session.model(name)
+                if exchange is not None:
+                    require_batchable(name, session.settings)
+                if session.batching is not None:
+                    session.batch_client(name)
             session.store = closing.enter_context(open_store())
             yield session
+            if session.exchange is not None:
+                session.exchange.know(stored_keys(session.store, session.exchange.unknown()))
 
     def model(self, name: str) -> ChatModel:
         """Get a model of this session, opening it where it is not open yet."""
@@ -106,6 +120,20 @@ class Session:
             self._models[name] = self._open_model(name, self.settings)
             self._closing.push_async_callback(self._models[name].close)
         return self._models[name]
+
+    def batch_client(self, name: str) -> BatchClient:
+        """Get what a model's batches go through; an InputError where its provider has none."""
+        if name not in self._batch_clients:
+            found = getattr(self.model(name), "batches", None)
+            if found is None:
+                raise InputError(f"{name}: is not asked in batches here; --batch-files writes files to submit yourself")
+            self._batch_clients[name] = found()
+            self._closing.push_async_callback(self._batch_clients[name].close)
+        return self._batch_clients[name]
+
+    def runtime(self, name: str) -> dict[str, str]:
+        """What a model of this session runs on; nothing where files are exchanged."""
+        return {} if self.exchange else dict(self.model(name).runtime)
 
     def require(self, identity: Mapping[str, object], *, model: str, hint: str) -> None:
         """Refuse a run file of something else: of another model, other weights, or with another `identity`.
@@ -115,7 +143,7 @@ class Session:
         Raises `RunMismatchError`, naming the first thing that differs; `hint` says what to do.
         """
         forget_unanswered(self.store)
-        weights = None if self.exchange else self.model(model).runtime.get("sha256")
+        weights = self.runtime(model).get("sha256")
         self.store.require_meta({"model": model, "weights": weights} | dict(identity), hint=hint)
 
     def record(self, facts: Mapping[str, object] | None = None) -> None:
@@ -179,6 +207,12 @@ class Session:
                 if hook is not None:
                     await self.catch_up(hook)
                 return wanted.count_missing()
+            if self.batching is not None:
+                await self._ask_in_batches(self.batching, model, reader, wanted, requests)
+                if hook is not None:
+                    await self.catch_up(hook)
+                if not (self.batching.then_online and wanted.count_missing()) or self.stop.is_set():
+                    return wanted.count_missing()
             asked = (request for part in wanted.missing() for request in requests(reader, part))
             asking = Asker(
                 self.model(model),
@@ -190,27 +224,46 @@ class Session:
                 stop=self.stop,
             )
             tally = await asking.ask_all(takewhile(lambda _: not enough(), asked))
-            self.tally.answered += tally.answered
-            self.tally.failed += tally.failed
-            self.tally.cost += tally.cost
-            self.tally.reasons += tally.reasons
+            self._add(tally)
             return wanted.count_missing()
 
     def _ask_by_files(
         self, exchange: Exchange, model: str, reader: Store, wanted: WantedAnswers, requests: Requests
     ) -> None:
         """Store the answers that have come, and write requests for those that are missing."""
-        failed: set[str] = set()
         for part in wanted.missing():
             rows = exchange.take(part, model)
             with self.store.transaction() as connection:
                 self.store.save(connection, rows)
             self.store.sync()
-            failed.update(row.key for row in rows if isinstance(row, Failure))
             self.tally.count(rows)
             self.observer.update(self.tally, {})
-        due = (exchange.due(key for key in part if key not in failed) for part in wanted.missing())
+        due = (exchange.due(part) for part in wanted.missing())
         exchange.write(chain.from_iterable(requests(reader, part) for part in due if part), model, self.settings)
+
+    async def _ask_in_batches(
+        self, batching: Batching, model: str, reader: Store, wanted: WantedAnswers, requests: Requests
+    ) -> None:
+        asking = Batches(
+            model,
+            self.store,
+            self.batch_client(model),
+            settings=self.settings,
+            observer=self.observer,
+            stop=self.stop,
+            price=_price_of(model, self.settings, batch=True),
+            retry=not batching.then_online,
+        )
+        try:
+            await asking.ask_all(wanted.missing, partial(requests, reader))
+        finally:
+            self._add(asking.tally)
+
+    def _add(self, tally: Tally) -> None:
+        self.tally.answered += tally.answered
+        self.tally.failed += tally.failed
+        self.tally.cost += tally.cost
+        self.tally.reasons += tally.reasons
 
     def asked(self) -> dict[str, Any]:
         """Values of the fields of `Asked`."""
@@ -228,11 +281,11 @@ def pace_for(model: str, pace: Pace, settings: Settings) -> Pace:
     )
 
 
-def _price_of(model: str, settings: Settings) -> Price:
+def _price_of(model: str, settings: Settings, *, batch: bool = False) -> Price:
     def dollars(prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
         if prompt_tokens is None or completion_tokens is None:
             return None
-        return price(model, prompt_tokens, completion_tokens, settings)
+        return price(model, prompt_tokens, completion_tokens, settings, batch=batch)
 
     return dollars
 
@@ -254,6 +307,17 @@ def ordinary(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
     run.__name__ = run.__qualname__ = work.__name__.removesuffix("_async")
     return run
+
+
+async def cancel_batch_async(model: str, batch_id: str, *, settings: Settings | None = None) -> str:
+    """Cancel a batch at its provider; what the provider says of it now."""
+    session = Session(settings, None, open_model)
+    async with session._closing:
+        return (await session.batch_client(model).cancel(batch_id)).status
+
+
+cancel_batch = ordinary(cancel_batch_async)
+"""Cancels a batch from ordinary code."""
 
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]

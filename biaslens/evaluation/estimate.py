@@ -12,7 +12,7 @@ from biaslens.evaluation.prompting import judge_messages, persona_of, read_wordi
 from biaslens.evaluation.run import benchmark_of, response_keys, shown_order
 from biaslens.evaluation.spec import Spec, Task
 from biaslens.models import Params
-from biaslens.models.catalogue import entry, price, thinks_with
+from biaslens.models.catalogue import batch_terms, entry, price, thinks_with
 from biaslens.oracles import screen
 from biaslens.runfile import reading
 from biaslens.schema import Condition, Kind
@@ -101,8 +101,10 @@ def _whys(spec: Spec) -> int:
     return sum(key not in decided for key, *_ in response_keys(spec, questions))
 
 
-def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
-    """Estimate calls, tokens, price and hours of what an evaluation has not asked yet; asks nothing.
+def estimate(task: Task, *, settings: Settings | None = None, batch: bool = False) -> list[Load]:
+    """Estimate calls, tokens, price and hours of what an evaluation has not asked yet, in batches or one by one.
+
+    Nothing is asked.
 
     Prompts are rendered, so their share is as good as four characters a token. Answers are assumed to be as long as
     those of their kind in the run file were, and where there are none, as long as they are asked to be, and a thought
@@ -138,7 +140,11 @@ def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
             whys += 1
             judge_prompt += judged[question_id] + ANSWER_TOKENS[Kind.WHY]
     counted = (calls, prompt, round(completion))
-    loads = [_load(spec.model, "answers", counted, seconds, task.pace, settings=settings, tokens_from=tokens_from)]
+    loads = [
+        _load(
+            spec.model, "answers", counted, seconds, task.pace, settings=settings, tokens_from=tokens_from, batch=batch
+        )
+    ]
     if panel is None or panel.screened_only:
         return loads
     left = 1.0 if panel.screen is None else 1 - screen.load().expected(panel.screen).decided
@@ -152,7 +158,9 @@ def estimate(task: Task, *, settings: Settings | None = None) -> list[Load]:
         pace = task.pace if judge == spec.model else task.judge_pace
         seconds = votes * (JUDGE_SECONDS + thinking / TOKENS_PER_SECOND)
         tokens_from = "pilot" if pilot is not None else ("assumed" if thinking else "asked")
-        loads.append(_load(judge, "votes", counts, seconds, pace, settings=settings, tokens_from=tokens_from))
+        loads.append(
+            _load(judge, "votes", counts, seconds, pace, settings=settings, tokens_from=tokens_from, batch=batch)
+        )
     return loads
 
 
@@ -236,6 +244,7 @@ def _load(
     *,
     settings: Settings,
     tokens_from: str,
+    batch: bool,
 ) -> Load:
     calls, prompt_tokens, completion_tokens = counts
     pace = pace_for(model, pace, settings)
@@ -247,5 +256,9 @@ def _load(
         minutes.append(calls / requests)
     if tokens:
         minutes.append((prompt_tokens + completion_tokens) / tokens)
-    dollars = price(model, prompt_tokens, completion_tokens, settings)
+    dollars = price(model, prompt_tokens, completion_tokens, settings, batch=batch)
+    terms = batch_terms(model) if batch else None
+    if terms is not None:
+        # Votes go round by round: two first, and a third where these differ.
+        minutes = [60 * terms.hours * (1 if purpose == "answers" else 2)]
     return Load(model, purpose, *counts, dollars=dollars, hours=max(minutes) / 60, tokens_from=tokens_from)

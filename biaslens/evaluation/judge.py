@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from biaslens import runfile
-from biaslens.engine import Asked, Observer, Pace, Request, Session, Tally, in_thread, ordinary
+from biaslens.engine import Asked, Batching, Exchange, Observer, Pace, Request, Session, Tally, in_thread, ordinary
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
-from biaslens.models import ChatModel, open_model, thoughts
+from biaslens.models import ChatModel, Params, open_model, thoughts
 from biaslens.oracles import RULES, screen, why
 from biaslens.oracles.why import Reply, decide_votes, majority_threshold, votes_needed
 from biaslens.runfile import ACTIVE_PANEL, Answer, Store, ToJudge, VoteCount
@@ -61,18 +61,19 @@ async def judge_async(
     settings: Settings | None = None,
     observer: Observer | None = None,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
+    exchange: Exchange | Batching | None = None,
 ) -> Judged:
     """Judge the why answers of a run that the panel has not judged yet.
 
     Several panels may judge one run: each keeps its verdicts, and one of them counts in reports: this one with
-    `activate`, and the first one where that is None. Pace and settings are as for `evaluate_async`.
+    `activate`, and the first one where that is None. Pace, settings and exchange are as for `evaluate_async`.
 
     Raises `InputError` when the run has no why answer, or a judge's name or key cannot be used; `RunMismatchError` when
     a panel of the same name judged under other conditions; else as `evaluate_async`.
     """
     store = partial(runfile.open_to_write, run, create=False)
     async with Session.open(
-        store, models=panel.models, settings=settings, observer=observer, open_model=open_model
+        store, models=panel.models, settings=settings, observer=observer, open_model=open_model, exchange=exchange
     ) as session:
         if not runfile.has_why_answers(session.store):
             raise InputError(f"{run}: no why question has an answer, there is nothing to judge")
@@ -138,6 +139,7 @@ async def judge_answers(session: Session, panel: Panel, paces: Mapping[str, Pace
     ballots = _Ballots(panel, session.store)
     await session.catch_up(_Votes(ballots))
     while not session.stop.is_set() and ballots.call():
+        answered = session.tally.answered
         for judge in panel.models:
             keys = ballots.open(judge)
             if not keys:
@@ -156,6 +158,8 @@ async def judge_answers(session: Session, panel: Panel, paces: Mapping[str, Pace
                 ballots.require_usable()
             if session.stop.is_set():
                 return
+        if session.exchange is not None and session.tally.answered == answered:
+            break  # the votes that are open wait for their files
     if not session.stop.is_set():
         ballots.require_usable()
 
@@ -209,6 +213,34 @@ def _by_screen(
     ]
     runfile.save_verdicts(store, decided, panel=panel.name, oracle=judge.name)
     outcomes.update(verdict.outcome for _, verdict in decided)
+
+
+def readjudicate(store: Store) -> None:
+    """Decide by the votes that are there where no verdict stands, for every panel; nobody is asked."""
+    for spec in runfile.panels(store).values():
+        panel = _recorded_panel(spec)
+        if panel is None:  # of another version: its judges are asked before anything is decided
+            continue
+        ballots = _Ballots(panel, store)
+        given = ballots.votes.by_response()
+        with store.transaction():
+            for key in runfile.undecided_keys(store, panel.name):
+                ballots.adjudicate(key, [vote for vote in given.get(key, {}).values() if vote is not None])
+
+
+def _recorded_panel(spec: Mapping[str, Any]) -> Panel | None:
+    """The panel that a run file records; None where this version would not ask its judges in the same way."""
+    if "prompt" not in spec:
+        return None
+    params = Params(**{**spec["params"], "stop": tuple(spec["params"].get("stop", ()))})
+    sure = spec.get("screen", {}).get("sure")
+    panel = Panel(
+        judges=tuple(spec["judges"]),
+        screen=sure,
+        params=params,
+        **{name: spec[name] for name in ("votes", "prompt", "seed")},
+    )
+    return panel if json.loads(json.dumps(panel.record())) == spec else None
 
 
 class _Ballots:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from biaslens import runfile
 from biaslens.benchmark import Benchmark, read, select, shipped
-from biaslens.engine import Asked, Observer, Pace, Request, Session, in_thread, ordinary
+from biaslens.engine import Asked, Batching, Exchange, Observer, Pace, Request, Session, in_thread, ordinary
 from biaslens.errors import BiasLensError, InputError, RunMismatchError
 from biaslens.evaluation.judge import enrol, judge_answers
 from biaslens.evaluation.prompting import Wording, option_order, persona_of, read_wording, request_seed
@@ -72,13 +72,15 @@ def response_identity(spec: Spec) -> str:
 
 
 def response_keys(spec: Spec, questions: Sequence[Question]) -> Iterator[tuple[str, str, Question, Condition, int]]:
-    """Every response of an evaluation: key, question id, question, condition and trial."""
+    """Every response of an evaluation, or of its shard: key, question id, question, condition and trial."""
     identity = response_identity(spec)
     for question in questions:
         question_id = question.id
         for condition in spec.conditions:
             for trial in range(1, spec.trials + 1):
-                yield content_hash(identity, question_id, condition, trial), question_id, question, condition, trial
+                key = content_hash(identity, question_id, condition, trial)
+                if spec.in_shard(key):
+                    yield key, question_id, question, condition, trial
 
 
 def shown_order(spec: Spec, question: Question, trial: int) -> list[int] | None:
@@ -99,7 +101,9 @@ def plan(store: Store, spec: Spec, questions: Sequence[Question]) -> list[str]:
         for key, question_id, question, condition, trial in planned
         if key not in again
     )
-    runfile.save_plan(store, questions, rows)
+    # Of a shard, what it asks; `mirror_of` may name a question of another one.
+    asked = questions if spec.shard is None else list({each[1]: each[2] for each in planned}.values())
+    runfile.save_plan(store, asked, rows)
     return [again.get(key, key) for key, *_ in planned]
 
 
@@ -195,7 +199,7 @@ def _record(session: Session, spec: Spec, wording: Wording, benchmark: Benchmark
             "conditions": list(dict.fromkeys([*known.get("conditions", []), *spec.conditions])),
             "trials": max(spec.trials, known.get("trials", 0)),
             "package_version": __version__,
-            "runtime": dict(session.model(spec.model).runtime),
+            "runtime": session.runtime(spec.model),
         }
     )
 
@@ -208,12 +212,15 @@ async def evaluate_async(
     settings: Settings | None = None,
     observer: Observer | None = None,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
+    exchange: Exchange | Batching | None = None,
 ) -> Evaluation:
     """Evaluate a model, or go on with an evaluation: ask only what its run file does not hold yet.
 
     The first Ctrl-C waits for the answers in flight and returns; a second one drops them. `pace` is how fast and how
     patiently to ask the model, also as its own judge, and `judge_pace` the other judges; their default is the model's
     without its limits per minute, which are another provider's. Settings are those of the environment where not given.
+    Through an `exchange` nobody is asked: answers that lie there are taken in, and requests written for the others;
+    with `Batching` in its place, models are asked in batches of their providers.
 
     Raises `InputError` when the benchmark, a model name, or a key cannot be used; `RunMismatchError` when the run file
     belongs to another model, benchmark, prompt or parameter set; `RunLockedError` when another process is at work on
@@ -226,7 +233,7 @@ async def evaluate_async(
     store = partial(open_to_write, spec.run)
     models = (spec.model, *spec.judges)
     async with Session.open(
-        store, models=models, settings=settings, observer=observer, open_model=open_model
+        store, models=models, settings=settings, observer=observer, open_model=open_model, exchange=exchange
     ) as session:
         _record(session, spec, wording, benchmark)
         keys = await in_thread(plan, session.store, spec, questions)
@@ -253,13 +260,17 @@ evaluate = ordinary(evaluate_async)
 
 
 async def evaluate_study_async(
-    tasks: Sequence[Task], *, settings: Settings | None = None, observe: Callable[[Task], Observer | None] | None = None
+    tasks: Sequence[Task],
+    *,
+    settings: Settings | None = None,
+    observe: Callable[[Task], Observer | None] | None = None,
+    exchange: Exchange | Batching | None = None,
 ) -> list[Evaluation | BiasLensError | None]:
     """Evaluate several models: those of different providers side by side, those of one provider one after the other.
 
-    A provider's limits then hold up its own models only. `observe` gives who watches a task. For each task the result
-    is what its evaluation came to, or why it could not be done; None where somebody stopped the study before it was
-    begun.
+    A provider's limits then hold up its own models only. `observe` gives who watches a task; all share the `exchange`.
+    For each task the result is what its evaluation came to, or why it could not be done; None where somebody stopped
+    the study before it was begun.
     """
     found: list[Evaluation | BiasLensError | None] = [None] * len(tasks)
 
@@ -273,6 +284,7 @@ async def evaluate_study_async(
                     judge_pace=task.judge_pace,
                     settings=settings,
                     observer=observe(task) if observe else None,
+                    exchange=exchange,
                 )
             except BiasLensError as error:
                 found[number] = error

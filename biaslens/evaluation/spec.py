@@ -172,6 +172,8 @@ class Spec:
     retry_cut: int | None = None
     #: folder with templates of one's own (`prompting.ASK_TEMPLATES`); None for the shipped ones
     prompts: Path | None = None
+    #: which part of the plan to ask, and of how many: (3, 16); every part is as good as random. None for all of it
+    shard: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no sense, and let a condition named twice be one."""
@@ -187,10 +189,16 @@ class Spec:
         ):
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}")
+        if self.shard is not None and not 1 <= self.shard[0] <= self.shard[1]:
+            raise InputError(f"shard {self.shard[0]}/{self.shard[1]}: the shards of a plan are 1/N to N/N")
         if self.system is not None and not self.system.strip():
             raise InputError("the system message is empty; leave it out, or say something")
         if not self.conditions:
             raise InputError("an evaluation needs at least one condition: role, no_role or neutral_role")
+
+    def in_shard(self, key: str) -> bool:
+        """Whether a response is in the part of the plan that is asked."""
+        return self.shard is None or int(key[-8:], 16) % self.shard[1] == self.shard[0] - 1
 
     @property
     def judges(self) -> tuple[str, ...]:

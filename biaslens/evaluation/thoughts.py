@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from biaslens import runfile
-from biaslens.engine import Asked, Observer, Pace, Request, Session, Tally, in_thread, ordinary
+from biaslens.engine import Asked, Batching, Exchange, Observer, Pace, Request, Session, Tally, in_thread, ordinary
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
@@ -51,6 +51,7 @@ async def judge_thoughts_async(
     settings: Settings | None = None,
     observer: Observer | None = None,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
+    exchange: Exchange | Batching | None = None,
 ) -> JudgedThoughts:
     """Judge the thoughts of a run that the panel has not judged yet, of all kinds of questions.
 
@@ -61,7 +62,7 @@ async def judge_thoughts_async(
     """
     store = partial(runfile.open_to_write, run, create=False)
     async with Session.open(
-        store, models=panel.models, settings=settings, observer=observer, open_model=open_model
+        store, models=panel.models, settings=settings, observer=observer, open_model=open_model, exchange=exchange
     ) as session:
         if not runfile.count_thoughts(session.store):
             raise InputError(f"{run}: no answer came with a thought; not every model, or provider, shows one")

@@ -89,8 +89,38 @@ def entries(settings: Settings | None = None) -> list[CatalogueEntry]:
     return [found for name in names if (found := entry(name, settings)) is not None]
 
 
-def price(name: str, prompt_tokens: float, completion_tokens: float, settings: Settings | None = None) -> float | None:
-    """Price of so many tokens in US dollars; None where the catalogue knows none. What runs in process costs nothing.
+class BatchTerms(BaseModel):
+    """What an answer in a batch costs of what it costs otherwise, and the hours within which it is promised."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    factor: PositiveFloat
+    hours: PositiveFloat
+    source: str
+    as_of: datetime.date
+
+
+def batch_terms(name: str) -> BatchTerms | None:
+    """Terms of a provider's batches; None where they are not known.
+
+    >>> batch_terms("openai/gpt-4o-mini").factor
+    0.5
+    """
+    known = _shipped()["batch"].get(name.partition("/")[0])
+    return None if known is None else BatchTerms(**known)
+
+
+def price(
+    name: str,
+    prompt_tokens: float,
+    completion_tokens: float,
+    settings: Settings | None = None,
+    *,
+    batch: bool = False,
+) -> float | None:
+    """Price of so many tokens in US dollars, in a `batch` or one by one; None where the catalogue knows none.
+
+    What runs in process costs nothing.
 
     A million tokens of prompts at 0.15 dollars and half a million of answers at 0.60 a million:
 
@@ -102,7 +132,14 @@ def price(name: str, prompt_tokens: float, completion_tokens: float, settings: S
         return 0.0
     if found is None or found.input_price is None or found.output_price is None:
         return None
-    return (prompt_tokens * found.input_price + completion_tokens * found.output_price) / 1_000_000
+    terms = batch_terms(name) if batch else None
+    if batch and terms is None:
+        return None
+    return (
+        (terms.factor if terms else 1.0)
+        * (prompt_tokens * found.input_price + completion_tokens * found.output_price)
+        / 1_000_000
+    )
 
 
 @cache

@@ -9,6 +9,7 @@ import httpx2
 import openai
 
 from biaslens.errors import SettingsError, UnknownModelError
+from biaslens.models._batches import OpenAIBatches
 from biaslens.models._bodies import RESPONSES_ARGUMENTS, read_response, request_body, responses_body, sdk_arguments
 from biaslens.models._http import SdkModel, limited_bodies
 from biaslens.models.base import Completion, Message, Params
@@ -33,6 +34,11 @@ class OpenAIModel(SdkModel):
 
     def _open_client(self, settings: Settings) -> openai.AsyncOpenAI:
         return openai.AsyncOpenAI(api_key=self._key, base_url=self._base_url, **_connection(settings))
+
+    def batches(self) -> OpenAIBatches:
+        """Batches of this server; their files are read without a limit on the size of a reply."""
+        client = self._client.copy(http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False))
+        return OpenAIBatches(self._provider, self._base_url, client, openai)
 
     async def _create(self, messages: Sequence[Message], params: Params) -> Any:  # noqa: ANN401
         server = self._server

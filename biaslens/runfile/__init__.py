@@ -2,15 +2,20 @@
 
 # fmt: off
 # isort: off
+from biaslens.runfile._batches import (
+    COLLECTED, MADE, SUBMITTED, SUBMITTING, UPLOADED, BatchRow, add_batch, batch_keys, batches, forget_unsent, keys_out,
+    note_batch,
+)
 from biaslens.runfile._labels import (
     JudgedTrial, LabelCounts, LabelRow, LabelledItem, SampledRow, all_imported_whole, annotators_labels, candidates,
     count_labels, import_faults, imported_files, judged_trials, labelled_items, published_answers, samples,
     save_imported, save_labels, save_published, shown, verdicts_on_sampled,
 )
+from biaslens.runfile._merge import Clash, clashes, take_in, tidy
 from biaslens.runfile._plan import (
     Answered, PlannedResponse, WantedAnswers, answer_texts, answered, answered_keys, conditions, count_unanswered,
     cut_off, forget_unanswered, has_answers, has_why_answers, last_failure, most_trials, personas, planned_keys,
-    retried, retry_limits, save_plan, save_retries, save_verdicts, to_ask, without_verdict,
+    retried, retry_limits, save_plan, save_retries, save_verdicts, stored_keys, to_ask, without_verdict,
 )
 from biaslens.runfile._reading import (
     JudgeVote, Stopped, Usage, answer_lengths, answer_times, decided_answers, example, has_labels, judge_votes,

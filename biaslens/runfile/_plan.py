@@ -195,6 +195,11 @@ def answer_texts(store: Store, keys: Iterable[str]) -> dict[str, str]:
     return dict(store.rows(query, json.dumps(list(keys))))
 
 
+def stored_keys(store: Store, keys: Iterable[str]) -> list[str]:
+    """Those of the keys that have an answer."""
+    return store.column("SELECT key FROM answers WHERE key IN (SELECT value FROM json_each(?))", json.dumps(list(keys)))
+
+
 def last_failure(store: Store) -> str:
     """What the last request that was given up on failed with; "" where none was."""
     return store.value("SELECT message FROM failures ORDER BY rowid DESC LIMIT 1") or ""
@@ -245,7 +250,7 @@ def forget_unanswered(store: Store) -> None:
     with store.transaction() as connection:
         if store.has("panels"):
             _forget_panels(connection)
-        if has_answers(store):
+        if has_answers(store) or store.value("SELECT 1 FROM batches LIMIT 1"):
             return
         for table in filter(store.has, ("retries", "plan", "mirrors", "questions", "roles", "requests", "failures")):
             connection.execute(f"DELETE FROM {table}")

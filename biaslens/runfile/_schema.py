@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from biaslens.schema import Attribute, Condition, Kind
 
-FORMAT = 5
+FORMAT = 6
 """Version of the tables; a run file of another version is refused."""
 
 

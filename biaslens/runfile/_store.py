@@ -197,7 +197,7 @@ class Store:
             raise
 
     def _connect(self, *, write: bool) -> sqlite3.Connection:
-        uri = f"{self._file.as_uri()}?{'mode=rwc' if write else self._read_mode()}"
+        uri = f"{self._file.as_uri()}?mode=rwc" if write else self.address
         connection = sqlite3.connect(uri, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
         if write:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -213,6 +213,11 @@ class Store:
         # file is whole by itself and can be read as it is.
         whole = not self._beside("-wal").exists() and not os.access(self._file.parent, os.W_OK)
         return "mode=ro&immutable=1" if whole else "mode=ro"
+
+    @property
+    def address(self) -> str:
+        """URI under which another connection may read the file."""
+        return f"{self._file.as_uri()}?{self._read_mode()}"
 
     def _beside(self, suffix: str) -> Path:
         return self._file.with_name(self._file.name + suffix)

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from biaslens import runfile
-from biaslens.engine import Request, Session, estimate_tokens, in_thread
-from biaslens.errors import RunInterruptedError
+from biaslens.engine import Batching, Exchange, Request, Session, estimate_tokens, in_thread
+from biaslens.errors import RunInterruptedError, RunWaitingError
 from biaslens.models import ChatModel, Message, open_model
 from biaslens.models.catalogue import price
 from biaslens.runfile import ASSESSMENT_TABLES, Store, WantedResponse
@@ -114,6 +114,7 @@ async def generate(
     settings: Settings,
     watcher: AssessmentWatcher,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
+    exchange: Exchange | Batching | None = None,
 ) -> tuple[int, int]:
     """Ask for every response that the run file does not hold yet: how many are wanted, and how many still missing."""
     options = plan.options
@@ -123,6 +124,7 @@ async def generate(
         settings=settings,
         observer=watcher,
         open_model=open_model,
+        exchange=exchange,
     ) as session:
         identity = {"params": options.params.record(), "system": options.system, "seed": options.request_seed}
         session.require(
@@ -148,6 +150,8 @@ async def generate(
         missing = await session.ask(plan.model, prompts, requests, pace=options.pace)
     if session.stop.is_set():
         raise RunInterruptedError(INTERRUPTED)
+    if exchange is not None and exchange.waiting:
+        raise RunWaitingError(f"{missing:,} of {len(prompts):,} responses are missing; nothing is assessed yet")
     return len(prompts), missing
 
 

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import embedding
-from biaslens.engine import Session, ordinary
-from biaslens.errors import InputError, RunInterruptedError
+from biaslens.engine import Batching, Exchange, Session, ordinary
+from biaslens.errors import InputError, RunInterruptedError, RunWaitingError
 from biaslens.models import provider_of
+from biaslens.models.batch import require_batchable
 from biaslens.models.endpoints import key_for
 from biaslens.runfile import ASSESSMENT_TABLES, Store
 from biaslens.settings import Settings, load_settings
@@ -74,6 +75,7 @@ def assess_texts(
     settings: Settings | None = None,
     watcher: AssessmentWatcher | None = None,
     recorder: Recorder | None = None,
+    exchange: Exchange | Batching | None = None,
 ) -> Assessment:
     """Assess a use case that generates text: prompts to be asked, or responses that are there.
 
@@ -81,9 +83,10 @@ def assess_texts(
     `ResponseTable`. The watcher watches requests and scores being made; the recorder hears every score, so that the
     responses behind a number can be looked at. Raises InputError when the table, a name, or an option cannot be used;
     RunInterruptedError when it was told to stop (the first Ctrl-C waits for answers in flight, a second one drops
-    them); RunError when asking or scoring cannot go on. Everything answered is kept.
+    them); RunError when asking or scoring cannot go on. Everything answered is kept. Through an `exchange` models are
+    asked by files, judges that score among them; it is a RunWaitingError while answers are awaited.
     """
-    assessing = _Assessing(source, options or TextOptions(), settings, watcher, recorder)
+    assessing = _Assessing(source, options or TextOptions(), settings, watcher, recorder, exchange=exchange)
     return ordinary(assessing.assess)()
 
 
@@ -108,7 +111,10 @@ class _Assessing:
         settings: Settings | None,
         watcher: AssessmentWatcher | None = None,
         recorder: Recorder | None = None,
+        *,
+        exchange: Exchange | Batching | None = None,
     ) -> None:
+        self.exchange = exchange
         self.source, self.options, self.settings = source, options, settings or load_settings()
         self.watcher, self.recorder = watcher or AssessmentWatcher(), recorder or Recorder()
         self.unanswered: set[str] = set()
@@ -119,8 +125,8 @@ class _Assessing:
         for scorer in filter(is_remote, self.scorers.values()):
             if options.out is None:
                 raise InputError(f"{scorer.name} needs a folder for its answers; give out")
-            # A key that is missing is found out now, and not once the model has been asked for hours.
-            key_for(scorer.model, self.settings)
+            # What is missing is found out now, and not once the model has been asked for hours.
+            (require_batchable if isinstance(exchange, Exchange) else key_for)(scorer.model, self.settings)
 
     async def assess(self) -> Assessment:
         options, name, wanted, missing = self.options, name_of(self.source), 0, 0
@@ -132,7 +138,7 @@ class _Assessing:
             source = f"responses of {name}"
         else:
             plan, path = self.plan()
-            wanted, missing = await generate(plan, settings=self.settings, watcher=self.watcher)
+            wanted, missing = await generate(plan, settings=self.settings, watcher=self.watcher, exchange=self.exchange)
             responses = StoredResponses(plan.run)
             found = Index(responses)
             source = f"prompts of {name}, answered by {options.model}"
@@ -151,6 +157,8 @@ class _Assessing:
             store = stack.enter_context(Store(folder / RUN_FILE, write=True, tables=ASSESSMENT_TABLES))
             score = partial(self._score, store)
             measures, examples, warnings = await measure_texts(responses, found, spec, score, self.recorder)
+        if self.exchange is not None and self.exchange.waiting:
+            raise RunWaitingError(f"{len(self.unanswered):,} scores are missing; nothing is assessed yet")
         return Assessment(
             task=str(options.task),
             source=source,
@@ -195,7 +203,10 @@ class _Assessing:
 
     async def _score(self, store: Store, scorer: AnyScorer, texts: Sequence[str]) -> NDArray[np.float64]:
         # Only here: elsewhere there is nothing to wait for, and Ctrl-C ends it at once.
-        async with Session.open(lambda: nullcontext(store), settings=self.settings, observer=self.watcher) as session:
+        by_files = self.exchange if isinstance(self.exchange, Exchange) else None  # scores are asked for part by part
+        async with Session.open(
+            lambda: nullcontext(store), settings=self.settings, observer=self.watcher, exchange=by_files
+        ) as session:
             pace, done = self.options.scorer_pace, self.watcher.scored
             scores = await score_texts(texts, scorer, session=session, pace=pace, done=done)
         if session.stop.is_set():

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from batch_answers import answer_files, json_lines
 from command import COMMAND, biaslens, environment
 from fake_server import FakeServer, Reply, Request, answer
 
@@ -210,27 +211,6 @@ def by_files(*options: str, out: str = "made") -> subprocess.CompletedProcess[st
     )
 
 
-def json_lines(folder: Path, names: str) -> list[dict]:
-    texts = (path.read_text(encoding="utf-8") for path in sorted(folder.glob(names)))
-    return [json.loads(line) for text in texts for line in text.splitlines()]
-
-
-def answer_files(reply: Callable[[Request], Reply], *, out: str = "made") -> int:
-    """Answer what lies there and is not answered, as a provider's batch would; how many that were."""
-    folder = Path(f"{out}-files")
-    known = {line["custom_id"] for line in json_lines(folder, "output-*")}
-    lines = json_lines(folder, "requests-*")
-    new = [line for line in lines if line["custom_id"] not in known]
-    with (folder / f"output-{len(known)}.jsonl").open("w", encoding="utf-8") as file:
-        for number, line in enumerate(new):
-            made = reply(Request(number, line["url"], {}, line["body"]))
-            choice = {"finish_reason": made.finish_reason, "message": {"role": "assistant", "content": made.text}}
-            body = {"model": "writer-2024-07-18", "choices": [choice], "usage": {}}
-            response = {"status_code": 200, "body": body}
-            file.write(json.dumps({"custom_id": line["custom_id"], "response": response, "error": None}) + "\n")
-    return len(new)
-
-
 def test_by_files_it_comes_to_the_same_as_by_asking():
     with FakeServer(half_first) as server:
         assert run(server.base_url, "--yes", out="asked").returncode == 0
@@ -238,7 +218,7 @@ def test_by_files_it_comes_to_the_same_as_by_asking():
     answered = 0
     while (done := by_files()).returncode == 3:
         assert re.search(r"\d+ requests wait for answers \(made-files.requests-00\d.jsonl\)", done.stderr), done.stderr
-        answered += answer_files(half_first)
+        answered += answer_files(Path("made-files"), half_first)
     assert (done.returncode, done.stdout, answered) == (0, "made: 6 roles, 24 encounters\n", asked), done.stderr
     assert content("made") == content("asked")
     assert len(list(Path("made-files").glob("requests-*"))) == 4  # roles, then encounters, each asked for again
@@ -246,7 +226,7 @@ def test_by_files_it_comes_to_the_same_as_by_asking():
 
 def test_by_files_no_key_is_needed_and_strange_lines_are_said():
     assert by_files().returncode == 3
-    answer_files(writes)
+    answer_files(Path("made-files"), writes)
     Path("made-files/strange.jsonl").write_text('{"custom_id": "nobody", "response": null, "error": null}\nnot JSON\n')
     done = by_files()
     assert "2 requests answered, 0 failed" in done.stderr
@@ -260,7 +240,8 @@ def test_by_files_no_key_is_needed_and_strange_lines_are_said():
 def test_a_weak_model_fails_politely_by_files_too():
     while (done := by_files("--max-rounds", "2")).returncode == 3 and "wait for answers" in done.stderr:
         answer_files(
-            lambda request: writes(request) if wants_roles(request.prompt) else answer('{"encounters": [{"a":')
+            Path("made-files"),
+            lambda request: writes(request) if wants_roles(request.prompt) else answer('{"encounters": [{"a":'),
         )
     assert (done.returncode, done.stdout) == (3, "")
     assert "accepted of the first replies" not in done.stderr
@@ -270,14 +251,14 @@ def test_a_weak_model_fails_politely_by_files_too():
 
 def test_kill_9_while_files_are_exchanged_loses_nothing_and_asks_nothing_twice():
     while by_files(out="whole").returncode == 3:
-        answer_files(half_first, out="whole")
+        answer_files(Path("whole-files"), half_first)
     command = [*COMMAND, "generate", "--with", "openai/writer", "--out", "made", *SIZE, "--batch-files", "made-files"]
     begun = time.monotonic()
     assert subprocess.run(command, check=False, capture_output=True, env=environment()).returncode == 3
     whole = time.monotonic() - begun
     code, killed = 3, 0
     while code == 3:
-        answer_files(half_first)
+        answer_files(Path("made-files"), half_first)
         for share in (0.7, 0.9):
             process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment())
             time.sleep(share * whole)

@@ -80,7 +80,7 @@ def stored() -> dict[str, str]:
 def test_requests_are_written_once_in_the_batch_format():
     missing, exchange, tally = session()
     assert (missing, tally) == (3, {"answered": 0, "failed": 0, "waiting": 3})
-    assert exchange.written == [FOLDER / "requests-001.jsonl"]
+    assert list(exchange.written) == [FOLDER / "requests-001.jsonl"]
     first = json.loads((FOLDER / "requests-001.jsonl").read_text().splitlines()[0])
     assert first == {
         "custom_id": "k1",
@@ -94,14 +94,14 @@ def test_requests_are_written_once_in_the_batch_format():
         },
     }
     missing, exchange, tally = session()
-    assert (missing, exchange.written, tally["waiting"]) == (3, [], 3)
+    assert (missing, list(exchange.written), tally["waiting"]) == (3, [], 3)
 
 
 def test_answers_are_taken_in_and_only_once():
     session()
     put(line("k3"), line("k1"))
     missing, exchange, tally = session()
-    assert (missing, exchange.written, tally) == (1, [], {"answered": 2, "failed": 0, "waiting": 1})
+    assert (missing, list(exchange.written), tally) == (1, [], {"answered": 2, "failed": 0, "waiting": 1})
     assert stored() == {"k1": "This is k1", "k3": "This is k3"}
     put(line("k1", "something else"), line("k2"))
     missing, exchange, tally = session()
@@ -135,7 +135,7 @@ def test_what_is_wanted_later_goes_out_in_the_next_file():
     session(KEYS[:1])
     put(line("k1"))
     _, exchange, _ = session(KEYS)
-    assert exchange.written == [FOLDER / "requests-002.jsonl"]
+    assert list(exchange.written) == [FOLDER / "requests-002.jsonl"]
     assert sent(2) == ["k2", "k3"]
 
 
@@ -148,7 +148,7 @@ def test_what_expired_is_written_again_and_what_is_refused_is_not():
     assert sent(2) == ["k1"]
     put(line("k1"), name="second.jsonl")
     missing, exchange, tally = session()
-    assert (missing, exchange.written, tally["answered"]) == (1, [], 1)
+    assert (missing, list(exchange.written), tally["answered"]) == (1, [], 1)
 
 
 def test_after_three_attempts_a_request_is_given_up():
@@ -157,7 +157,7 @@ def test_after_three_attempts_a_request_is_given_up():
         assert sent(number) == ["k1"]
         put(expired("k1"), name=f"output-{number}.jsonl")
     missing, exchange, tally = session(KEYS[:1])
-    assert (missing, exchange.written, tally) == (1, [], {"answered": 0, "failed": 1, "waiting": 0})
+    assert (missing, list(exchange.written), tally) == (1, [], {"answered": 0, "failed": 1, "waiting": 0})
 
 
 def test_lines_that_belong_to_nobody_change_nothing_and_are_said():

@@ -98,7 +98,7 @@ def test_a_file_of_another_format_is_not_written_to(tmp_path: Path):
     connection = sqlite3.connect(path)
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     connection.close()
-    assert tables == {"meta", "answers", "failures"}
+    assert tables == {"meta", "answers", "other_answers", "failures", "batches", "batch_requests"}
 
 
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="needs the sqlite3 program")

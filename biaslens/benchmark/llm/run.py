@@ -17,7 +17,7 @@ from biaslens.benchmark.files import ROLE_COLUMNS, csv_text, write
 from biaslens.benchmark.files import ROLES as ROLES_FILE
 from biaslens.benchmark.llm.reading import ENCOUNTERS, ROLES
 from biaslens.benchmark.llm.state import GenerationSpec, ListTask, Made, State, StoredReply
-from biaslens.engine import Exchange, Observer, Pace, Request, Session, estimate_tokens, ordinary
+from biaslens.engine import Batching, Exchange, Observer, Pace, Request, Session, estimate_tokens, ordinary
 from biaslens.errors import RunLockedError
 from biaslens.models import ChatModel, Message, Params, StructuredParams, open_model
 from biaslens.models.catalogue import price
@@ -114,7 +114,7 @@ async def generate_async(
     settings: Settings | None = None,
     observer: Observer | None = None,
     open_model: Callable[[str, Settings], ChatModel] = open_model,
-    exchange: Exchange | None = None,
+    exchange: Exchange | Batching | None = None,
 ) -> Generation:
     """Let a model write a benchmark, or go on with one: ask only for what its folder does not hold yet.
 

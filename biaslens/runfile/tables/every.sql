@@ -21,6 +21,23 @@ CREATE TABLE IF NOT EXISTS answers (    -- every answer that was paid for; never
     reasoning_tokens  INTEGER           -- those of completion_tokens that it took; NULL where the provider did not say
 ) WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS other_answers (  -- paid for as well, in files that were merged: the earlier answer counts
+    key               TEXT NOT NULL,    -- this and the rest as in answers
+    model             TEXT NOT NULL,
+    text              TEXT NOT NULL,
+    finish_reason     TEXT NOT NULL,
+    resolved_model    TEXT NOT NULL,
+    prompt_tokens     INTEGER,
+    completion_tokens INTEGER,
+    price             REAL,
+    latency           REAL,
+    attempts          INTEGER NOT NULL,
+    answered_at       TEXT NOT NULL,
+    thought           TEXT,
+    reasoning_tokens  INTEGER,
+    PRIMARY KEY (key, answered_at, text)
+) WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS failures (   -- requests given up on; asked again at the next start
     key       TEXT NOT NULL,
     model     TEXT NOT NULL,
@@ -31,3 +48,23 @@ CREATE TABLE IF NOT EXISTS failures (   -- requests given up on; asked again at 
     failed_at TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS failures_key ON failures (key);
+
+CREATE TABLE IF NOT EXISTS batches (    -- requests sent off together; each step stands here before it is taken
+    name     TEXT PRIMARY KEY,          -- content hash, by which the batch is found again at the provider
+    model    TEXT NOT NULL,
+    url      TEXT NOT NULL,             -- what each request is for: /v1/chat/completions, /v1/responses
+    sha256   TEXT NOT NULL,             -- of the file of requests
+    requests INTEGER NOT NULL,
+    batch_id TEXT,                      -- the provider's id; NULL until it is known
+    file_id  TEXT,                      -- the provider's id of the file; NULL until it is uploaded
+    state    TEXT NOT NULL,             -- made, uploaded, submitting, submitted, collected
+    status   TEXT,                      -- what the provider last said
+    made_at  TEXT NOT NULL              -- UTC, ISO 8601
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS batch_requests (
+    key  TEXT NOT NULL,                 -- of the answer in answers
+    name TEXT NOT NULL REFERENCES batches,
+    PRIMARY KEY (key, name)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS batch_requests_name ON batch_requests (name);
