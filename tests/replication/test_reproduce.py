@@ -100,13 +100,14 @@ def test_options_are_looked_for_as_they_are_typed(tmp_path):
 
 
 def test_table_5_counts_wordings_that_all_three_files_hold(tmp_path):
-    # In the third file the role has another name and the same words; trial 2 does not hold the why question.
+    # In the third file the role has another name and the same words, so it is the same role. Trial 2 does not hold the
+    # why question.
     yes = {"Yes/No": ("Yes.",)}
     root = write_release(tmp_path / "release", by_trial(role_1=yes, role_2=yes))
     answers(root, "qwen", "role", 2).write_bytes(csv_bytes(row for row in rows("role", yes | WITHOUT_WHY)))
     answers(root, "qwen", "role", 3).write_bytes(csv_bytes(rows("role", UNBIASED, role="Baker")))
     (run,) = published(root, tmp_path)
-    assert len(run.questions.ids) == 6
+    assert len(run.questions.ids) == 3
     assert consistency_classes(run, Kind.YES_NO) == [Consistency.TWO_BIASED]
     assert consistency_classes(run, Kind.CHOICE) == [Consistency.CONSISTENT]
     assert consistency_classes(run, Kind.WHY) == []
