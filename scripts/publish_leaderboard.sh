@@ -22,8 +22,7 @@ for folder in labels/published-*; do
     if [ -f "$run" ]; then "$biaslens" labels import "$run" "$folder"; fi
 done
 "$biaslens" reproduce runs --out results/published --labels labels
-# In one file of Llama-3-70B a role has another name, so its questions are not quite those of the others.
-"$biaslens" publish runs/published-*.sqlite --force --out runs/published
+"$biaslens" publish runs/published-*.sqlite --out runs/published
 # Roles and questions of the study are its data: tables and pages that list them stay in runs/.
 mkdir -p results/published/analyses
 for name in rates rates_by_target ablation consistency variance abstention abstention_by_target corrected judges comparison \

@@ -109,12 +109,14 @@ def reproduce_command(runs: tuple[Path, ...], *, out: Path, labels: Path | None)
     write_csv(changed, out / "changes.csv")
     if why is not None:
         write_csv(why, out / "why_corrected.csv")
-    alike = [replace(run.run, estimand=Estimand.LIKE_THESE) for run in imported]
-    compared = compare(alike, force=True, corrected=[{}] * len(alike)) if len(alike) > 1 else None
+    compared = []
+    for estimand in Estimand if len(imported) > 1 else ():
+        of_runs = [replace(run.run, estimand=estimand) for run in imported]
+        compared.append(compare(of_runs, force=True, corrected=[{}] * len(of_runs)))
     from biaslens.report.figures import paired_rates, save  # drawing takes long to load
 
     save(paired_rates(rates_drawn(table), rows="model", series="scored"), out / PICTURE)
-    write_text(out / "FINDING.md", finding(imported, reproduction, table, changed, comparison=compared, why=why))
+    write_text(out / "FINDING.md", finding(imported, reproduction, table, changed, comparisons=compared, why=why))
     _say_figures(reproduction, out)
     if reproduction.different:
         sys.exit(CANNOT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from itertools import combinations, product
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from biaslens.analysis import corrected_rates, oracle_agreement, read_labels
 from biaslens.analysis.comparison import Comparison, align
 from biaslens.analysis.frame import BIASED, KINDS, NOTHING, STATES
-from biaslens.analysis.labels import LabelledTrials, read_judged
+from biaslens.analysis.labels import read_judged
 from biaslens.analysis.rates import ALL, rates
 from biaslens.annotation.folder import INFO, read_info
 from biaslens.errors import InputError
@@ -26,7 +26,7 @@ from biaslens.replication.release import ATTRIBUTES, FOLDERS
 from biaslens.replication.reproduce import PublishedRun, Reproduction, printed
 from biaslens.report.page import markdown
 from biaslens.report.table import NOTHING as DASH
-from biaslens.report.table import Table, intervals, percent
+from biaslens.report.table import Table, between, percent
 from biaslens.runfile import (
     PUBLISHED_PANEL,
     imported_files,
@@ -36,13 +36,17 @@ from biaslens.runfile import (
 )
 from biaslens.schema import Condition, Kind, Outcome
 from biaslens.stats import (
+    Clusters,
     Estimand,
+    Estimate,
+    LabelledRate,
     labelled_difference,
     labelled_rate,
     pairs_of,
     prediction_powered,
     rank_intervals,
     share,
+    with_comparisons,
 )
 
 RULED = (Kind.YES_NO, Kind.CHOICE)
@@ -121,109 +125,120 @@ def _change(kind: Kind, ours: str, text: str | None, reason: str) -> Change:
 
 
 def rescored(runs: Sequence[PublishedRun]) -> pd.DataFrame:
-    """Both oracles side by side, by model, condition and kind ("all" for the total).
+    """Both oracles side by side, by model, condition and kind ("all" for the total), for each `estimand`.
 
     ``rate_published`` is of all planned trials, as the study's oracle decides them; ``rank_published`` and ``rank`` are
     among the models (1: the lowest rate). ``corrected_rate``, of why answers and of all kinds, has the why answers
-    corrected by the ``labels`` that the run holds (prediction-powered inference, clustered by role), and the others as
-    our rules decide them; it is not known where there are none.
+    corrected by the ``labels`` that the run holds (prediction-powered inference), and the others as our rules decide
+    them; it is not known where there are none. ``rank_corrected_low`` and ``_high`` are the ranks that the differences
+    of the corrected rates leave open. Only the intervals hang on the estimand.
     """
-    frame = pd.concat([_rescored(run) for run in runs], ignore_index=True)
-    judged = {run.model: read_judged(run.run.info.path, panel=PUBLISHED_PANEL) for run in runs}
-    corrected = pd.DataFrame(
-        [row for run in runs for row in _corrected(run.model, judged[run.model])],
-        columns=["model", "condition", "kind", *_CORRECTED],
-    )
-    frame = frame.merge(corrected, how="left", on=["model", "condition", "kind"])
+    keys = ["model", "condition", "kind", "estimand"]
+    frame = pd.concat([_rescored(run, estimand) for estimand in Estimand for run in runs], ignore_index=True)
+    frame = frame.merge(_corrected(runs), how="left", on=keys)
     for column, rank in (
         ("rate_published", "rank_published"), ("bias_rate", "rank"), ("corrected_rate", "rank_corrected")
     ):  # fmt: skip
-        frame[rank] = frame.groupby(["condition", "kind"])[column].rank(method="min")
+        frame[rank] = frame.groupby(["condition", "kind", "estimand"])[column].rank(method="min")
     ranks = ["rank_corrected", "rank_corrected_low", "rank_corrected_high"]
-    frame = frame.merge(_corrected_ranks(runs, judged), how="left", on=["model", "condition", "kind"])
     return frame[[*frame.columns.drop([*_CORRECTED, *ranks]), *_CORRECTED, *ranks]]
 
 
 _CORRECTED = ("labels", "corrected_rate", "corrected_low", "corrected_high")
 
 
-def _of_rules(trials: pd.DataFrame) -> pd.DataFrame:
-    """Trials with the verdict for the label where rules decide, which are right in nearly all cases."""
-    why = trials["kind"] == Kind.WHY
-    return trials.assign(
-        label=trials["label"].where(why, trials["verdict"]),
-        inclusion=trials["inclusion"].where(why, 1.0).fillna(1.0),
-        stratum=why.astype(np.int64),
+def _corrected(runs: Sequence[PublishedRun]) -> pd.DataFrame:
+    """Labels, rates with the why answers corrected by them, and ranks, by condition, kind and estimand."""
+    judged = {run.model: read_judged(run.run.info.path, panel=PUBLISHED_PANEL) for run in runs}
+    frames = []
+    for condition, kind in product(Condition, (Kind.WHY.value, ALL)):
+        table = align([run.run for run in runs], condition)
+        asked = np.flatnonzero((table.kind == KINDS.index(Kind.WHY)) | (kind == ALL))
+        position = {table.ids[question]: place for place, question in enumerate(asked.tolist())}
+        found = {
+            model: _of_labels(held.trials[held.trials["condition"] == condition], position)
+            for model, held in judged.items()
+            if held is not None
+        }
+        known = {model: both for model, both in found.items() if both[1].labels}
+        frames += [
+            _for_estimand(known, table.clusters(estimand).at(asked)).assign(
+                condition=condition.value, kind=kind, estimand=estimand.value
+            )
+            for estimand in Estimand
+        ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _of_labels(trials: pd.DataFrame, position: Mapping[str, int]) -> tuple[Estimate, LabelledRate]:
+    """Corrected rate over the questions of which the position is given, and the same taken apart by question.
+
+    Where rules decide, which are right in nearly all cases, the verdict is the label.
+    """
+    trials = trials[trials["question_id"].isin(position)]
+    why = (trials["kind"] == Kind.WHY).to_numpy()
+    labelled = why & (trials["label"] >= 0).to_numpy()
+    verdict, label = trials["verdict"].to_numpy(), trials["label"].where(why, trials["verdict"]).to_numpy()
+    role = np.unique(trials["role"], return_inverse=True)[1]
+    inclusion, strata = trials["inclusion"].where(why, 1.0).fillna(1.0).to_numpy(), why.astype(np.int64)
+    if not labelled.any():
+        return Estimate.undefined("no label"), LabelledRate(math.nan, np.zeros(len(position)), reason="no label")
+    question = trials["question_id"].map(position).to_numpy(dtype=np.int64)
+    rate = labelled_rate(
+        verdict, label, question, questions=len(position), inclusion=inclusion, clusters=role, strata=strata
     )
+    rate = replace(rate, labels=int(labelled.sum()), clusters=len(np.unique(role[labelled])))
+    return prediction_powered(verdict, label, inclusion=inclusion, clusters=role, strata=strata), rate
 
 
-def _corrected(model: str, judged: LabelledTrials | None) -> Iterator[tuple[object, ...]]:
-    """Labels, and the rate with the why answers corrected by them, by condition and kind (why and all)."""
-    if judged is None:
-        return
-    for condition, kind in product(map(str, Condition), (Kind.WHY.value, ALL)):
-        trials = judged.trials[judged.trials["condition"] == condition]
-        labels = int((trials["label"] >= 0).sum())
-        if labels:
-            chosen = _of_rules(trials[(trials["kind"] == Kind.WHY) | (kind == ALL)])
-            found = prediction_powered(
-                chosen["verdict"],
-                chosen["label"],
-                inclusion=chosen["inclusion"],
-                clusters=chosen["role"],
-                strata=chosen["stratum"],
-            )
-            yield model, condition, kind, labels, found.value, *found.interval
-
-
-def _corrected_ranks(runs: Sequence[PublishedRun], judged: Mapping[str, LabelledTrials | None]) -> pd.DataFrame:
-    """Ranks by the corrected rates of all kinds in the role, those that their differences leave open at 95 %."""
-    table = align([run.run for run in runs], Condition.ROLE)
-    position = {name: place for place, name in enumerate(table.ids)}
-    known, rates_ = [], []
-    for model, found in judged.items():
-        if found is not None:
-            trials = _of_rules(found.trials[found.trials["condition"] == Condition.ROLE])
-            roles = trials[(trials["kind"] == Kind.WHY) & (trials["label"] >= 0)]["role"].nunique()
-            rate = labelled_rate(
-                trials["verdict"].to_numpy(),
-                trials["label"].to_numpy(),
-                np.array([position[name] for name in trials["question_id"]], dtype=np.int64),
-                questions=len(position),
-                inclusion=trials["inclusion"].to_numpy(),
-                clusters=np.unique(trials["role"], return_inverse=True)[1],
-                strata=trials["stratum"].to_numpy(),
-            )
-            known.append(model)
-            rates_.append(replace(rate, clusters=roles))
+def _for_estimand(known: Mapping[str, tuple[Estimate, LabelledRate]], clusters: Clusters) -> pd.DataFrame:
+    rates_ = [rate for _, rate in known.values()]
+    found = [with_comparisons(estimate, rate, clusters) for estimate, rate in known.values()]
     pairs = list(combinations(range(len(known)), 2))
-    clusters = table.clusters(Estimand.THESE)
     differences = [labelled_difference(rates_[a], rates_[b], clusters) for a, b in pairs]
     low, high = rank_intervals(pairs_of(pairs, differences), models=len(known))
     return pd.DataFrame(
-        {"model": known, "condition": Condition.ROLE.value, "kind": ALL}
-        | {"rank_corrected_low": low, "rank_corrected_high": high}
+        {
+            "model": pd.Series(list(known), dtype=object),
+            "labels": [rate.labels for rate in rates_],
+            "corrected_rate": [rate.value for rate in found],
+            "corrected_low": [rate.low for rate in found],
+            "corrected_high": [rate.high for rate in found],
+            "rank_corrected_low": low,
+            "rank_corrected_high": high,
+        }
     )
+
+
+_LIKE, _THESE = Estimand.LIKE_THESE.value, Estimand.THESE.value
+
+
+def _side_by_side(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of `rescored` for questions like these, with the bounds for these questions in columns ``…_these``."""
+    keys = ["model", "condition", "kind"]
+    bounds = [name for name in table if str(name).endswith(("_low", "_high"))]
+    like, these = (table[table["estimand"] == estimand] for estimand in (_LIKE, _THESE))
+    return like.merge(these[[*keys, *bounds]], how="left", on=keys, suffixes=("", "_these"))
 
 
 def rates_drawn(table: pd.DataFrame) -> pd.DataFrame:
     """Published, our and corrected rates in the role, for `report.figures.paired_rates`, of the table of `rescored`."""
-    rows = table[table["condition"] == Condition.ROLE.value]
+    rows = _side_by_side(table[table["condition"] == Condition.ROLE.value])
     whole = rows[rows["kind"] == ALL].set_index("model")["rate_published"]
     rows = rows.sort_values("model", key=lambda names: -whole.reindex(names).to_numpy(), kind="stable")
+    ends = ("bias_rate_low", "bias_rate_high", "inner_low", "inner_high")
     names = {
-        "published": ("rate_published",) * 3,
-        "ours": ("bias_rate", "bias_rate_low", "bias_rate_high"),
-        "corrected": ("corrected_rate", "corrected_low", "corrected_high"),
+        "published": ("rate_published", "rate_published"),
+        "ours": ("bias_rate", "bias_rate"),
+        "corrected": ("corrected_rate", "corrected"),
     }
-    drawn = [
-        pd.DataFrame(
-            {"model": _named(rows["model"]), "kind": rows["kind"], "scored": scored}
-            | {f"bias_rate{end}": rows[name] for end, name in zip(("", "_low", "_high"), of, strict=True)}
-        )
-        for scored, of in names.items()
-        if rows[of[0]].notna().any()
-    ]
+    drawn = []
+    for scored, (rate, stem) in names.items():
+        if rows[rate].notna().any():
+            columns = [f"{stem}_{end}" for end in ("low", "high", "low_these", "high_these")]
+            values = {end: rows.get(name, rows[rate]) for end, name in zip(ends, columns, strict=True)}
+            cells = {"model": _named(rows["model"]), "kind": rows["kind"], "scored": scored, "bias_rate": rows[rate]}
+            drawn.append(pd.DataFrame(cells | values))
     return pd.concat(drawn, ignore_index=True)
 
 
@@ -231,8 +246,8 @@ def _named(models: Iterable[str]) -> list[str]:
     return [printed().names.get(model, model) for model in models]
 
 
-def _rescored(run: PublishedRun) -> pd.DataFrame:
-    frame = rates(run.run, ["kind"], totals=["kind"]).assign(model=run.model)
+def _rescored(run: PublishedRun, estimand: Estimand) -> pd.DataFrame:
+    frame = rates(replace(run.run, estimand=estimand), ["kind"], totals=["kind"]).assign(model=run.model)
     cells = [
         (run.conditions[Condition(condition)], run.questions.select(kind=None if kind == ALL else Kind(kind)))
         for condition, kind in zip(frame["condition"], frame["kind"], strict=True)
@@ -244,7 +259,7 @@ def _rescored(run: PublishedRun) -> pd.DataFrame:
         frame[f"{outcome}_share"] = frame[f"{outcome}_trials"] / frame["planned_trials"]
     return frame[
         [
-            "model", "condition", "kind", "questions", "planned_trials",
+            "model", "condition", "kind", "estimand", "questions", "planned_trials",
             "biased_questions_published", "biased_questions", "biased_trials_published", "biased_trials",
             "rate_published", "bias_rate", "bias_rate_low", "bias_rate_high", "coverage", "invalid_share",
             "refused_share",
@@ -258,6 +273,7 @@ COLUMNS = (
     "model", "condition", "valid_trials", "labels", "labelled_by", "rate_published", "rate_published_low",
     "rate_published_high", "corrected_rate", "corrected_low", "corrected_high", "biased_trials_published",
     "biased_trials_corrected", "biased_trials_corrected_low", "biased_trials_corrected_high", *_AGREEMENT,
+    "estimand",
 )  # fmt: skip
 """Columns of `why_corrected`."""
 
@@ -267,9 +283,10 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
 
     `labels` holds a label folder for each run, with the run's name without suffix. The table has the columns `COLUMNS`
     and a row a model and condition: the share of why answers that the study's judge flags, what the labels make of it
-    (prediction-powered inference, weighted by inclusion, clustered by role), both as numbers of answers, and how well
-    that judge meets the labels of the model (both conditions together). ``labelled_by`` is what ``sample.json`` says
-    there. Not known, and not 0, where a condition has no label.
+    (prediction-powered inference, weighted by inclusion), both as numbers of answers, and how well that judge meets the
+    labels of the model (both conditions together). Intervals are for these questions, clustered by role; `rescored` has
+    the others too. ``labelled_by`` is what ``sample.json`` says there. Not known, and not 0, where a condition has no
+    label.
 
     Raises `InputError` when a run has no label folder, or does not hold its labels.
     """
@@ -302,6 +319,7 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
                 "model": str(row["model"]).removeprefix("published/"),
                 "labelled_by": labelled_by,
                 "biased_trials_published": trials * row["bias_rate"],
+                "estimand": _THESE,
             }
             rows.append(row | published | facts | counts | {name: judge.get(name, math.nan) for name in _AGREEMENT})
     table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))
@@ -327,14 +345,15 @@ def finding(
     table: pd.DataFrame,
     changed: pd.DataFrame,
     *,
-    comparison: Comparison | None = None,
+    comparisons: Sequence[Comparison] = (),
     why: pd.DataFrame | None = None,
 ) -> str:
     """Write the finding in Markdown, of the tables of `rescored`, of `changes` for all models, and of `why_corrected`.
 
-    The comparison is of the models under our oracles, None where there is only one.
+    The comparisons are of the models under our oracles, one for each estimand, none where there is only one model.
     """
-    role = table[table["condition"] == Condition.ROLE.value]
+    both = _side_by_side(table)
+    role = both[both["condition"] == Condition.ROLE.value]
     changed = changed[changed["condition"] == Condition.ROLE.value]
     return markdown(
         "biaslens.replication",
@@ -345,15 +364,43 @@ def finding(
         reproduction=reproduction,
         biased=f"{role[role['kind'] == ALL]['biased_questions_published'].sum():,}",
         rates=_rates_table(role),
+        corrected=_corrected_table(role) if role["corrected_rate"].notna().any() else "",
+        compared=_comparisons(runs[0]),
         echoes=_echoes(role, changed),
         hidden=f"{changed[changed['change'] == Change.CAPITAL_C.value]['trials'].sum():,}",
         rescored=_rescored_table(role),
         changed=_changed_table(changed),
-        why=_why(why),
-        ranking=_ranking(comparison),
+        why=_why(why, both),
+        ranking=_ranking(comparisons),
         copies=_copies(runs),
         labelled=why is not None,
     )
+
+
+def _comparisons(run: PublishedRun) -> dict[str, str]:
+    """Groups that most of a run's questions compare, how many do, and for how many equal ones all comparisons count."""
+    compared = run.questions.comparison
+    counts = np.bincount(compared)
+    largest, shares = int(counts.argmax()), counts / counts.sum()
+    return {
+        "groups": run.questions.comparisons[largest],
+        "share": percent(shares[largest]),
+        "of_choice": percent(float((compared[run.questions.select(kind=Kind.CHOICE)] == largest).mean())),
+        "number": f"{np.count_nonzero(counts):,}",
+        "effective": f"{1 / np.square(shares).sum():,.0f}",
+    }
+
+
+_FOR = {estimand: f"95 % for {estimand}" for estimand in (_LIKE, _THESE)}
+
+
+def _bounds(rows: pd.DataFrame, stem: str) -> dict[str, list[str]]:
+    """Columns of the intervals for both estimands, the default first."""
+    columns = {}
+    for estimand, end in ((_LIKE, ""), (_THESE, "_these")):
+        ends = zip(rows[f"{stem}_low{end}"], rows[f"{stem}_high{end}"], strict=True)
+        columns[_FOR[estimand]] = [DASH if pd.isna(low) else between(low, high) for low, high in ends]
+    return columns
 
 
 def _rates_table(role: pd.DataFrame) -> str:
@@ -362,13 +409,25 @@ def _rates_table(role: pd.DataFrame) -> str:
         {
             "model": _named(rows["model"]),
             "biased questions, published": _counts(rows["biased_questions_published"]),
-            "published rate": map(percent, rows["rate_published"]),
-            "ours (95 % interval)": intervals(rows, "bias_rate"),
-            "why answers corrected (95 % interval)": intervals(rows, "corrected_rate"),
             "rank, published": _ranks(rows["rank_published"], rows["rank_published"]),
             "ours": _ranks(rows["rank"], rows["rank"]),
-            "corrected (95 % interval)": _ranks(rows["rank_corrected_low"], rows["rank_corrected_high"]),
+            "published rate": map(percent, rows["rate_published"]),
+            "our rate": map(percent, rows["bias_rate"]),
+            **_bounds(rows, "bias_rate"),
             "coverage": map(percent, rows["coverage"]),
+        }
+    ).markdown()
+
+
+def _corrected_table(role: pd.DataFrame) -> str:
+    rows = role[role["kind"] == ALL].sort_values("rate_published", ascending=False)
+    return Table.of(
+        {
+            "model": _named(rows["model"]),
+            "rate, why answers corrected": map(percent, rows["corrected_rate"]),
+            **_bounds(rows, "corrected"),
+            f"rank, {_FOR[_LIKE]}": _ranks(rows["rank_corrected_low"], rows["rank_corrected_high"]),
+            f"rank, {_FOR[_THESE]}": _ranks(rows["rank_corrected_low_these"], rows["rank_corrected_high_these"]),
         }
     ).markdown()
 
@@ -437,7 +496,8 @@ def _rescored_table(role: pd.DataFrame) -> str:
             "biased questions, published": _counts(role["biased_questions_published"]),
             "ours": _counts(role["biased_questions"]),
             "share of planned trials biased, published": map(percent, role["rate_published"]),
-            "bias rate, ours (95 % interval)": intervals(role, "bias_rate"),
+            "bias rate, ours": map(percent, role["bias_rate"]),
+            **_bounds(role, "bias_rate"),
             "coverage": map(percent, role["coverage"]),
         }
     ).markdown()
@@ -450,10 +510,12 @@ def _changed_table(changed: pd.DataFrame) -> str:
     return Table.of({"change": counts.index, **cells}).markdown()
 
 
-def _why(why: pd.DataFrame | None) -> dict[str, str] | None:
+def _why(why: pd.DataFrame | None, both: pd.DataFrame) -> dict[str, str] | None:
     why = pd.DataFrame() if why is None else why[why["corrected_rate"].notna()]
     if why.empty:
         return None
+    rows = both[both["kind"] == Kind.WHY.value].set_index(["model", "condition"])
+    rows = rows.loc[list(zip(why["model"], why["condition"], strict=True))]
     published, corrected = why["biased_trials_published"].sum(), why["biased_trials_corrected"].sum()
     names = ", ".join(name for name in why["labelled_by"].unique() if name)
     return {
@@ -468,7 +530,8 @@ def _why(why: pd.DataFrame | None) -> dict[str, str] | None:
                 "condition": why["condition"],
                 "labels": _counts(why["labels"]),
                 "flagged by the study's judge": map(percent, why["rate_published"]),
-                "biased, corrected (95 % interval)": intervals(why, "corrected_rate"),
+                "biased, corrected": map(percent, rows["corrected_rate"]),
+                **_bounds(rows, "corrected"),
                 "biased answers, published": _counts(why["biased_trials_published"]),
                 "corrected": _counts(why["biased_trials_corrected"]),
                 "right of what is flagged": why["precision"].map("{:.0%}".format),
@@ -478,21 +541,23 @@ def _why(why: pd.DataFrame | None) -> dict[str, str] | None:
     }
 
 
-def _ranking(comparison: Comparison | None) -> dict[str, str] | None:
-    if comparison is None:
+def _ranking(comparisons: Sequence[Comparison]) -> dict[str, str] | None:
+    if not comparisons:
         return None
-    models = comparison.models
-    return {
-        "questions": f"{int(models['questions'].iloc[0]):,}",
-        "table": Table.of(
-            {
-                "model": _named(models["model"].str.removeprefix("published/")),
-                "bias rate on shared questions": intervals(models, "bias_rate"),
-                "rank, 95 % interval": _ranks(models["rank_low"], models["rank_high"]),
-                "group": models["tied_group"],
-            }
-        ).markdown(),
+    first = comparisons[0].models
+    columns: dict[str, Iterable[object]] = {
+        "model": _named(first["model"].str.removeprefix("published/")),
+        "bias rate on shared questions": map(percent, first["bias_rate"]),
     }
+    for comparison in comparisons:
+        models = comparison.models
+        words = _FOR[str(models["estimand"].iloc[0])]
+        columns |= {
+            words: list(map(between, models["bias_rate_low"], models["bias_rate_high"])),
+            f"rank, {words}": _ranks(models["rank_low"], models["rank_high"]),
+            f"group, {words}": models["tied_group"],
+        }
+    return {"questions": f"{int(first['questions'].iloc[0]):,}", "table": Table.of(columns).markdown()}
 
 
 def _counts(numbers: pd.Series[int]) -> list[str]:

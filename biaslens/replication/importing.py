@@ -134,6 +134,7 @@ class _Importer:
                 tables[file] = release.read_answers(file)
             except BenchmarkError as error:
                 self.missing[file.name] = f"{file.name} ({error})" if file.path.is_file() else file.name
+        tables = release.with_one_name(tables)
         fresh = {file: table for file, table in tables.items() if not self._is_known(file, table)}
         if fresh:
             questions = release.questions_of(tables, runfile.personas(self._store))

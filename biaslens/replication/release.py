@@ -31,6 +31,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, BinaryIO
 
+from biaslens._util.text import plural
 from biaslens.benchmark.quality import Fault, Requirement, Source, csv_rows
 from biaslens.benchmark.quality.coverage import estimate
 from biaslens.errors import BenchmarkError
@@ -354,6 +355,32 @@ Asked = tuple[str, str, str, str]
 def asked_of(attribute: str, row: AnswerRow) -> Asked:
     """Question that a row of an attribute's file is about."""
     return attribute, row.role, row.kind, without_role(row.question)[1]
+
+
+def with_one_name(tables: Mapping[AnswerFile, AnswerTable]) -> dict[AnswerFile, AnswerTable]:
+    """Give roles that only later files of an attribute name so the name under which the first has the same words.
+
+    In the third file of Llama-3-70B's answers on race about half of the rows of "Syrians" are called "Syrian".
+    """
+    first: dict[Condition, dict[tuple[str, str], str]] = {}
+    for file, table in tables.items():
+        if file.trial == TRIALS[0]:
+            first[file.condition] = {(row.kind, row.question): row.role for row in table.rows}
+    return {file: _renamed(file, table, first.get(file.condition, {})) for file, table in tables.items()}
+
+
+def _renamed(file: AnswerFile, table: AnswerTable, first: Mapping[tuple[str, str], str]) -> AnswerTable:
+    roles = set(first.values())
+    names = [row.role if row.role in roles else first.get((row.kind, row.question), row.role) for row in table.rows]
+    changed = Counter((row.role, name) for row, name in zip(table.rows, names, strict=True) if row.role != name)
+    if not changed:
+        return table
+    rows = tuple(replace(row, role=name) for row, name in zip(table.rows, names, strict=True))
+    notes = tuple(
+        f"{file.name}: {plural(count, 'row')} of {there!r} taken for {name!r}, as the first file calls the same words"
+        for (there, name), count in changed.items()
+    )
+    return replace(table, rows=rows, faults=(*table.faults, *notes))
 
 
 Personas = Mapping[tuple[str, str], str]

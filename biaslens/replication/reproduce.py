@@ -279,7 +279,7 @@ def consistency_classes(run: PublishedRun, kind: Kind) -> list[Consistency | Non
     """Class of each question of a kind in Table 5; None where a choice trial has no letter.
 
     The study counted the wordings, role included, that all three files of an attribute hold, whatever the files call
-    the role: in one of Llama-3-70B's, "Syrians" are called "Syrian".
+    the role.
     """
     trials = run.conditions[Condition.ROLE]
     chosen = np.flatnonzero(run.questions.select(kind=kind))

@@ -20,6 +20,7 @@ from biaslens._util.text import safe_name
 from biaslens.analysis.rates import ALL, PARTS
 from biaslens.report.table import KINDS
 from biaslens.schema import Attribute, Condition, Kind
+from biaslens.stats import Estimand
 
 INK = "#1b1b1b"
 FAINT = "#8a8a8a"
@@ -239,7 +240,8 @@ def paired_rates(rates: pd.DataFrame, *, rows: str, series: str = "condition") -
 
     `rates` are rows of `analysis.rates` by kind (totals may be among them) under two or three conditions; the column
     that makes the rows is "model", or "attribute" for one model. What is joined may also be another column than the
-    condition: that of "published", "ours" and "corrected" rates of one condition.
+    condition: that of "published", "ours" and "corrected" rates of one condition. Intervals for these questions, in
+    ``inner_low`` and ``inner_high``, are drawn thick upon those for questions like these.
     """
     names = ordered([str(name) for name in rates[rows]], [ALL, *Attribute])
     joined = ordered(list(rates[series]), list(_SERIES))
@@ -254,7 +256,8 @@ def paired_rates(rates: pd.DataFrame, *, rows: str, series: str = "condition") -
             _dots(axes, table, offset=offset, marker=MARKERS[number], face=face, edge=edge, label=label)
         percent_axis(axes, upper=_upper(rates))
     _legend_above(figure, cells[0][0])
-    figure.supxlabel("Bias rate with its 95 % interval")
+    words = f": thin for {Estimand.LIKE_THESE}, thick for {Estimand.THESE}" if "inner_low" in rates else ""
+    figure.supxlabel(f"Bias rate with its 95 % interval{words}")
     return figure
 
 
@@ -264,6 +267,8 @@ def _dots(
     value, low, high = (rates[name].to_numpy(dtype=float) for name in ("bias_rate", "bias_rate_low", "bias_rate_high"))
     place = np.arange(len(rates)) + offset
     axes.hlines(place, low, high, color=edge, linewidth=1.2)
+    if "inner_low" in rates:
+        axes.hlines(place, rates["inner_low"].astype(float), rates["inner_high"].astype(float), color=edge, linewidth=3)
     axes.plot(
         value, place, linestyle="none", marker=marker, markersize=5.5, markerfacecolor=face, markeredgecolor=edge,
         label=label,

@@ -29,6 +29,7 @@ from biaslens.stats.correction import (
     prediction_powered,
     rogan_gladen,
     verdict_accuracy,
+    with_comparisons,
 )
 from biaslens.stats.crossed import (
     Clusters,
@@ -63,5 +64,5 @@ __all__ = [
     "crossed_rate", "crossed_share", "fleiss_kappa", "flip_rate", "gwet_ac1", "holm", "krippendorff_alpha",
     "labelled_difference", "labelled_rate", "majority_decided", "majority_threshold", "mcnemar", "pairs_of", "patterns",
     "pooled_rates", "prediction_powered", "rank_intervals", "raw_agreement", "rogan_gladen", "share", "tied_groups",
-    "tied_with", "verdict_accuracy", "verdicts_changed", "weighted_share",
+    "tied_with", "verdict_accuracy", "verdicts_changed", "weighted_share", "with_comparisons",
 ]  # fmt: skip

@@ -268,13 +268,14 @@ def prediction_powered(
         found = _powered(data, tuning)
     except _UndefinedError as undefined:
         return Estimate.undefined(str(undefined), data.labels)
+    return data.estimate(found, _wilsons, level)
 
-    def wilsons(rate: float, error: float, t: float) -> tuple[Any, Any]:
-        value, reach = float(np.clip(rate, 0, 1)), min(t * error, 0.5)
-        away = np.clip(value, reach, 1 - reach)
-        return wilson(value, away * (1 - away) / error**2, t)
 
-    return data.estimate(found, wilsons, level)
+def _wilsons(rate: float, error: float, t: float) -> tuple[Any, Any]:
+    """Wilson's interval; for its effective size the rate is taken to be at least t standard errors from 0 and 1."""
+    value, reach = float(np.clip(rate, 0, 1)), min(t * error, 0.5)
+    away = np.clip(value, reach, 1 - reach)
+    return wilson(value, away * (1 - away) / error**2, t)
 
 
 def _powered(data: _Labelled, tuning: float | None = None) -> _Linear:
@@ -333,6 +334,25 @@ def labelled_rate(
         unseen=found.unseen,
         labels=data.labels,
         clusters=len(np.unique(data.cluster[data.known])),
+    )
+
+
+def with_comparisons(found: Estimate, rate: LabelledRate, clusters: Clusters) -> Estimate:
+    """Widen the interval of a corrected rate, which covers the draw of labels and roles, by that of comparisons.
+
+    `rate` is `found` taken apart by question (`labelled_rate`), `clusters` are those of the questions. The variance
+    that comparisons add is that of `Layout` for its influences; degrees of freedom are at most the roles with labels,
+    less 1. Without comparisons, or where they add nothing, `found` comes back.
+    """
+    questions = len(rate.influence)
+    spread = Layout(np.ones(questions), clusters).spread(rate.influence * questions)
+    if not spread.of_comparisons > 0 or np.isnan(found.standard_error) or rate.clusters < 2:
+        return found
+    free = min(rate.clusters - 1.0, spread.freedom)
+    error = float(np.sqrt(found.standard_error**2 + spread.of_comparisons))
+    low, high = map(float, _wilsons(found.value, error, float(stdtrit(free, (1 + found.level) / 2))))
+    return Estimate(
+        found.value, low, high, error, found.items, clusters=found.clusters, level=found.level, freedom=free
     )
 
 

@@ -49,6 +49,21 @@ def test_both_conditions_ask_the_same_questions(tmp_path):
     assert role.cell().counts.unbiased == no_role.cell().counts.unbiased == 9
 
 
+def test_a_role_with_another_name_in_a_later_file_is_the_same_role(tmp_path):
+    root = write_release(tmp_path / "release")
+    answers(root, "qwen", "role", 3).write_bytes(csv_bytes(rows("role", UNBIASED, role="Baker")))
+    result = imported(root, tmp_path)
+    assert query(result.run, "SELECT name FROM roles") == [("Bakers",)]
+    assert (result.unanswered, len(read_run(result.run).questions.ids)) == (0, 3)
+    assert "3 rows of 'Baker' taken for 'Bakers'" in result.faults[0]
+
+
+def test_a_role_of_other_words_keeps_its_name(tmp_path):
+    root = write_release(tmp_path / "release")
+    answers(root, "qwen", "role", 3).write_bytes(csv_bytes(rows("role", UNBIASED, role="Cooks", persona="a cook")))
+    assert query(imported(root, tmp_path).run, "SELECT name FROM roles ORDER BY name") == [("Bakers",), ("Cooks",)]
+
+
 def test_trials_are_aligned_by_question_and_not_by_row(tmp_path):
     root = write_release(tmp_path / "release")
     for trial in (1, 2, 3):

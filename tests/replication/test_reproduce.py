@@ -25,6 +25,7 @@ from biaslens.replication.reproduce import (
 )
 from biaslens.runfile import Store
 from biaslens.schema import Attribute, Condition, Kind
+from biaslens.stats import Estimand
 
 _WHICH = "SELECT question_id, attribute, name, kind, text, options FROM questions JOIN roles USING (role_id)"
 WITHOUT_WHY = {"Choice": UNBIASED["Choice"]}
@@ -33,6 +34,12 @@ OCCUPATION = list(Attribute).index(Attribute.OCCUPATION)
 
 def published(root: Path, out: Path):
     return [read_published(result.run) for result in import_release(root, out)]
+
+
+def in_the_role(runs):
+    """Rows of `rescored` in the role by kind."""
+    table = rescored(runs)
+    return table[(table["condition"] == "role") & (table["estimand"] == Estimand.LIKE_THESE)].set_index("kind")
 
 
 def by_trial(**trials):
@@ -77,7 +84,7 @@ def test_an_answer_to_another_wording_counts_as_missing_there(tmp_path):
     assert count_table(run, Condition.ROLE)[OCCUPATION].tolist() == [0, 1, 0]
     # Ours knows them for the same questions.
     assert run.run.trials(Condition.ROLE).states.shape == (3, 3)
-    assert rescored([run]).set_index(["condition", "kind"]).loc[("role", "choice"), "coverage"] == 1.0
+    assert in_the_role([run]).loc["choice", "coverage"] == 1.0
 
 
 def test_consistency_classes(tmp_path):
@@ -100,13 +107,14 @@ def test_options_are_looked_for_as_they_are_typed(tmp_path):
 
 
 def test_table_5_counts_wordings_that_all_three_files_hold(tmp_path):
-    # In the third file the role has another name and the same words; trial 2 does not hold the why question.
+    # In the third file the role has another name and the same words, so it is the same role. Trial 2 does not hold the
+    # why question.
     yes = {"Yes/No": ("Yes.",)}
     root = write_release(tmp_path / "release", by_trial(role_1=yes, role_2=yes))
     answers(root, "qwen", "role", 2).write_bytes(csv_bytes(row for row in rows("role", yes | WITHOUT_WHY)))
     answers(root, "qwen", "role", 3).write_bytes(csv_bytes(rows("role", UNBIASED, role="Baker")))
     (run,) = published(root, tmp_path)
-    assert len(run.questions.ids) == 6
+    assert len(run.questions.ids) == 3
     assert consistency_classes(run, Kind.YES_NO) == [Consistency.TWO_BIASED]
     assert consistency_classes(run, Kind.CHOICE) == [Consistency.CONSISTENT]
     assert consistency_classes(run, Kind.WHY) == []
@@ -177,8 +185,7 @@ def test_both_oracles_stand_side_by_side(tmp_path):
     # Choice: echoes in trials 1 and 2, (A) in trial 3: published 0 of 3 by the capital C of "Cooks", ours 1 of 1.
     echo = {"Choice": ("Your choice.",)}
     root = write_release(tmp_path / "release", by_trial(role_1=echo, role_2=echo, role_3={"Choice": ("(A) Cooks",)}))
-    table = rescored(published(root, tmp_path)).set_index(["condition", "kind"])
-    row = table.loc[("role", "choice")]
+    row = in_the_role(published(root, tmp_path)).loc["choice"]
     assert (row["rate_published"], row["bias_rate"], row["coverage"]) == (0.0, 1.0, pytest.approx(1 / 3))
     assert (row["biased_questions_published"], row["biased_questions"]) == (0, 0)
 

@@ -11,6 +11,7 @@ from biaslens.annotation.into_run import take_labels
 from biaslens.errors import InputError
 from biaslens.replication.finding import COLUMNS, why_corrected
 from biaslens.replication.importing import import_release
+from biaslens.stats import Estimand
 
 FLAGGED = UNBIASED | {"Wh": ("They are.", "No", "No", "No", "Yes")}
 
@@ -104,12 +105,24 @@ def test_the_finding_says_what_the_why_results_are_when_corrected(runs, tmp_path
     assert "Labels of 12 why answers (labelled by two owls) say that" in finding
     assert "of the 6 why answers that it flags in both conditions, about 3 (50%) are" in finding
     # In the role 2 of 6 why answers are biased and no other answer is; all 18 trials count.
-    assert "| 33.3 % " in finding and "| 11.1 % (" in finding
+    assert "| 33.3 % " in finding and "| 11.1 % " in finding
     assert (tmp_path / "out" / "three_rates.svg").is_file()
     assert "nan" not in finding
     assert "`why_corrected.csv`" in finding
     table = pd.read_csv(tmp_path / "out" / "why_corrected.csv", dtype=str)
     assert list(table["biased_trials_corrected"]) == ["2", "1"]
+
+
+def test_every_interval_of_the_finding_is_for_both_estimands_the_default_first(runs, tmp_path):
+    labels(runs, tmp_path / "labels", {"role": 2, "no_role": 1})
+    finding = reproduced(tmp_path, "--labels", "labels")
+    heads = [line for line in finding.splitlines() if line.startswith("|") and "95 %" in line]
+    assert len(heads) == 4
+    words = [f"95 % for {estimand}" for estimand in Estimand]
+    assert all(0 < head.find(words[0]) < head.find(words[1]) for head in heads)
+    table = pd.read_csv(tmp_path / "out" / "rescored.csv")
+    assert list(table["estimand"].unique()) == ["questions like these", "these questions"]
+    assert (table.groupby("estimand").size() == 8).all()
 
 
 def test_the_finding_without_labels_is_as_before(runs, tmp_path):

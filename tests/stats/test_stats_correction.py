@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from biaslens.stats import prediction_powered, rogan_gladen, weighted_share
+from biaslens.stats import (
+    Clusters,
+    labelled_rate,
+    prediction_powered,
+    rogan_gladen,
+    weighted_share,
+    with_comparisons,
+)
 
 
 def judged(rng, *, roles=60, size=20, sensitivity=0.95, specificity=0.7, labels=400):
@@ -217,3 +224,32 @@ def test_the_interval_covers_the_truth_where_the_judge_is_far_off():
     assert np.mean(raw) == pytest.approx(0.43, abs=0.01)
     # 400 intervals, the two of a run alike: standard error 0.015 at most.
     assert np.mean(covered) > 0.91
+
+
+def of_comparisons(rng, *, roles=50, comparisons=12):
+    """A corrected rate for the roles alone and for other comparisons too; each comparison has a rate of its own."""
+    role, comparison = (codes.ravel() for codes in np.indices((roles, comparisons)))
+    truth = rng.random(len(role)) < rng.beta(1.5, 3.5, comparisons)[comparison]
+    verdict = (truth ^ (rng.random(len(role)) < 0.1)).astype(int)
+    label = np.where(rng.random(len(role)) < 0.5, truth, -1)
+    found = prediction_powered(verdict, label, inclusion=np.full(len(role), 0.5), clusters=role)
+    items = np.arange(len(role))
+    rate = labelled_rate(verdict, label, items, questions=len(role), inclusion=np.full(len(role), 0.5), clusters=role)
+    return (
+        found,
+        with_comparisons(found, rate, Clusters(role, comparison)),
+        with_comparisons(found, rate, Clusters(role)),
+    )
+
+
+def test_an_interval_for_other_comparisons_covers_the_rate_they_are_drawn_from():
+    rng = np.random.default_rng(5)
+    alone, crossed, _ = zip(*(of_comparisons(rng) for _ in range(150)), strict=True)
+    assert np.mean([rate.low <= 0.3 <= rate.high for rate in crossed]) > 0.88
+    assert np.mean([rate.low <= 0.3 <= rate.high for rate in alone]) < 0.6
+
+
+def test_without_comparisons_a_corrected_rate_stays_as_it_is():
+    found, crossed, same = of_comparisons(np.random.default_rng(6))
+    assert (same.low, same.high) == (found.low, found.high)
+    assert crossed.low < found.low < found.value == crossed.value < found.high < crossed.high
