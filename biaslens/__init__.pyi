@@ -10,7 +10,7 @@ from biaslens.analysis.ablation import ablation
 from biaslens.analysis.rates import consistency, rates
 from biaslens.benchmark import Benchmark, expand, load_bank, read, select, shipped, write
 from biaslens.benchmark.llm import Generation, GenerationSpec, generate, generate_async
-from biaslens.engine import Exchange, Observer, Pace, RetryPolicy
+from biaslens.engine import Batching, Exchange, Observer, Pace, RetryPolicy
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import (
     Evaluation,
@@ -38,6 +38,7 @@ from biaslens.version import __version__ as __version__
 
 __all__ = [
     "Attribute",
+    "Batching",
     "Benchmark",
     "BiasLensError",
     "ChatModel",
