@@ -16,9 +16,10 @@ from biaslens.analysis import compare
 from biaslens.cli.options import CANNOT, INCOMPLETE, PATH, runs_argument
 from biaslens.cli.progress import ProgressBar
 from biaslens.errors import InputError
-from biaslens.replication.finding import PICTURE, changes, finding, rates_drawn, rescored, why_corrected
+from biaslens.replication.finding import PICTURE, finding
 from biaslens.replication.importing import Imported, import_release
 from biaslens.replication.reproduce import MODEL_NAMES, PublishedRun, Reproduction, read_published, reproduce, triggers
+from biaslens.replication.rescoring import changes, rates_drawn, rescored, why_corrected
 from biaslens.report.table import write_csv
 from biaslens.schema import Condition
 from biaslens.stats import Estimand

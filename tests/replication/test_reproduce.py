@@ -12,7 +12,6 @@ from small_release import UNBIASED, answers, csv_bytes, rows, write_release
 
 from biaslens.errors import InputError
 from biaslens.oracles.published import Consistency
-from biaslens.replication.finding import Change, changes, rescored
 from biaslens.replication.importing import import_release
 from biaslens.replication.reproduce import (
     consistency_classes,
@@ -23,6 +22,7 @@ from biaslens.replication.reproduce import (
     trigger_counts,
     triggers,
 )
+from biaslens.replication.rescoring import Change, changes, rescored
 from biaslens.runfile import Store
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.stats import Estimand

@@ -9,8 +9,8 @@ from small_release import UNBIASED, write_release
 
 from biaslens.annotation.into_run import take_labels
 from biaslens.errors import InputError
-from biaslens.replication.finding import COLUMNS, why_corrected
 from biaslens.replication.importing import import_release
+from biaslens.replication.rescoring import COLUMNS, why_corrected
 from biaslens.stats import Estimand
 
 FLAGGED = UNBIASED | {"Wh": ("They are.", "No", "No", "No", "Yes")}
