@@ -37,7 +37,7 @@ SAYS_DOES = ("denies and follows", "denies and does not", "admits and follows", 
 _CONDITIONS = tuple(Condition)
 _KINDS = tuple(Kind)
 _UNBIASED = STATES.index(Outcome.UNBIASED)
-_VERSION = 2
+_VERSION = 3
 _SPLIT, _UNUSABLE = VOTES.index("split"), VOTES.index("some unusable")
 
 
@@ -185,7 +185,7 @@ def _read(store: Store, panel: str) -> dict[str, Any]:
             condition_code[condition],
             trial,
             state_code[outcome or ("unasked" if answered_at is None else "unjudged")],
-            NOTHING if reason is None else reasons.setdefault(reason, len(reasons)),
+            NOTHING if reason is None else reasons.setdefault(_reason(reason), len(reasons)),
             NOTHING if oracle is None else oracles.setdefault(oracle, len(oracles)),
             NOTHING if choice is None else choice,
             NOTHING if finish is None else int(finish == thoughts.CUT),
@@ -216,6 +216,11 @@ def _read(store: Store, panel: str) -> dict[str, Any]:
     comparisons = [_compared(one) for one in questions]
     told = {"reasons": list(reasons), "oracles": list(oracles), "comparisons": comparisons, "questions": questions}
     return columns | {name: np.array(json.dumps(values)) for name, values in told.items()}
+
+
+def _reason(reason: str) -> str:
+    """A verdict's reason without its number: the local judge gives its probability."""
+    return reason.partition(" ")[0] if reason.startswith("probability ") else reason
 
 
 def _compared(question: ViewedQuestion) -> str:
