@@ -276,7 +276,8 @@ class Layout:
             return 0.0, nan
         found = self.components(values)
         component = found[COMPARISON]
-        if component <= 0:
+        # A component of rounding errors has a sign that depends on the order of the items, and degrees of freedom.
+        if component <= ROUNDING * max(map(abs, found.values())):
             return 0.0, nan
         level = self.levels[COMPARISON]
         noise = np.zeros_like(level.weight)

@@ -147,7 +147,7 @@ def verdicts_changed(results: ArrayLike) -> Possible:
     of distributions and no confidence interval. Shares that no distribution gives are first brought to the nearest that
     one does. NaN without a question of two valid trials; those of fewer trials than planned count by their share.
 
-    >>> verdicts_changed([[1, 1, 1], [0, 0, 0]]).high < 1e-9
+    >>> round(verdicts_changed([[1, 1, 1], [0, 0, 0]]).high, 5) == 0
     True
     """
     from scipy.optimize import linprog, nnls  # only here: it loads longer than all else of this package
