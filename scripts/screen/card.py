@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from styles import by_style, section
+
+from biaslens.oracles import screen
 
 
 def write_card(path: Path, card: dict[str, Any], *, size: int) -> None:
+    # The judge itself lies beside the card, written before it.
     # Plain text: nothing in it is escaped.
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -24,6 +28,7 @@ def write_card(path: Path, card: dict[str, Any], *, size: int) -> None:
         },
         parts={**card["by_model"], **card["by_attribute"], **card["by_condition"]},
         kappa=_kappa,
+        styles=section(by_style(screen.read(path.parent))),
     )
     path.write_text(text.rstrip() + "\n", encoding="utf-8")
 
