@@ -13,9 +13,10 @@ from label_server import origin_of, serving, visiting
 from run_files import ASKED, Asked, write_run
 from starlette.testclient import TestClient
 
-from biaslens.report.view import app as viewing
-from biaslens.report.view.app import Viewer, create_app
+from biaslens.report.view import live as viewing
+from biaslens.report.view.app import create_app
 from biaslens.report.view.index import index_words
+from biaslens.report.view.live import Viewer
 from biaslens.runfile import Answer, Store
 
 HOSTILE = (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from biaslens.analysis.frame import BIASED, NOTHING, STATES, VALID
 from biaslens.errors import InputError
-from biaslens.report.view.index import Answers, Facet
+from biaslens.report.view.answers import Answers, Facet
 from biaslens.schema import Condition
 from biaslens.stats import Estimate, crossed_rate
 
@@ -23,7 +23,8 @@ PAGE = 50
 _NAMES = frozenset(
     (
         "model", "outcome", "condition", "kind", "attribute", "target", "role", "groups", "theme", "against",
-        "stereotype", "took", "reason", "oracle", "votes", "trials", "mirror", "says_does", "cut", "label",
+        "stereotype", "took", "reason", "oracle", "votes", "trials", "question", "triggers", "mirror", "says_does",
+        "cut", "label",
     )
 )  # fmt: skip
 
@@ -84,6 +85,10 @@ class Wanted:
         values = self.chosen.get(name, ())
         now = tuple(one for one in values if one != value) if value in values else (*values, value)
         return replace(self, chosen={**self.chosen, name: now} if now else self.without(name).chosen, after=NOTHING)
+
+    def only(self, name: str, value: str) -> Self:
+        """The same with this value alone in one column."""
+        return replace(self, chosen={**self.chosen, name: (value,)}, after=NOTHING)
 
     def without(self, name: str) -> Self:
         """The same without one column's choice."""
