@@ -14,7 +14,7 @@ import click
 
 from biaslens._util.text import finite
 from biaslens.analysis import Cell, Run, Summary, read_run, summarise
-from biaslens.cli.options import FILE, PATH, choice, force_option, json_option, runs_argument, served
+from biaslens.cli.options import FILE, PATH, choice, force_option, json_option, runs_argument, served, with_options
 from biaslens.report import Format, export, leaderboard, print_table
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import require_own, write_leaderboard
@@ -167,6 +167,12 @@ _examples_option = click.option(
     default=None,
     help="Whether to show some answers.  [default: yes, except those of imported runs]",
 )
+_answers_options = with_options(
+    click.option(
+        "--answers", is_flag=True, help="Write all answers, and let every number lead to its own; not of imported runs."
+    ),
+    click.option("--imported-answers", is_flag=True, help="The same, of imported runs too."),
+)
 
 
 @click.command("page")
@@ -175,10 +181,18 @@ _examples_option = click.option(
     "--out", type=PATH, help="Folder for the page; open its index.html.  [default: page/, beside the first run]"
 )
 @_examples_option
+@_answers_options
 @force_option
 @estimand_option
 def page_command(
-    runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool, these_questions: bool
+    runs: tuple[Path, ...],
+    out: Path | None,
+    *,
+    examples: bool | None,
+    answers: bool,
+    imported_answers: bool,
+    force: bool,
+    these_questions: bool,
 ) -> None:
     """Write a static page: the leaderboard and each model's results.
 
@@ -189,7 +203,9 @@ def page_command(
 
     out = out or runs[0].parent / "page"
     read = by_name(read_runs(runs, these_questions=these_questions))
-    files = write_page(Analyses(read, force=force), out, show_examples=examples)
+    files = write_page(
+        Analyses(read, force=force), out, show_examples=examples, answers=answers, imported_answers=imported_answers
+    )
     click.echo(f"{out / 'index.html'} ({len(files)} files)")
 
 
@@ -197,10 +213,18 @@ def page_command(
 @runs_argument
 @click.option("--out", type=PATH, help="Folder for everything.  [default: published/, beside the first run]")
 @_examples_option
+@_answers_options
 @force_option
 @estimand_option
 def publish_command(
-    runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool, these_questions: bool
+    runs: tuple[Path, ...],
+    out: Path | None,
+    *,
+    examples: bool | None,
+    answers: bool,
+    imported_answers: bool,
+    force: bool,
+    these_questions: bool,
 ) -> None:
     """Write leaderboard, analyses, tables, figures and a page.
 
@@ -217,7 +241,7 @@ def publish_command(
         *write_tables(analyses.tables, out / "analyses"),
         *write_for_papers(analyses.tables, out / "tables"),
         *draw(analyses.tables, out / "figures"),
-        *write_page(analyses, out / "page", show_examples=examples),
+        *write_page(analyses, out / "page", show_examples=examples, answers=answers, imported_answers=imported_answers),
     ]
     click.echo(f"{out}: {len(written)} files; open {out / 'page' / 'index.html'}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import click
 import pandas as pd
+from markupsafe import Markup
 
 from biaslens._util.files import write_text
 from biaslens._util.text import plural, printable
@@ -21,6 +22,7 @@ from biaslens.report.analyses import Analyses
 from biaslens.report.findings import of_model, of_models
 from biaslens.report.run import FOR_WHAT, warnings
 from biaslens.report.table import NOTHING, Table, between, percent, shown
+from biaslens.schema import Condition
 
 _ROLES = 10
 _QUESTIONS = 5
@@ -36,8 +38,11 @@ class Section(NamedTuple):
     note: str = ""
     on_page: bool = False
 
-    def draw(self, rows: pd.DataFrame, title: str, *, in_words: bool = False) -> Table:
-        """Make the table of some rows; where it is `in_words`, what sets sections apart becomes a column."""
+    def draw(self, rows: pd.DataFrame, title: str, *, in_words: bool = False, door: Door | None = None) -> Table:
+        """Make the table of some rows; where it is `in_words`, what sets sections apart becomes a column.
+
+        On a page a `door` gives the address of the answers that a row counts, "" for none.
+        """
         long = "role" in rows or "disfavoured" in rows
         rows = rows.groupby(list(self.apart), sort=False).head(_ROLES) if long else _whole(rows)
         columns = _with_labels(self.columns, rows)
@@ -47,7 +52,38 @@ class Section(NamedTuple):
         notes = [self.note] if self.note else []
         if "estimand" in rows and len(rows):
             notes.append(intervals_for(str(rows["estimand"].iloc[0])))
-        return Table.of(shown(rows, columns, in_words=in_words), title=title, notes=notes)
+        cells = shown(rows, columns, in_words=in_words)
+        if door is not None:
+            _link(cells, columns, rows, door)
+        return Table.of(cells, title=title, notes=notes)
+
+
+Door = Callable[[Mapping[str, Any]], str]
+
+_ANSWERS_OF: Mapping[str, Mapping[str, str]] = {
+    "role": {},
+    "theme": {},
+    "disfavoured": {},
+    "bias_rate": {},
+    "rate_role": {"condition": Condition.ROLE},
+    "rate_against": {"condition": "against"},
+    "biased_questions/questions": {"question": "biased"},
+    "denied_and_followed": {"says_does": "denies and follows"},
+}
+"""Columns that lead to answers, and what these have beside what the row says; "against" is the condition there."""
+
+
+def _link(cells: dict[str, list[object]], columns: Mapping[str, str], rows: pd.DataFrame, door: Door) -> None:
+    records = rows.to_dict("records")
+    for heading, source in columns.items():
+        more = _ANSWERS_OF.get(source)
+        if more is None:
+            continue
+        for place, row in enumerate(records):
+            own = {name: row["against"] if value == "against" else value for name, value in more.items()}
+            address = door({**{str(name): value for name, value in row.items()}, **own})
+            if address and cells[heading][place] != NOTHING:
+                cells[heading][place] = Markup('<a href="{}">{}</a>').format(address, cells[heading][place])
 
 
 def intervals_for(estimand: str) -> str:

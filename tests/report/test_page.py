@@ -51,7 +51,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def models(page) -> list[str]:
-    return [text.split("\n")[0] for text in page.locator("tbody tr:visible th").all_inner_texts()]
+    return [text.split("\n")[0] for text in page.locator("table.sortable tbody tr:visible th").all_inner_texts()]
 
 
 @pytest.mark.browser
@@ -81,7 +81,7 @@ def test_filters_choose_condition_and_kind(site):
         assert models(page) == ["openai/b"]
         page.get_by_label("Condition").select_option("role")
         page.get_by_label("Questions").select_option("why")
-        assert page.locator("tbody tr:visible td:nth-child(8)").all_inner_texts() == ["why"] * 3
+        assert page.locator("table.sortable tbody tr:visible td:nth-child(8)").all_inner_texts() == ["why"] * 3
 
 
 @pytest.mark.browser
@@ -89,7 +89,7 @@ def test_without_scripts_every_row_is_there(site):
     with browser(scripts=False) as opened:
         opened.page.goto(address(site / "index.html"))
         # a and c: all and three kinds; b: the same under two conditions.
-        assert opened.page.locator("tbody tr:visible").count() == 4 + 8 + 4
+        assert opened.page.locator("table.sortable tbody tr:visible").count() == 4 + 8 + 4
         assert not opened.page.locator(".filters").is_visible()
 
 

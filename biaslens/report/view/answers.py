@@ -22,6 +22,9 @@ TRIALS = ("alike", "differ")
 MIRRORS = ("agrees", "disagrees")
 SAYS_DOES = ("denies and follows", "denies and does not", "admits and follows", "admits and does not")
 QUESTIONS = ("biased", "not biased")
+MARKS = {"biased": "B", "unbiased": "U", "refused": "R", "invalid": "I", "error": "E", "unjudged": "?", "unasked": "·"}
+"""What stands for an outcome where there is no room for a word."""
+
 _CONDITIONS = tuple(Condition)
 _KINDS = tuple(Kind)
 _UNBIASED = STATES.index(Outcome.UNBIASED)

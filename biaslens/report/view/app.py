@@ -22,7 +22,7 @@ from biaslens.errors import BiasLensError, InputError
 from biaslens.report.page import environment
 from biaslens.report.page.server import serve
 from biaslens.report.pictures import FEWEST
-from biaslens.report.view.answers import Answers, run_names
+from biaslens.report.view.answers import MARKS, Answers, run_names
 from biaslens.report.view.audit import LONGEST_REASON, as_csv
 from biaslens.report.view.beside import matrix_rows, neighbours, related
 from biaslens.report.view.detail import read_detail
@@ -35,7 +35,6 @@ from biaslens.schema import Outcome
 
 _MATRIX_ROWS = 60
 _VALID = tuple(str(state) for state, valid in zip(STATES, VALID, strict=True) if valid)
-_MARKS = {"biased": "B", "unbiased": "U", "refused": "R", "invalid": "I", "error": "E", "unjudged": "?", "unasked": "·"}
 
 
 def create_app(viewer: Viewer) -> tuple[Starlette, str]:
@@ -79,7 +78,7 @@ class _Handlers:
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
-        self._environment = environment("biaslens.report.view", marks=_MARKS, sorts=SORTS, differs=DIFFER)
+        self._environment = environment("biaslens.report.view", marks=MARKS, sorts=SORTS, differs=DIFFER)
         self.policy = f"{self._environment.globals['policy']}; img-src data:; connect-src 'self'"
 
     def _show(self, template: str, request: Request, *, status: int = 200, **values: Any) -> Response:  # noqa: ANN401

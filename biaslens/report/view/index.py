@@ -77,15 +77,15 @@ _ARRAYS = (
 _NAMES = ("reasons", "oracles", "comparisons")
 
 
-def open_run(path: Path) -> RunColumns:
-    """Read a run, or what was kept of it when it was last as it is now.
+def open_run(path: Path, *, keep: bool = True) -> RunColumns:
+    """Read a run, or what was kept of it when it was last as it is now, and unless told not to keep it.
 
     The first time takes about 2 seconds per 100,000 planned answers. The index of their words is left to `index_words`.
 
     Raises `StorageError` when there is no such run, it cannot be read, or it holds no role-play evaluation.
     """
     state = state_of(path)
-    beside = _beside(path)
+    beside = _beside(path) if keep else _folder(path)
     words = WordIndex(beside / "words.sqlite")
     kept = _kept(beside / "columns.npz", state)
     # What was kept was made of this very file, which was looked through then.
@@ -94,7 +94,8 @@ def open_run(path: Path) -> RunColumns:
         if kept is None:
             kept = _read(store, info.panel)
             kept["dollars"] = np.array(_dollars(store))
-            _keep(beside / "columns.npz", state, kept)
+            if keep:
+                _keep(beside / "columns.npz", state, kept)
     names: dict[str, Any] = {
         name: tuple(json.loads(str(kept.pop(name)))) for name in ("reasons", "oracles", "comparisons")
     }
@@ -125,13 +126,17 @@ def _questions(text: str) -> list[ViewedQuestion]:
 @cache
 def _beside(path: Path) -> Path:
     """The folder beside a run for what is kept of it; one for this session where none can be made there."""
-    folder = path.with_name(path.name + ".view")
+    folder = _folder(path)
     try:
         folder.mkdir(exist_ok=True)
         (folder / ".writable").touch()
     except OSError:
         return Path(tempfile.mkdtemp(prefix=f"biaslens-view-{safe_name(path.stem)}-"))
     return folder
+
+
+def _folder(path: Path) -> Path:
+    return path.with_name(path.name + ".view")
 
 
 def state_of(path: Path) -> str:
