@@ -83,13 +83,15 @@ class Table:
         words: Collection[str] | None = None,
     ) -> Table:
         """Make a table of its columns by name, or of a data frame; `words` names columns of words that never wrap."""
-        by_name = cells.to_dict("list") if isinstance(cells, pd.DataFrame) else cells
+        by_name = (
+            cells.to_dict("list") if isinstance(cells, pd.DataFrame) else {name: list(of) for name, of in cells.items()}
+        )
         rows = list(zip(*by_name.values(), strict=True))
         columns = [
-            Column(str(name), words=str(name).lower() in _WORDS, wraps=str(name).lower() in _WORDS)
+            Column(str(name), words=_in_words(str(name), values), wraps=_in_words(str(name), values))
             if words is None
             else Column(str(name), words=name in words)
-            for name in by_name
+            for name, values in by_name.items()
         ]
         return cls(columns, rows, title, notes)
 
@@ -163,6 +165,11 @@ class Table:
     def _texts(self, written: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
         headings = [written(column.name) for column in self.columns]
         return headings, [[written(str(shown)) for shown in row] for row in self.rows if row is not None]
+
+
+def _in_words(name: str, values: Iterable[object]) -> bool:
+    """Whether a column is one of words; some share their name with columns of shares."""
+    return name.lower() in _WORDS and not all(str(value) == NOTHING or str(value).endswith(" %") for value in values)
 
 
 def labelled(lines: Mapping[str, object]) -> Text:

@@ -235,14 +235,15 @@ const show = async () => {
   document.getElementById("found").textContent = `${count(total)} answer${total === 1 ? "" : "s"}`;
   document.getElementById("blocks").replaceChildren();
   const rows = merged(found);
-  let shown = 0;
+  const together = (a, b) => a.run === b.run && a.run.question[a.row] === b.run.question[b.row]
+    && a.run.columns.condition[a.row] === b.run.columns.condition[b.row];
+  let [shown, held] = [0, rows.next().value];
   const next = async () => {
     further.hidden = true;
     const part = [];
-    while (part.length < PAGE) {
-      const { value: one, done } = rows.next();
-      if (done) break;
-      part.push(one);
+    while (held && (part.length < PAGE || together(held, part[part.length - 1]))) {
+      part.push(held);
+      held = rows.next().value;
     }
     const texts = await Promise.all(part.map(async ({ run, row }) => {
       const number = Math.floor(run.question[row] / about.block);
@@ -250,13 +251,10 @@ const show = async () => {
       return [asked[run.question[row] - number * about.block], said[row - starts(run, number)]];
     }));
     if (mine !== turn) return;
-    let last = null;
     const made = [];
-    part.forEach(({ run, row }, n) => {
-      const same = last && last.run === run && run.question[last.row] === run.question[row] && run.columns.condition[last.row] === run.columns.condition[row];
-      if (!same) made.push(block(run, row, texts[n][0]));
-      made[made.length - 1].append(answer(run, row, texts[n][1]));
-      last = { run, row };
+    part.forEach((one, n) => {
+      if (!n || !together(one, part[n - 1])) made.push(block(one.run, one.row, texts[n][0]));
+      made[made.length - 1].append(answer(one.run, one.row, texts[n][1]));
     });
     document.getElementById("blocks").append(...made);
     shown += part.length;
