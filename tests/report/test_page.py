@@ -320,6 +320,7 @@ def test_every_number_leads_to_its_answers_without_a_server(tmp_path):
         # Of the age roles on gender: three kinds to each of six roles, two trials of three biased.
         assert page.locator("#found").inner_text() == "54 answers"
         assert axe.run(page).response["violations"] == []
+        page.locator("#filters > summary").press("Enter")
         page.locator('[data-key^="outcome 0"]').press("Enter")
         page.wait_for_selector("#found:text-is('36 answers')")
         page.wait_for_selector("[data-key]:focus")

@@ -275,6 +275,7 @@ const show = async () => {
 const begin = async () => {
   document.getElementById("warning").hidden = true;
   document.getElementById("answers").hidden = false;
+  document.getElementById("filters").open = matchMedia("(min-width: 60rem)").matches;
   const told = async () => {
     try {
       about ??= await load("about");
