@@ -27,7 +27,7 @@ from biaslens.report.view.audit import LONGEST_REASON, as_csv
 from biaslens.report.view.beside import matrix_rows, neighbours, related
 from biaslens.report.view.detail import read_detail
 from biaslens.report.view.listing import DESIGN, blocks_shown, columns_shown, rate_text, trials_shown, values_shown
-from biaslens.report.view.live import Shown, Viewer
+from biaslens.report.view.live import UNASKED, Shown, Viewer
 from biaslens.report.view.query import DIFFER, SORTS, Wanted, matrix, page, rate_of, select
 from biaslens.report.view.rates import rates_of
 from biaslens.runfile import Store
@@ -111,6 +111,7 @@ class _Handlers:
         for code in np.unique(run.condition):
             mask = mine & (answers.condition == code)
             state = answers.state[mask]
+            counts = np.bincount(state, minlength=len(STATES)).tolist()
             rate = rate_of(answers, mask)
             said = answers.columns["condition"].values[code]
             chosen = {"model": (run_names(answers.runs)[number],), "condition": (said,)}
@@ -118,15 +119,15 @@ class _Handlers:
                 {
                     "name": said,
                     "planned": len(state),
-                    "asked": int((state != STATES.index("unasked")).sum()),
-                    "valid": int(VALID[state].sum()),
-                    "biased": int((state == BIASED).sum()),
+                    "asked": len(state) - counts[UNASKED],
+                    "valid": sum(count for count, valid in zip(counts, VALID, strict=True) if valid),
+                    "biased": counts[BIASED],
                     "rate": rate.value,
                     "low": rate.low,
                     "high": rate.high,
                     "outcomes": [
                         (name, count, Wanted({**chosen, "outcome": (name,)}).address)
-                        for name, count in zip(map(str, STATES), _counts(state), strict=True)
+                        for name, count in zip(map(str, STATES), counts, strict=True)
                         if count
                     ],
                     "address": Wanted(chosen).address,
@@ -246,6 +247,8 @@ class _Handlers:
     def rates(self, request: Request) -> Response:
         shown = self._begun()
         answers = shown.answers
+        if not answers.pairs:
+            return RedirectResponse("/answers", 303)
         found = rates_of(answers, _wanted(request))
         wanted = found.wanted
         return self._show(
@@ -300,11 +303,7 @@ class _Handlers:
             return JSONResponse({"version": 0, "runs": []})
         self._viewer.refresh()
         shown = self._viewer.shown
-        runs = []
-        for number in range(len(shown.answers.runs)):
-            state = shown.answers.state[shown.answers.run == number]
-            asked = int((state != STATES.index("unasked")).sum())
-            runs.append({"planned": len(state), "asked": asked})
+        runs = [{"planned": planned, "asked": asked} for planned, asked in shown.progress]
         return JSONResponse({"version": shown.version, "runs": runs})
 
     async def problem(self, request: Request, error: Exception) -> Response:
@@ -321,7 +320,3 @@ class _Handlers:
 
 def _wanted(request: Request) -> Wanted:
     return Wanted.parse(parse_qsl(request.url.query, keep_blank_values=True))
-
-
-def _counts(state: Any) -> list[int]:  # noqa: ANN401 - an array
-    return [int((state == code).sum()) for code in range(len(STATES))]

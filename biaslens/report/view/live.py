@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
+from biaslens.analysis.frame import STATES
 from biaslens.errors import BiasLensError
 from biaslens.report.view.answers import Answers
 from biaslens.report.view.audit import Objections
@@ -18,12 +20,26 @@ REFRESH_SECONDS = 3.0
 """How often a run that is being written is read again, at most."""
 
 
+UNASKED = STATES.index("unasked")
+
+
 @dataclass(frozen=True)
 class Shown:
-    """What is looked at now: the answers, and a number that grows whenever they are read again."""
+    """What is looked at now: the answers, and a number that grows whenever they are read again.
+
+    `progress` is how many answers each run plans, and has asked.
+    """
 
     answers: Answers
     version: int
+    progress: Sequence[tuple[int, int]]
+
+    @classmethod
+    def of(cls, runs: Sequence[RunColumns], version: int) -> Self:
+        """Prepare what the first page needs, so that it is there at once."""
+        answers = Answers(runs)
+        _ = answers.columns, answers.doubt, answers.by_number
+        return cls(answers, version, [(len(run.key), int((run.state != UNASKED).sum())) for run in runs])
 
 
 class Viewer:
@@ -39,7 +55,7 @@ class Viewer:
         for path in paths:
             tell(f"{path}: reading")
             runs.append(open_run(path))
-        self.shown = Shown(_prepared(runs), 0)
+        self.shown = Shown.of(runs, 0)
         self.objections = [Objections(path) for path in paths]
         self.accepted = False
         self._reading = threading.Lock()
@@ -67,7 +83,7 @@ class Viewer:
                 run if before == now else open_run(run.info.path)
                 for run, before, now in zip(self.shown.answers.runs, self._states, states, strict=True)
             ]
-            self.shown = Shown(_prepared(runs), self.shown.version + 1)
+            self.shown = Shown.of(runs, self.shown.version + 1)
             self._states = states
             self._index()
         except BiasLensError:
@@ -75,10 +91,3 @@ class Viewer:
         finally:
             self._read_at = time.monotonic()
             self._reading.release()
-
-
-def _prepared(runs: Sequence[RunColumns]) -> Answers:
-    answers = Answers(runs)
-    # What the first page needs, so that it is there at once.
-    _ = answers.columns, answers.doubt, answers.by_number
-    return answers

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biaslens.analysis.frame import BIASED, VALID
+from biaslens.analysis.frame import BIASED, NOTHING, VALID
 from biaslens.report.pictures import FEWEST, HeatMap, axis
 from biaslens.report.table import known
-from biaslens.report.view.answers import Answers, run_names, said
+from biaslens.report.view.answers import Answers, run_names
 from biaslens.report.view.listing import DESIGN
 from biaslens.report.view.query import Wanted, rate_of, select
-from biaslens.schema import Attribute, Condition, Kind
+from biaslens.schema import Condition
 
 ROLES_SHOWN = 20
 """Roles with the highest rates that are listed."""
@@ -59,8 +59,8 @@ def rates_of(answers: Answers, wanted: Wanted) -> Rates:
     """Work out the rates of what is wanted of one model."""
     wanted = one_model(answers, wanted)
     mask = select(answers, wanted).mask
-    attributes = [each for each in Attribute if each in set(answers.columns["attribute"].values)]
-    kinds = [said(kind) for kind in Kind if said(kind) in answers.columns["kind"].values]
+    asked = np.unique(answers.question[mask])
+    attributes, kinds = (_values(answers, name, asked) for name in ("attribute", "kind"))
     rows = list(_by_attribute(answers, wanted, mask, attributes, kinds))
     conditions, pairs = _pairs(answers, wanted, attributes)
     return Rates(
@@ -77,6 +77,11 @@ def rates_of(answers: Answers, wanted: Wanted) -> Rates:
         roles=_roles(answers, wanted, mask),
         triggers=_triggers(answers, wanted),
     )
+
+
+def _values(answers: Answers, name: str, questions: NDArray[np.int32]) -> list[str]:
+    column = answers.columns[name]
+    return [column.values[code] for code in np.unique(column.codes[questions]) if code != NOTHING]
 
 
 def _ends(cell: dict[str, Any]) -> Iterator[float | None]:
