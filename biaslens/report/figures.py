@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from biaslens._util.files import replacing
 from biaslens._util.text import safe_name
 from biaslens.analysis.rates import ALL, PARTS
+from biaslens.report.analyses import Analyses
 from biaslens.report.pictures import FEWEST
 from biaslens.report.table import KINDS
 from biaslens.schema import Attribute, Condition, Kind
@@ -335,9 +336,14 @@ def trigger_shares(triggers: pd.DataFrame) -> Figure:
     return figure
 
 
-def draw(found: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
-    """Write every figure for which the tables of `Analyses` have numbers, as SVG and PNG."""
-    return [path for name, figure in _figures(found) for path in save(figure, out / name)]
+def draw(analyses: Analyses, out: Path) -> list[Path]:
+    """Write every figure for which the tables have numbers, as SVG and PNG."""
+    paths: list[Path] = []
+    analyses.work.begin("drawing", total=6 + 2 * len(analyses.runs))
+    for name, figure in _figures(analyses.tables):
+        paths += save(figure, out / name)
+        analyses.work.step()
+    return paths
 
 
 def _figures(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:

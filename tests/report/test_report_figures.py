@@ -132,7 +132,7 @@ def test_every_figure_that_a_run_can_fill_is_drawn(tmp_path):
         for one in ASKED
     ]
     run = read_run(write_run(tmp_path / "run.sqlite", asked + without, conditions=["role", "no_role"]))
-    names = {path.name for path in draw(Analyses([run]).tables, tmp_path / "figures")}
+    names = {path.name for path in draw(Analyses([run]), tmp_path / "figures")}
     expected = {
         "ablation",
         "ablation_openai-gpt-4o-mini",
@@ -148,7 +148,7 @@ def test_every_figure_that_a_run_can_fill_is_drawn(tmp_path):
 
 
 def test_an_empty_run_draws_nothing(tmp_path):
-    assert draw(Analyses([read_run(write_run(tmp_path / "run.sqlite"))]).tables, tmp_path / "figures") == []
+    assert draw(Analyses([read_run(write_run(tmp_path / "run.sqlite"))]), tmp_path / "figures") == []
 
 
 def test_tables_for_papers(tmp_path):

@@ -18,7 +18,7 @@ from biaslens.analysis import Run, RunInfo
 from biaslens.analysis.frame import ATTRIBUTES
 from biaslens.analysis.rates import ALL
 from biaslens.errors import InputError, StorageError
-from biaslens.report.analyses import Analyses, write_tables
+from biaslens.report.analyses import Analyses, Watched, write_tables
 from biaslens.report.findings import of_model, of_models
 from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import environment
@@ -58,11 +58,6 @@ _DOWNLOADS = {
 }
 
 
-def by_name(runs: Sequence[Run]) -> list[Run]:
-    """Put runs in the order of the page."""
-    return sorted(runs, key=lambda run: (run.info.model, run.info.path.name))
-
-
 def write_page(
     analyses: Analyses,
     out: Path,
@@ -83,7 +78,9 @@ def write_page(
     """
     if not analyses.runs:
         raise InputError("a page needs at least one run file; `biaslens evaluate` makes them")
-    runs, found = by_name(analyses.runs), analyses.tables
+    runs = sorted(analyses.runs, key=lambda run: (run.info.model, run.info.path.name))
+    found = analyses.tables
+    analyses.work.begin("writing pages", total=(1 + len(Attribute)) * len(runs))
     before = _manifest(out)
     slugs = _slugs([run.info for run in runs])
     folders = [
@@ -114,8 +111,9 @@ def write_page(
     site.render("method.html", runs=[run.info for run in runs], estimand=FOR_WHAT[runs[0].estimand])
     for run, slug in zip(runs, slugs, strict=True):
         _write_model(site, analyses, run, slug, show_examples=show_examples)
+        analyses.work.step()
     if any(folders):
-        site.files += _write_answers(runs, out, folders)
+        site.files += _write_answers(runs, out, folders, analyses.work)
     site.finish(before)
     return site.files
 
@@ -172,10 +170,14 @@ def _imported(run: Run) -> bool:
     return bool(run.info.meta.get("imported"))
 
 
-def _write_answers(runs: Sequence[Run], out: Path, folders: Sequence[str | None]) -> list[Path]:
-    # Nothing is kept beside the runs: a page is written once.
-    answers = Answers([open_run(run.info.path, keep=False) for run in runs])
-    return write_answers(answers, out / "answers", folders, [run.info.model for run in runs])
+def _write_answers(runs: Sequence[Run], out: Path, folders: Sequence[str | None], work: Watched) -> list[Path]:
+    work.begin("reading answers", total=len(runs))
+    opened = []
+    for run in runs:
+        # Nothing is kept beside the runs: a page is written once.
+        opened.append(open_run(run.info.path, keep=False))
+        work.step()
+    return write_answers(Answers(opened), out / "answers", folders, [run.info.model for run in runs], work=work)
 
 
 def _slugs(infos: Sequence[RunInfo]) -> list[str]:
@@ -321,6 +323,7 @@ def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_e
                 per_role=PER_ROLE,
                 longest=LONGEST,
             )
+        analyses.work.step()
 
 
 def _condition(analyses: Analyses, run: Run, condition: Condition, door: Door) -> dict[str, Any]:
@@ -389,7 +392,7 @@ def _tables(analyses: Analyses, run: Run, door: Door) -> Iterator[Table]:
         if "consistent" in rows:  # a single trial agrees with itself
             rows = rows[rows["consistent"].notna()]
         if len(rows):
-            yield section.draw(rows, section.title.capitalize(), in_words=True, door=door)
+            yield section.draw(rows, section.title.capitalize(), door=door)
 
 
 def _examples(path: Path, attribute: Attribute) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from biaslens import runfile
 from biaslens._util.files import write_text
+from biaslens.report.analyses import Watched
 from biaslens.report.page import environment
 from biaslens.report.view.answers import MARKS, Answers
 from biaslens.report.view.listing import LONGEST, VALUES_SHOWN
@@ -35,7 +36,7 @@ def write_answers(
     folders: Sequence[str | None],
     names: Sequence[str],
     *,
-    step: Callable[[], None] = lambda: None,
+    work: Watched,
 ) -> list[Path]:
     """Write ``index.html`` and what it loads; the same runs give the same bytes.
 
@@ -45,8 +46,8 @@ def write_answers(
         Of each run the name of its folder; None for one whose answers stay away.
     names
         What each run is called there.
-    step
-        Called for each of the `shards_of` parts when it is written.
+    work
+        Watches.
 
     Raises
     ------
@@ -61,12 +62,13 @@ def write_answers(
     write_text(files[0], text)
     shown = [(number, folder) for number, folder in enumerate(folders) if folder is not None]
     blocks = range(-(-len(answers.questions) // QUESTIONS_A_SHARD))
+    work.begin("writing answers", total=len(blocks) * (len(shown) + 1))
     about = _about(answers, [(names[number], folder) for number, folder in shown])
     files.append(_pack(out, "about", about))
     asked = np.bincount(answers.question[np.isin(answers.run, [number for number, _ in shown])], minlength=1)
     for block in blocks:
         files.append(_pack(out, f"questions/{block}", list(_questions(answers, block, asked))))
-        step()
+        work.step()
     for number, folder in shown:
         rows = np.flatnonzero(answers.run == number)
         files.append(_pack(out, f"{folder}/rows", _columns(answers, rows)))
@@ -77,13 +79,8 @@ def write_answers(
                 keys = [key.decode() for key in answers.key[rows[ends[block] : ends[block + 1]]].tolist()]
                 found = runfile.answer_texts(store, keys)
                 files.append(_pack(out, f"{folder}/{block}", [found.get(key) for key in keys]))
-                step()
+                work.step()
     return files
-
-
-def shards_of(answers: Answers, runs: int) -> int:
-    """How many parts are written of so many runs."""
-    return -(-len(answers.questions) // QUESTIONS_A_SHARD) * (runs + 1)
 
 
 def _about(answers: Answers, runs: Sequence[tuple[str, str]]) -> dict[str, Any]:
