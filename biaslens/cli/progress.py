@@ -120,7 +120,7 @@ class WorkBar(PhaseBar):
         """Say that a piece of work is done."""
         if self._bar is not None:
             # How many pieces there are is an estimate.
-            self._bar.total = max(self._bar.total, self._bar.n + 1)
+            self._bar.total = max(self._bar.total or 0, self._bar.n + 1)
             self._bar.update()
 
 

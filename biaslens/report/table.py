@@ -24,6 +24,9 @@ from biaslens.schema import Condition, Kind
 NOTHING = "–"
 """Stands for a number that is not known."""
 
+LEVEL = 0.05
+"""A p-value, corrected for the number of tests, below which a difference is told."""
+
 KINDS = {"all": "all kinds", Kind.YES_NO.value: "yes/no", Kind.CHOICE.value: "choice", Kind.WHY.value: "why"}
 CONDITIONS = {
     Condition.ROLE.value: "playing the roles",
