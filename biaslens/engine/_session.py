@@ -103,10 +103,10 @@ class Session:
         async with session._closing as closing:
             closing.enter_context(_graceful_interrupt(session.stop, session.observer.interrupted))
             for name in models:
-                if session.exchange is None:
-                    session.model(name)
                 if exchange is not None:
                     require_batchable(name, session.settings)
+                if session.exchange is None:
+                    session.model(name)
                 if session.batching is not None:
                     session.batch_client(name)
             session.store = closing.enter_context(open_store())

@@ -38,7 +38,7 @@ class OpenAIModel(SdkModel):
     def batches(self) -> OpenAIBatches:
         """Batches of this server; their files are read without a limit on the size of a reply."""
         client = self._client.copy(http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False))
-        return OpenAIBatches(self._provider, self._base_url, client, openai)
+        return OpenAIBatches(self._provider, self._base_url, client, openai, openai.OpenAIError)
 
     async def _create(self, messages: Sequence[Message], params: Params) -> Any:  # noqa: ANN401
         server = self._server
