@@ -189,7 +189,9 @@ class TogetherProvider(BatchProvider):
                 return Reply(body=b"")
             case ("POST", "files", file_id, "preprocess") | ("GET", "files", file_id):
                 kept = {"id": file_id, "object": "file", "bytes": 1, "created_at": 1, "filename": "f"}
-                return as_json(**kept, FileType="jsonl", Processed=True, purpose="batch-api", processing_status="COMPLETED")
+                return as_json(
+                    **kept, FileType="jsonl", Processed=True, purpose="batch-api", processing_status="COMPLETED"
+                )
             case "GET", "files", file_id, "content":
                 return Reply(body=self.files[file_id])
             case "POST", "batches":

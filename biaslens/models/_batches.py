@@ -178,4 +178,3 @@ async def whole_lines(parts: AsyncIterator[bytes]) -> AsyncIterator[str]:
             yield line.decode("utf-8", "replace")
     if rest:
         yield rest.decode("utf-8", "replace")
-

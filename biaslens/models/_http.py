@@ -6,12 +6,16 @@ import asyncio
 import email.utils
 import json
 import math
+import os
 import re
+import ssl
 import time
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC
+from functools import cache
+from types import ModuleType
 from typing import Any, ClassVar, Self
 
 from biaslens import errors
@@ -73,6 +77,20 @@ def limited_bodies(stream: type[Any]) -> dict[str, list[Callable[[Any], Awaitabl
         response.stream = body(response.stream, response.headers.pop("content-encoding", "identity").strip().lower())
 
     return {"request": [ask], "response": [limit]}
+
+
+def trusted(library: ModuleType) -> ssl.SSLContext:
+    """Certificates by which httpx, or its namesake httpx2, knows servers; reading them takes longer than many requests.
+
+    All clients of a process share them.
+    """
+    return _trusted(library, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _trusted(library: ModuleType, *_: str | None) -> ssl.SSLContext:
+    context: ssl.SSLContext = library.create_ssl_context()
+    return context
 
 
 CONNECTIONS = 256

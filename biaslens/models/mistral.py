@@ -52,10 +52,10 @@ class MistralModel(_http.RemoteModel):
             timeout_ms=round(1000 * self._settings.request_timeout),
         )
 
-    def batches(self) -> MistralBatches:
+    def batches(self) -> _MistralBatches:
         """Batches of Mistral; their files are read without a limit on the size of a reply."""
         http = _open_http(self._settings, {"request": []})
-        return MistralBatches(self._provider, self._base_url, self._model_id, self._open_client(*http), http)
+        return _MistralBatches(self._provider, self._base_url, self._model_id, self._open_client(*http), http)
 
     async def complete(self, messages: Sequence[Message], params: Params) -> Completion:
         """Ask once; see `ChatModel.complete`."""
@@ -92,7 +92,9 @@ def _open_http(settings: Settings, hooks: dict[str, list[Any]]) -> tuple[httpx2.
 
     limits = httpx2.Limits(max_connections=_http.CONNECTIONS, max_keepalive_connections=_http.CONNECTIONS)
     hooks["request"].append(limit_connecting)
-    return httpx2.AsyncClient(follow_redirects=False, limits=limits, event_hooks=hooks), httpx2.Client()
+    tls = _http.trusted(httpx2)
+    client = httpx2.AsyncClient(follow_redirects=False, limits=limits, event_hooks=hooks, verify=tls)
+    return client, httpx2.Client(verify=tls)
 
 
 _STATUSES = {"SUCCESS": "completed", "TIMEOUT_EXCEEDED": "expired"}
@@ -100,7 +102,7 @@ _INLINE = "in:"
 _PAGE = 100
 
 
-class MistralBatches:
+class _MistralBatches:
     """Batches of Mistral's API; answers come in files, or where there is none, inline with the batch."""
 
     most_lines = 100_000

@@ -11,7 +11,7 @@ import openai
 from biaslens.errors import SettingsError, UnknownModelError
 from biaslens.models._batches import OpenAIBatches
 from biaslens.models._bodies import RESPONSES_ARGUMENTS, read_response, request_body, responses_body, sdk_arguments
-from biaslens.models._http import SdkModel, limited_bodies
+from biaslens.models._http import SdkModel, limited_bodies, trusted
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.catalogue import entry
 from biaslens.models.endpoints import endpoint
@@ -37,7 +37,8 @@ class OpenAIModel(SdkModel):
 
     def batches(self) -> OpenAIBatches:
         """Batches of this server; their files are read without a limit on the size of a reply."""
-        client = self._client.copy(http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False))
+        http = openai.DefaultAsyncHttpxClient(follow_redirects=False, verify=trusted(httpx2))
+        client = self._client.copy(http_client=http)
         return OpenAIBatches(self._provider, self._base_url, client, openai, openai.OpenAIError)
 
     async def _create(self, messages: Sequence[Message], params: Params) -> Any:  # noqa: ANN401
@@ -71,7 +72,9 @@ def _connection(settings: Settings) -> dict[str, Any]:
     return {
         "timeout": openai.Timeout(settings.request_timeout, connect=settings.connect_timeout),
         "max_retries": 0,
-        "http_client": openai.DefaultAsyncHttpxClient(follow_redirects=False, event_hooks=hooks),
+        "http_client": openai.DefaultAsyncHttpxClient(
+            follow_redirects=False, event_hooks=hooks, verify=trusted(httpx2)
+        ),
     }
 
 

@@ -13,7 +13,7 @@ import httpx
 import together
 
 from biaslens.models._batches import BatchStatus, SdkBatches
-from biaslens.models._http import CONNECTIONS, SdkModel, connection_error, limited_bodies
+from biaslens.models._http import CONNECTIONS, SdkModel, connection_error, limited_bodies, trusted
 from biaslens.settings import Settings
 
 
@@ -39,22 +39,24 @@ class TogetherModel(SdkModel):
             max_retries=0,
             http_client=together.DefaultAsyncHttpxClient(
                 follow_redirects=False,
+                verify=trusted(httpx),
                 limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
                 event_hooks=limited_bodies(httpx.AsyncByteStream),
             ),
         )
 
-    def batches(self) -> TogetherBatches:
+    def batches(self) -> _TogetherBatches:
         """Batches of Together; their files are read without a limit on the size of a reply."""
-        client = self._client.copy(http_client=together.DefaultAsyncHttpxClient(follow_redirects=False))
-        return TogetherBatches(self._provider, self._base_url, client, together, together.TogetherError)
+        http = together.DefaultAsyncHttpxClient(follow_redirects=False, verify=trusted(httpx))
+        client = self._client.copy(http_client=http)
+        return _TogetherBatches(self._provider, self._base_url, client, together, together.TogetherError)
 
 
 _CLOCKS = timedelta(hours=1)
 """How far apart this machine's clock and Together's may be."""
 
 
-class TogetherBatches(SdkBatches):
+class _TogetherBatches(SdkBatches):
     """Batches of Together's API, which knows no names of batches: one is found again by its file."""
 
     most_bytes = 100_000_000

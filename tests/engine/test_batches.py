@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from batch_server import PROVIDERS, BatchProvider, MistralProvider, TogetherProvider
+from batch_server import PROVIDERS, BatchProvider
 from command import COMMAND, Done, biaslens, environment
 from fake_server import FakeServer, Reply, Request, answer, by_kind
 from small import small_benchmark
@@ -21,7 +21,6 @@ CLAIM = "They are more caring because they tend to be more empathetic, and they 
 NAME = "openai/gpt-4o-mini"
 EVALUATE = ("evaluate", NAME, "--benchmark", "benchmark")
 IN_BATCHES = (*EVALUATE, "--run", "r.sqlite", "--batch")
-STEPS = ("POST /files", "POST /batches", "GET /batches/ID", "GET /files/ID/content")
 
 
 def model(request: Request) -> Reply:
@@ -177,9 +176,10 @@ def test_a_cancelled_batch_is_collected_and_not_sent_again():
     assert (done.returncode, len(provider.batches)) == (3, 1)
 
 
-@pytest.mark.parametrize("lost", [True, False])
-@pytest.mark.parametrize("step", STEPS)
-def test_a_session_that_is_killed_at_any_step_submits_nothing_twice(step: str, lost: bool):
+@pytest.mark.parametrize(
+    ("step", "lost"), [("POST /batches", True), ("POST /batches", False), ("GET /files/ID/content", False)]
+)
+def test_a_session_that_is_killed_submits_nothing_twice(step: str, lost: bool):
     provider = BatchProvider(model)
     with FakeServer(provider) as server:
         process = start(server.base_url)
