@@ -46,7 +46,7 @@ class BatchProvider:
 
     def __call__(self, request: Request) -> Reply:
         path = request.path.partition("?")[0].removeprefix("/v1")
-        if path == "/chat/completions":
+        if path in ("/chat/completions", "/moderations"):
             self.calls.append("online")
             return self.reply(request)
         call = f"{request.method} {re.sub(r'(file|batch)-[0-9]+', 'ID', path)}".replace("/batch/jobs", "/batches")
