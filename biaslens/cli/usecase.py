@@ -20,8 +20,7 @@ from biaslens.cli.batches import say_exchange
 from biaslens.cli.options import PATH, SEED, Decorator, Real, choice, count, json_option, picked, split
 from biaslens.cli.progress import AskingBar, ProgressBar
 from biaslens.errors import RunInterruptedError, RunWaitingError
-from biaslens.evaluation.spec import THINKING_TOKENS
-from biaslens.evaluation.study import PARAMETERS
+from biaslens.evaluation.spec import PARAMETERS, THINKING_TOKENS
 from biaslens.models import Params
 from biaslens.models.catalogue import params_for
 from biaslens.report.assessment import print_assessment, score_files, write_assessment

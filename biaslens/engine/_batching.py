@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 
 from biaslens import runfile
@@ -30,18 +29,6 @@ _LOOK_AGAIN = 3.0
 
 Missing = Callable[[], Iterator[list[str]]]
 Requests = Callable[[list[str]], Iterable[Request]]
-
-
-@dataclass(frozen=True, slots=True)
-class Batching:
-    """That a session asks in batches; what failed in them is asked directly `then_online`, else in the next batch."""
-
-    then_online: bool = False
-
-    @property
-    def waiting(self) -> int:
-        """None: a session waits for its batches itself."""
-        return 0
 
 
 class Batches:
