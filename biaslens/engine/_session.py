@@ -308,7 +308,9 @@ def _price_of(model: str, settings: Settings, *, batch: bool = False) -> Price:
 
 def this_command() -> str:
     """The command line of this process, as it can be typed again."""
-    return printable(str(without_secrets(shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]))))
+    name = Path(sys.argv[0]).name
+    program = "biaslens" if name == "__main__.py" else name
+    return printable(str(without_secrets(shlex.join([program, *sys.argv[1:]]))))
 
 
 def ordinary(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
