@@ -278,15 +278,14 @@ class Layout:
         squares = self._role_factor * np.square(sums)
         of_roles = float(squares.sum())
         free = float(most) if differences else _effective(squares, most)
-        added, freedom = self._of_comparisons(values, differences=differences)
+        added, freedom = self.of_comparisons(values, differences=differences)
         if not added > 0:
             return MeanVariance(of_roles, free, 0.0)
-        variance = of_roles + added
-        joint = variance**2 / (of_roles**2 / free + added**2 / freedom)
-        fewest = _FEWEST_FREE_OF_DIFFERENCES if differences else _FEWEST_FREE
-        return MeanVariance(variance, max(joint, min(fewest, most)), added)
+        joint = joint_freedom((of_roles, free), (added, freedom), differences=differences)
+        return MeanVariance(of_roles + added, joint, added)
 
-    def _of_comparisons(self, values: Floats, *, differences: bool) -> tuple[float, float]:
+    def of_comparisons(self, values: Floats, *, differences: bool = False) -> tuple[float, float]:
+        """What the draw of comparisons adds to the variance, and its degrees of freedom; 0 and NaN for nothing."""
         crossed = self.crossed
         if not crossed > 0:
             return 0.0, nan
@@ -311,6 +310,18 @@ class Layout:
             if scatter > 0:
                 freedom = float(np.clip(2 * whole**2 / scatter, min(3.0, freedom), freedom))
         return component * crossed, freedom
+
+
+def joint_freedom(
+    of_roles: tuple[float, float], of_comparisons: tuple[float, float], *, differences: bool = False
+) -> float:
+    """Degrees of freedom of a sum of two variances, each with its own (Satterthwaite, *Biometrics Bulletin* 2, 1946).
+
+    They are at least as many as `Layout.spread` says, if those of roles are.
+    """
+    (first, free), (second, freedom) = of_roles, of_comparisons
+    joint = (first + second) ** 2 / (first**2 / free + second**2 / freedom)
+    return max(joint, min(_FEWEST_FREE_OF_DIFFERENCES if differences else _FEWEST_FREE, free))
 
 
 def _effective(squares: Floats, most: int) -> float:
