@@ -35,7 +35,7 @@ from biaslens.runfile._store import (
 )
 from biaslens.runfile._thoughts import (
     Thought, ThoughtCount, ThoughtVote, count_thoughts, count_undecided_thoughts, give_thought_vote,
-    open_thought_votes, save_thought_verdicts, save_thought_votes, thought_counts, thought_votes_to_ask,
+    open_thought_votes, save_thought_verdicts, save_thought_votes, thought_counts, thought_rows, thought_votes_to_ask,
     thoughts_to_judge, unread_thought_votes, unusable_thought_votes, votes_on_thought,
 )
 from biaslens.runfile._votes import (
