@@ -44,6 +44,6 @@ from biaslens.runfile._votes import (
     votes_on_undecided, votes_to_ask,
 )
 from biaslens.runfile._viewing import (
-    ViewedQuestion, WordIndex, failure_of, has_screen_result, label_outcomes, screen_probabilities, thought_of,
+    ViewedQuestion, WordIndex, failure_of, screen_probability, label_outcomes, screen_probabilities, thought_of,
     viewed_answers, viewed_labels, viewed_questions, viewed_texts, viewed_votes,
 )

@@ -123,7 +123,7 @@ def failure_of(store: Store, key: str) -> tuple[str, str] | None:
     return rows[0] if rows else None
 
 
-def has_screen_result(store: Store, key: str) -> float | None:
+def screen_probability(store: Store, key: str) -> float | None:
     """What the local judge thinks of one answer."""
     found: float | None = store.value("SELECT probability FROM screened WHERE response_key = ?", key)
     return found

@@ -16,35 +16,6 @@ _TIE = 1e-12
 """Metrics that differ by less are equal but for rounding."""
 
 
-def swap_test(as_is: Sums, swapped: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
-    """p-value of a metric that is larger as it is than with random units exchanged: `swap_p` for two tables of sums.
-
-    The same metric over the same units, oriented so that larger is less fair: what each unit adds as it is, and after
-    exchanging two things that are exchangeable if there is no effect, such as the response to a prompt with group B and
-    a second one with group A. Of three prompts with gaps of 3, 1 and 2, which an exchange turns around, only one of 8
-    ways gives a mean of 2 or more.
-
-    >>> from biaslens.stats.resampling import mean
-    >>> def gaps(of):
-    ...     return mean(np.array(of), np.arange(3), 3, of="no gap")
-    >>> swap_test(gaps([3.0, 1.0, 2.0]), gaps([-3.0, -1.0, -2.0]))
-    0.125
-    """
-    if as_is.sums.shape != swapped.sums.shape:
-        raise ValueError(f"units as they are {as_is.sums.shape} and swapped {swapped.sums.shape} must be of one shape")
-    width = as_is.sums.shape[1]
-    columns = np.arange(2 * width)
-    both = Sums(
-        np.hstack([np.asarray(as_is.sums), np.asarray(swapped.sums)]),
-        lambda totals: as_is.statistic(totals[..., :width]),
-        lambda totals: as_is.reason(totals[:width]),
-        np.concatenate([columns[width:], columns[:width]]),
-    )
-    # A unit whose exchange changes nothing goes into the one before it: the same test with fewer ways to exchange.
-    changed = np.asarray(both.sums != both.exchanged()[0].sums).any(axis=1)
-    return swap_p(both.merged(np.maximum(np.cumsum(changed) - 1, 0)), rounds=rounds, seed=seed)
-
-
 def swap_p(metric: Sums, *, rounds: int = 9999, seed: int = 0) -> Estimate:
     r"""One-sided p-value of a metric against random exchanges in its units.
 

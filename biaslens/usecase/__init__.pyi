@@ -1,5 +1,5 @@
 from biaslens.stats import Estimate
-from biaslens.stats.exchanging import permutation_p, swap_test
+from biaslens.stats.exchanging import permutation_p
 from biaslens.stats.resampling import bootstrap
 from biaslens.usecase._asking import Asking
 from biaslens.usecase._counterfactual import PAIR_COLUMNS, make_pairs, pair_rows, substitute
@@ -128,7 +128,6 @@ __all__ = [
     "stereotype_probability",
     "stereotypical_associations",
     "substitute",
-    "swap_test",
     "toxicity_fraction",
     "toxicity_probability",
     "vader",

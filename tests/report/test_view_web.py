@@ -118,6 +118,13 @@ def test_the_neighbours_of_an_answer_are_those_that_were_found(run):
     assert len(set(seen)) == 11
 
 
+def test_a_run_with_nothing_in_it_has_pages_too(tmp_path):
+    client = client_of(write_run(tmp_path / "run.sqlite"))
+    for address in ("/", "/answers", "/matrix", "/live", "/objections.csv"):
+        assert client.get(address).status_code == 200, address
+    assert "0 answers" in client.get("/answers").text
+
+
 def test_hostile_answers_stay_text(hostile):
     client = client_of(hostile)
     addresses = links(client.get("/answers").text, "/answer/")

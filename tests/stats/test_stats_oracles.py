@@ -40,8 +40,8 @@ from biaslens.stats import (
     verdict_accuracy,
     weighted_share,
 )
-from biaslens.stats.exchanging import clustered_permutation_p, permutation_p, swap_test
-from biaslens.stats.resampling import bootstrap, mean
+from biaslens.stats.exchanging import clustered_permutation_p, permutation_p, swap_p
+from biaslens.stats.resampling import Sums, bootstrap, mean
 
 SEEDS = range(12)
 each_seed = pytest.mark.parametrize("seed", SEEDS)
@@ -255,7 +255,8 @@ def test_mcnemar_is_that_of_statsmodels_and_of_conditional_logit(seed):
 @each_seed
 def test_exchange_within_pairs_is_the_permutation_test_of_scipy(seed):
     first, second = np.random.default_rng(seed).integers(0, 5, (2, 9)).astype(float)
-    gaps = [mean(one - other, np.arange(9), 9, of="no gap") for one, other in ((first, second), (second, first))]
+    pairs = np.stack([first, second], axis=1)
+    mean_gap = Sums(pairs, lambda totals: (totals[..., 0] - totals[..., 1]) / 9, lambda totals: "", np.array([1, 0]))
     theirs = scipy_stats.permutation_test(
         (first, second),
         lambda a, b: np.mean(a - b),
@@ -263,7 +264,7 @@ def test_exchange_within_pairs_is_the_permutation_test_of_scipy(seed):
         alternative="greater",
         vectorized=False,
     )
-    assert_allclose(swap_test(*gaps), theirs.pvalue)
+    assert_allclose(swap_p(mean_gap), theirs.pvalue)
 
 
 @each_seed

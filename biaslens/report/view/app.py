@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qs, parse_qsl, urlencode
 
 import numpy as np
@@ -48,14 +48,26 @@ _DESIGN = frozenset(
 )
 _MARKS = {"biased": "B", "unbiased": "U", "refused": "R", "invalid": "I", "error": "E", "unjudged": "?", "unasked": "·"}
 _CONDITIONS = tuple(Condition)
+_UNASKED = STATES.index("unasked")
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What is looked at now: the answers, and a number that grows whenever they are read again."""
+    """What is looked at now: the answers, and a number that grows whenever they are read again.
+
+    `progress` is how many answers each run plans, and has asked.
+    """
 
     answers: Answers
     version: int
+    progress: Sequence[tuple[int, int]]
+
+    @classmethod
+    def of(cls, runs: Sequence[RunColumns], version: int) -> Self:
+        """Prepare what the first page needs, so that it is there at once."""
+        answers = Answers(runs)
+        _ = answers.columns, answers.doubt, answers.by_number
+        return cls(answers, version, [(len(run.key), int((run.state != _UNASKED).sum())) for run in runs])
 
 
 class Viewer:
@@ -68,7 +80,7 @@ class Viewer:
         for path in paths:
             tell(f"{path}: reading")
             runs.append(open_run(path))
-        self.shown = Shown(_prepared(runs), 0)
+        self.shown = Shown.of(runs, 0)
         self.objections = [Objections(path) for path in paths]
         self.accepted = False
         self._reading = threading.Lock()
@@ -96,7 +108,7 @@ class Viewer:
                 run if before == now else open_run(run.info.path)
                 for run, before, now in zip(self.shown.answers.runs, self._states, states, strict=True)
             ]
-            self.shown = Shown(_prepared(runs), self.shown.version + 1)
+            self.shown = Shown.of(runs, self.shown.version + 1)
             self._states = states
             self._index()
         except BiasLensError:
@@ -104,13 +116,6 @@ class Viewer:
         finally:
             self._read_at = time.monotonic()
             self._reading.release()
-
-
-def _prepared(runs: Sequence[RunColumns]) -> Answers:
-    answers = Answers(runs)
-    # What the first page needs, so that it is there at once.
-    _ = answers.columns, answers.doubt, answers.by_number
-    return answers
 
 
 def create_app(viewer: Viewer) -> tuple[Starlette, str]:
@@ -186,6 +191,7 @@ class _Handlers:
         for code in np.unique(run.condition):
             mask = mine & (answers.condition == code)
             state = answers.state[mask]
+            counts = np.bincount(state, minlength=len(STATES)).tolist()
             rate = rate_of(answers, mask)
             said = answers.columns["condition"].values[code]
             chosen = {"model": (run_names(answers.runs)[number],), "condition": (said,)}
@@ -193,15 +199,15 @@ class _Handlers:
                 {
                     "name": said,
                     "planned": len(state),
-                    "asked": int((state != STATES.index("unasked")).sum()),
-                    "valid": int(VALID[state].sum()),
-                    "biased": int((state == BIASED).sum()),
+                    "asked": len(state) - counts[_UNASKED],
+                    "valid": sum(count for count, valid in zip(counts, VALID, strict=True) if valid),
+                    "biased": counts[BIASED],
                     "rate": rate.value,
                     "low": rate.low,
                     "high": rate.high,
                     "outcomes": [
                         (name, count, Wanted({**chosen, "outcome": (name,)}).address)
-                        for name, count in zip(map(str, STATES), _counts(state), strict=True)
+                        for name, count in zip(map(str, STATES), counts, strict=True)
                         if count
                     ],
                     "address": Wanted(chosen).address,
@@ -540,11 +546,7 @@ class _Handlers:
             return JSONResponse({"version": 0, "runs": []})
         self._viewer.refresh()
         shown = self._viewer.shown
-        runs = []
-        for number in range(len(shown.answers.runs)):
-            state = shown.answers.state[shown.answers.run == number]
-            asked = int((state != STATES.index("unasked")).sum())
-            runs.append({"planned": len(state), "asked": asked})
+        runs = [{"planned": planned, "asked": asked} for planned, asked in shown.progress]
         return JSONResponse({"version": shown.version, "runs": runs})
 
     async def problem(self, request: Request, error: Exception) -> Response:
@@ -561,7 +563,3 @@ class _Handlers:
 
 def _wanted(request: Request) -> Wanted:
     return Wanted.parse(parse_qsl(request.url.query, keep_blank_values=True))
-
-
-def _counts(state: Any) -> list[int]:  # noqa: ANN401 - an array
-    return [int((state == code).sum()) for code in range(len(STATES))]

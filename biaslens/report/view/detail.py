@@ -103,6 +103,6 @@ def read_detail(store: Store, info: RunInfo, key: str) -> Detail | None:
         votes=runfile.viewed_votes(store, key),
         labels=runfile.viewed_labels(store, key),
         failure=runfile.failure_of(store, key) if told["outcome"] == "error" else None,
-        screen=runfile.has_screen_result(store, key),
+        screen=runfile.screen_probability(store, key),
         thought=runfile.thought_of(store, key),
     )

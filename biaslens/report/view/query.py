@@ -215,7 +215,9 @@ def matrix(answers: Answers, wanted: Wanted) -> Matrix:
     What is chosen of the answers themselves, such as an outcome, keeps the questions that have such an answer.
     """
     selection = select(answers, wanted)
-    groups = np.stack([answers.group_at(*pair) for pair in answers.pairs], axis=1)
+    groups = np.full((len(answers.questions), len(answers.pairs)), NOTHING, dtype=np.int32)
+    for column, pair in enumerate(answers.pairs):
+        groups[:, column] = answers.group_at(*pair)
     keep = np.zeros(len(answers.questions), dtype=np.bool_)
     keep[answers.question[selection.mask]] = True
     if wanted.differ:
