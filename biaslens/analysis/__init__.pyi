@@ -12,7 +12,7 @@ from biaslens.analysis.comparison import (
     trigger_counts,
 )
 from biaslens.analysis.frame import Questions, Run, RunInfo, Trials, question_texts, read_run
-from biaslens.analysis.gate import Check, Decision, Gate, gate
+from biaslens.analysis.gate import GateCheck, GateDecision, GateResult, gate
 from biaslens.analysis.labels import Labels, corrected_rates, corrections, read_labels
 from biaslens.analysis.prejudice import leaning, says_does
 from biaslens.analysis.rates import abstention, consistency, pooled, rates
@@ -21,12 +21,12 @@ from biaslens.analysis.variance import variance
 
 __all__ = [
     "Cell",
-    "Check",
     "Comparison",
     "ConditionSummary",
     "Counts",
-    "Decision",
-    "Gate",
+    "GateCheck",
+    "GateDecision",
+    "GateResult",
     "Labels",
     "Questions",
     "Run",
