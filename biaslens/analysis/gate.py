@@ -57,9 +57,8 @@ class GateResult:
     def decision(self) -> GateDecision:
         """Failed if one check failed, else undecided if one is, else passed."""
         decisions = {check.decision for check in self.checks}
-        return next(
-            (each for each in (GateDecision.FAILED, GateDecision.UNDECIDED) if each in decisions), GateDecision.PASSED
-        )
+        worst_first = (GateDecision.FAILED, GateDecision.UNDECIDED)
+        return next((each for each in worst_first if each in decisions), GateDecision.PASSED)
 
 
 def gate(
