@@ -110,7 +110,7 @@ class Analyses:
 
     @cached_property
     def _corrected(self) -> list[pd.DataFrame | None]:
-        return [analysis.corrected_rates(run.info.path) if run.info.labelled else None for run in self.runs]
+        return [analysis.corrected_rates(run) if run.info.labelled else None for run in self.runs]
 
     @cached_property
     def _by_labels(self) -> CorrectedRates:
