@@ -382,9 +382,7 @@ def labelled_rate(
         unseen=found.unseen,
         labels=data.labels,
         clusters=len(np.unique(data.cluster[data.known])),
-        strata=tuple(
-            _by_question(data, data.stratum == each, question, questions, tuning) for each in range(data.strata)
-        ),
+        strata=tuple(_by_question(data, each, question, questions, tuning) for each in range(data.strata)),
     )
 
 
