@@ -151,7 +151,7 @@ class Analyses:
 
     @staticmethod
     def _corrected_rates(run: Run) -> pd.DataFrame | None:
-        return analysis.corrected_rates(run.info.path).assign(model=run.info.model) if run.info.labelled else None
+        return analysis.corrected_rates(run).assign(model=run.info.model) if run.info.labelled else None
 
     @cached_property
     def _by_labels(self) -> CorrectedRates:

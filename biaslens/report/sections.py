@@ -204,6 +204,19 @@ def _print_questions(runs: Sequence[Run], frame: pd.DataFrame) -> None:
 _WHY_IS_LABELLED = "the raw rates count why answers as their judges do; what labels say of these stands under why"
 
 
+_FEW_ROLES = 20
+_RARE = 0.05
+
+
+def _rarely_finds(models: pd.DataFrame, roles: int) -> list[str]:
+    """Say where tests reject far fewer true nulls than 5 %, and so find little."""
+    rare = float(models["bias_rate"].min()) < _RARE and roles < 10 * _FEW_ROLES
+    if roles >= _FEW_ROLES and not rare:
+        return []
+    why = f"biased answers of {plural(roles, 'role')} are few" if rare else f"{plural(roles, 'role')} are few"
+    return [f"{why[0].upper()}{why[1:]}: tests are cautious here, and finding no difference says little."]
+
+
 def print_comparison(name: str, both: Comparison, condition: str, *, why_is_labelled: bool) -> None:
     """Print a comparison of the questions of a kind (or "all"): the models, and each pair of them in words."""
     first = both.models.iloc[0]
@@ -222,7 +235,7 @@ def print_comparison(name: str, both: Comparison, condition: str, *, why_is_labe
         shown(both.models, columns),
         title=f"{KINDS[name].capitalize()}: {questions:,} of {planned:,} questions, those with a valid answer in all "
         f"runs; {plural(roles, 'role')}",
-        notes=[*([note] if "corrected" in columns else []), estimand],
+        notes=[*([note] if "corrected" in columns else []), estimand, *_rarely_finds(both.models, roles)],
     ).print()
     remarks: dict[str, None] = {}
     for pair in both.pairs.to_dict("records"):

@@ -298,12 +298,42 @@ def _powered(data: _Labelled, tuning: float | None = None) -> tuple[float, _Line
 
 
 @dataclass(frozen=True, slots=True)
+class LabelledQuestions:
+    """Verdicts and labels of one stratum by question, shape (Q,): items, flagged ones; weight of labels, biased ones.
+
+    `variance` is that of a label of the corrected rate, `correlation` that of label and verdict.
+    """
+
+    items: NDArray[np.float64]
+    flagged: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    biased: NDArray[np.float64]
+    variance: float
+    correlation: float
+
+    def varying(self, clusters: Clusters) -> tuple[NDArray[np.float64], float]:
+        """Flagged items, scaled to vary between comparisons as biased ones do, and the freedom of that."""
+        asked, said = self.items > 0, self.weight > 0
+        layout = Layout(self.items[asked], clusters.at(asked))
+        judged, _ = layout.component_of_comparisons(self.flagged[asked] / self.items[asked])
+        share = float(self.flagged.sum() / self.items.sum())
+        if not judged > 0 or not self.variance > 0:
+            return np.zeros_like(self.flagged), np.inf
+        expected = min(judged / (share * (1 - share)) / self.correlation, 1.0) * self.variance
+        labels = Layout(self.weight[said], clusters.at(said))
+        found, error = labels.component_of_comparisons(self.biased[said] / self.weight[said], expected=expected)
+        precisions = np.array([1 / expected**2, 0.0 if np.isnan(error) else 1 / error**2])
+        component = float(precisions @ [expected, np.nan_to_num(found)] / precisions.sum())
+        component = float(np.clip(component, 0, self.variance))
+        return self.flagged * np.sqrt(component / judged), max(2 * component**2 * float(precisions.sum()), 2.0)
+
+
+@dataclass(frozen=True, slots=True)
 class LabelledRate:
     """A rate corrected by labels, and how it hangs on each of Q questions: influences of shape (Q,) that add up to 0.
 
     NaN, with the reason, where it cannot be corrected. `unseen` is variance that the influences cannot show, `clusters`
-    in how many roles there are labels. `varying` is how far the verdicts on each question let the rate vary with what
-    it compares, shape (Q,).
+    in how many roles there are labels, `strata` what is known of each question by stratum.
     """
 
     value: float
@@ -312,14 +342,13 @@ class LabelledRate:
     labels: int = 0
     clusters: int = 0
     reason: str = ""
-    varying: NDArray[np.float64] | None = None
+    strata: tuple[LabelledQuestions, ...] = ()
 
-    def of_comparisons(self, layout: Layout, other: LabelledRate | None = None) -> tuple[float, float]:
-        """Variance due to the draw of comparisons, of the rate or its difference to another, with its freedom."""
-        if self.varying is None or (other is not None and other.varying is None):
-            return 0.0, float("nan")
-        varying = self.varying if other is None or other.varying is None else self.varying - other.varying
-        return layout.of_comparisons(varying * layout.items, differences=other is not None)
+    def varying(self, clusters: Clusters) -> tuple[NDArray[np.float64], float]:
+        """What each question adds to the rate as far as that varies between comparisons, and the freedom of that."""
+        found = [stratum.varying(clusters) for stratum in self.strata]
+        total = sum(stratum.items.sum() for stratum in self.strata)
+        return np.sum([part for part, _ in found], axis=0) / total, min(freedom for _, freedom in found)
 
 
 def labelled_rate(
@@ -334,10 +363,13 @@ def labelled_rate(
 ) -> LabelledRate:
     r"""Take the rate of `prediction_powered` apart by the question of each item, from 0 to `questions` - 1.
 
-    How labels vary between comparisons is taken from the verdicts: 50 or 300 labels hold next to no pairs on the same
-    comparison, and a component that is estimated from them is anything between nothing and all of the variance. In each
-    stratum, labels are taken to have the intraclass correlation that verdicts have, so their component is that of the
-    verdicts times :math:`\theta (1 - \theta) / (q (1 - q))`, with the corrected rate and that of the verdicts.
+    How labels vary between comparisons is not left to the labels: 50 or 300 of them hold next to no pairs on the same
+    comparison, and a component estimated from those is anything between nothing and all of the variance. It is drawn to
+    what the verdicts say, of which there are thousands. Were the judge's errors the same for all comparisons, the
+    labels' intraclass correlation would be that of the verdicts over the squared correlation :math:`\phi` of label and
+    verdict; were they to vary as far as the labels, it would be that of the verdicts itself. It is expected half-way,
+    over :math:`\phi`, with a standard error of its own size, and weighed with the labels' own estimate by precision;
+    degrees of freedom follow from both. So a good judge or many labels decide it, and neither can make it absurd.
     """
     data = _Labelled(verdicts, labels, inclusion, clusters, strata)
     try:
@@ -350,21 +382,28 @@ def labelled_rate(
         unseen=found.unseen,
         labels=data.labels,
         clusters=len(np.unique(data.cluster[data.known])),
-        varying=np.bincount(question, _as_labels(data, tuning), questions) / len(data.label),
+        strata=tuple(_by_question(data, each, question, questions, tuning) for each in range(data.strata)),
     )
 
 
-def _as_labels(data: _Labelled, tuning: float) -> NDArray[np.float64]:
-    """Verdicts, scaled to vary as far as labels of the corrected rate would."""
-    scaled = data.verdict.copy()
-    for stratum in range(data.strata):
-        among = data.stratum == stratum
-        labelled, verdicts = data.weight * among, data.verdict[among].mean()
-        gap = verdicts - _weighted_mean(data.verdict, labelled).value
-        rate = float(np.clip(_weighted_mean(data.label, labelled).value + tuning * gap, 0, 1))
-        spread = verdicts * (1 - verdicts)
-        scaled[among] *= np.sqrt(rate * (1 - rate) / spread) if spread > 0 else 0.0
-    return scaled
+_LEAST_CORRELATION = 0.2
+
+
+def _by_question(
+    data: _Labelled, stratum: int, question: NDArray[Any], questions: int, tuning: float
+) -> LabelledQuestions:
+    among = data.stratum == stratum
+    weight, flagged = data.weight * among, data.verdict[among].mean()
+    labelled, verdicts = (_weighted_mean(values, weight).value for values in (data.label, data.verdict))
+    rate = float(np.clip(labelled + tuning * (flagged - verdicts), 0, 1))
+    spread = labelled * (1 - labelled) * verdicts * (1 - verdicts)
+    both = _weighted_mean(data.label * data.verdict, weight).value - labelled * verdicts
+    correlation = float(np.clip(both / np.sqrt(spread), _LEAST_CORRELATION, 1)) if spread > 0 else 1.0
+    items, judged, weights, biased = (
+        np.bincount(question, values, questions).astype(np.float64)
+        for values in (among, data.verdict * among, weight, weight * data.label)
+    )
+    return LabelledQuestions(items, judged, weights, biased, rate * (1 - rate), correlation)
 
 
 def with_comparisons(found: Estimate, rate: LabelledRate, clusters: Clusters) -> Estimate:
@@ -373,10 +412,13 @@ def with_comparisons(found: Estimate, rate: LabelledRate, clusters: Clusters) ->
     `rate` is `found` taken apart by question (`labelled_rate`, which says how labels vary between comparisons),
     `clusters` are those of the questions. Without comparisons, or where they add nothing, `found` comes back.
     """
-    added, freedom = rate.of_comparisons(Layout(np.ones(len(rate.influence)), clusters))
-    if not added > 0 or np.isnan(found.standard_error) or rate.clusters < 2:
+    if clusters.comparison is None or np.isnan(found.standard_error) or rate.clusters < 2 or not rate.strata:
         return found
-    free = joint_freedom((found.standard_error**2, rate.clusters - 1.0), (added, freedom))
+    varying, known = rate.varying(clusters)
+    added, freedom = Layout(np.ones(len(varying)), clusters).of_comparisons(varying * len(varying))
+    if not added > 0:
+        return found
+    free = joint_freedom((found.standard_error**2, rate.clusters - 1.0), (added, min(freedom, known)))
     error = float(np.sqrt(found.standard_error**2 + added))
     low, high = map(float, _wilsons(found.value, error, float(stdtrit(free, (1 + found.level) / 2))))
     return Estimate(
@@ -406,9 +448,13 @@ def labelled_difference(
     variance = found.variance + first.unseen + second.unseen
     if not free >= 1 or not variance > _ROUNDING:
         return Estimate(value, items=labels, reason="too few roles with labels for an interval", level=level)
-    added, freedom = first.of_comparisons(Layout(np.ones(questions), clusters), second)
-    if added > 0:
-        free, variance = joint_freedom((variance, free), (added, freedom), differences=True), variance + added
+    if clusters.comparison is not None and first.strata and second.strata:
+        (one, known), (other, too) = first.varying(clusters), second.varying(clusters)
+        crossed = Layout(np.ones(questions), clusters)
+        added, freedom = crossed.of_comparisons((one - other) * questions, differences=True)
+        if added > 0:
+            free = joint_freedom((variance, free), (added, min(freedom, known, too)), differences=True)
+            variance += added
     error = float(np.sqrt(variance))
     reach, p = float(stdtrit(free, (1 + level) / 2)) * error, float(2 * stdtr(free, -abs(value) / error))
     low, high = max(value - reach, -1.0), min(value + reach, 1.0)

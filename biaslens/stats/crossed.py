@@ -7,6 +7,7 @@ that is to hold for other roles and other comparisons like these has to cover th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -294,6 +295,25 @@ class Layout:
         # A component of rounding errors has a sign that depends on the order of the items, and degrees of freedom.
         if component <= ROUNDING * max(map(abs, found.values())):
             return 0.0, nan
+        counts, noise = self._of_pairs(found)
+        whole = component * float(counts.sum())
+        freedom = min(whole**2 / float(np.square(counts * (component + noise)).sum()), self.comparisons - 1)
+        if not differences:
+            scatter = float(np.square(self._squares(values)[COMPARISON] - counts * component).sum())
+            if scatter > 0:
+                freedom = float(np.clip(2 * whole**2 / scatter, min(3.0, freedom), freedom))
+        return component * crossed, freedom
+
+    def component_of_comparisons(self, values: Floats, *, expected: float = 0.0) -> tuple[float, float]:
+        """Component of comparisons, perhaps negative, and its standard error if it is as expected; NaN without."""
+        if COMPARISON not in self.levels:
+            return nan, nan
+        found = self.components(values)
+        counts, noise = self._of_pairs(found)
+        return found[COMPARISON], float(np.sqrt(2 * np.square(counts * (expected + noise)).sum()) / counts.sum())
+
+    def _of_pairs(self, found: Mapping[int, float]) -> tuple[Floats, Floats]:
+        """By comparison how much its pairs count in the component, and what the other components add to its square."""
         level = self.levels[COMPARISON]
         noise = np.zeros_like(level.weight)
         for which in {ROLE, BOTH, ITEM} & self.levels.keys():
@@ -302,14 +322,7 @@ class Layout:
             noise += max(found[which], 0.0) * square / np.square(level.weight)
         pairs = self.levels.get(BOTH, self.levels[ITEM])
         inside = np.bincount(level.group[pairs.first], np.square(pairs.weight), len(noise))
-        counts = (np.square(level.weight) - inside) / np.square(level.weight + _SHRINK)
-        whole = component * float(counts.sum())
-        freedom = min(whole**2 / float(np.square(counts * (component + noise)).sum()), self.comparisons - 1)
-        if not differences:
-            scatter = float(np.square(self._squares(values)[COMPARISON] - counts * component).sum())
-            if scatter > 0:
-                freedom = float(np.clip(2 * whole**2 / scatter, min(3.0, freedom), freedom))
-        return component * crossed, freedom
+        return (np.square(level.weight) - inside) / np.square(level.weight + _SHRINK), noise
 
 
 def joint_freedom(
