@@ -357,7 +357,7 @@ def _rows(order: NDArray[np.int32], sizes: Sequence[int]) -> list[NDArray[np.int
     return np.split(place, np.cumsum(sizes)[:-1])
 
 
-def _merged(runs: Sequence[RunColumns], name: str, order: NDArray[np.int64]) -> tuple[Codes, tuple[str, ...]]:
+def _merged(runs: Sequence[RunColumns], name: str, order: NDArray[np.int32]) -> tuple[Codes, tuple[str, ...]]:
     """One column of codes, of names that each run numbers in its own way."""
     values = sorted({value for run in runs for value in getattr(run, f"{name}s")})
     place = {value: code for code, value in enumerate(values)}

@@ -190,8 +190,11 @@ def _with_words(answers: Answers, words: str) -> NDArray[np.bool_]:
     return mask | asked[answers.question]
 
 
-def rate_of(answers: Answers, mask: NDArray[np.bool_]) -> Estimate:
-    """The bias rate of some answers, with the interval of every table: for other roles and other comparisons."""
+def rate_of(answers: Answers, mask: NDArray[np.bool_] | NDArray[np.int64]) -> Estimate:
+    """The bias rate of answers in a mask, or of some rows, with the interval of every table.
+
+    It is for other roles and other comparisons.
+    """
     question, state = answers.question[mask], answers.state[mask]
     asked = len(answers.questions)
     valid = np.bincount(question, weights=VALID[state], minlength=asked).astype(np.int64)
