@@ -134,7 +134,7 @@ def _from_model(values: dict[str, Any]) -> None:
     provider_of(spec.model)
     exchange = options.exchange_of(values)
     if not isinstance(exchange, Exchange):
-        _confirm(spec, yes=values["yes"])
+        _confirm(spec, yes=values["yes"], batch=exchange is not None)
     with options.stopping("stopped; the same command asks only for what is missing"), AskingBar() as bar:
         result = generate(spec, pace=options.pace_of(values), observer=bar, exchange=exchange)
     if values["as_json"]:
@@ -143,9 +143,9 @@ def _from_model(values: dict[str, Any]) -> None:
     finish(interrupted=result.interrupted, complete=result.complete)
 
 
-def _confirm(spec: GenerationSpec, *, yes: bool) -> None:
+def _confirm(spec: GenerationSpec, *, yes: bool, batch: bool) -> None:
     """Show what it will take, and ask whether to go on."""
-    load = estimate_generation(spec)
+    load = estimate_generation(spec, batch=batch)
     if not load.calls:
         return
     dollars = "price unknown" if load.dollars is None else f"US$ {load.dollars:.2f}"
@@ -175,7 +175,7 @@ def _say(result: Generation, spec: GenerationSpec, exchange: Exchange | Batching
         partial = "" if result.complete else ", partial"
         click.echo(f"{result.out}: {result.roles} roles, {result.encounters} encounters{partial}")
     if exchange:
-        say_exchange(exchange)
+        say_exchange(exchange, spec.run)
     if result.complete or (exchange and exchange.waiting):
         return
     for short in result.short[:_MOST_LINES]:

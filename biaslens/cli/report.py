@@ -186,9 +186,15 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
 @click.argument("run", type=PATH)
 @click.option("--format", "file_format", type=choice(Format), default="csv")
 @click.option("--out", type=FILE, help="File to write.  [default: the run file's name with the suffix of the format]")
-def export_command(run: Path, file_format: str, out: Path | None) -> None:
-    """Write every response of a run with the judges' votes."""
-    for path in export(run, out or run.with_suffix(f".{file_format}"), Format(file_format)):
+@click.option(
+    "--thoughts", is_flag=True, help="Write what was thought before the answers too, into NAME.thoughts.SUFFIX."
+)
+def export_command(run: Path, file_format: str, out: Path | None, *, thoughts: bool) -> None:
+    """Write every response of a run with the judges' votes.
+
+    Thoughts are left out unless --thoughts asks for them, and then have a file of their own.
+    """
+    for path in export(run, out or run.with_suffix(f".{file_format}"), Format(file_format), thoughts=thoughts):
         click.echo(path)
 
 

@@ -301,7 +301,7 @@ def test_runtime_says_which_server_and_sdk_answered(name: str) -> None:
 
     found = asyncio.run(runtime())
     assert found["base_url"].startswith("http://127.0.0.1:9")
-    assert found["sdk"].split()[0] in ("openai", "mistralai", "together")
+    assert found["sdk"].split()[0] in ("openai", "aiohttp", "mistralai", "together")
     assert "secret-key" not in str(found)
 
 
