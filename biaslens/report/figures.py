@@ -220,8 +220,8 @@ _SERIES = {
     Condition.NEUTRAL_ROLE.value: ("as an ordinary person", STEPS[2], "#7a5a10"),
     "published": ("as published", "white", FAINT),
     "ours": ("by the rules of biaslens", STEPS[0], STEPS[0]),
-    "raw": ("as rules and judges decided", STEPS[0], STEPS[0]),
-    "by labels": ("corrected by people's labels", STEPS[2], "#7a5a10"),
+    "raw": ("raw", STEPS[0], STEPS[0]),
+    "by labels": ("corrected by labels", STEPS[2], "#7a5a10"),
     "corrected": ("and with the why answers corrected by labels", STEPS[1], STEPS[1]),
 }
 

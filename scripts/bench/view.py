@@ -55,7 +55,7 @@ def main() -> None:
     timed("words found, all columns counted", lambda: select(answers, Wanted(words="lazy")), like)
     timed("doubtful verdicts first", lambda: _page(answers, Wanted(sort="doubt")))
     timed("matrix of questions on which they differ", lambda: matrix(answers, Wanted(differ="models")))
-    print(f"{len(answers.key):,} answers; {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB at most")
+    print(f"{len(answers):,} answers; {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB at most")
 
 
 def _first_page(runs: list) -> None:  # type: ignore[type-arg]

@@ -97,7 +97,7 @@ def write_page(
     site.render(
         "index.html",
         rows=rows,
-        findings=of_models(analyses),
+        findings=of_models(analyses) if len(runs) > 1 else of_model(analyses, runs[0].info.model),
         axis=_axis(rows),
         triggers=_triggers(found),
         low_coverage=LOW_COVERAGE,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from biaslens import stats
 from biaslens.analysis.frame import BIASED, NOTHING, STATES, VALID
 from biaslens.benchmark.groups import named_group
-from biaslens.report.view.index import CUT, LABELS, SPLIT, UNUSABLE, VOTES, Codes, RunColumns
+from biaslens.report.view.index import CUT, LABELS, SPLIT, UNUSABLE, VOTES, Codes, RunColumns, smallest
 from biaslens.runfile import ViewedQuestion
 from biaslens.schema import Attribute, Condition, Kind, Outcome
 from biaslens.stats import Clusters
@@ -57,21 +57,23 @@ class Answers:
         place = {question.question_id: number for number, question in enumerate(self.questions)}
         of_run = [np.array([place[one.question_id] for one in run.questions], dtype=np.int32) for run in runs]
         question = _joined([mapping[run.question] for mapping, run in zip(of_run, runs, strict=True)])
-        run_of = _joined([np.full(len(run.key), number, dtype=np.int32) for number, run in enumerate(runs)])
+        run_of = _joined([np.full(len(run.key), number, dtype=np.int16) for number, run in enumerate(runs)])
         condition = _joined([run.condition for run in runs])
         trial = _joined([run.trial for run in runs])
         rank = ((question.astype(np.int64) * len(_CONDITIONS) + condition) * len(runs) + run_of) * 2**20 + trial
-        order = np.argsort(rank, kind="stable")
+        order = np.argsort(rank, kind="stable").astype(np.int32)
         self.question, self.run, self.condition, self.trial = (
             values[order] for values in (question, run_of, condition, trial)
         )
         self.place = place
-        self.row_of_run = _rows(order, [len(run.key) for run in runs])
+        sizes = [len(run.key) for run in runs]
+        self._order, self._begin = order, np.r_[0, np.cumsum(sizes)]
+        self.row_of_run = _rows(order, sizes)
 
         def whole(name: str) -> NDArray[Any]:
             return np.concatenate([getattr(run, name) for run in runs])[order] if runs else np.empty(0)
 
-        self.key, self.state, self.at, self.screen = map(whole, ("key", "state", "at", "screen"))
+        self.state, self.at, self.screen = map(whole, ("state", "at", "screen"))
         self._reasons, self._oracles = (_merged(runs, name, order) for name in ("reason", "oracle"))
         self._whole = whole
         group = rank[order] >> 20
@@ -80,11 +82,19 @@ class Answers:
         """First row of each question asked of one run under one condition, shape (G,)."""
         self.sizes = np.diff(np.r_[starts, len(group)])
 
+    def __len__(self) -> int:
+        return len(self.run)
+
+    def key(self, row: int) -> str:
+        """Key of a row in its run, which alone holds the keys: they are most of its memory."""
+        run = int(self.run[row])
+        found: bytes = self.runs[run].key[self._order[row] - self._begin[run]]
+        return found.decode()
+
     def row_of(self, run: int, key: str) -> int | None:
         """Row of a key of a run; None where it does not hold it."""
-        mine, wanted = self.by_number[run], key.encode("ascii", "replace")
-        found = int(np.searchsorted(self._keys_of[run], wanted))
-        return int(mine[found]) if found < len(mine) and self.key[mine[found]] == wanted else None
+        found = np.flatnonzero(self.runs[run].key == key.encode("ascii", "replace"))
+        return int(self.row_of_run[run][found[0]]) if len(found) else None
 
     def of_role(self, question: int) -> Sequence[int]:
         """Questions of the same role as one."""
@@ -101,14 +111,10 @@ class Answers:
         return (one.attribute, one.role) == (this.attribute, this.role)
 
     @cached_property
-    def by_number(self) -> list[NDArray[np.int64]]:
+    def by_number(self) -> list[NDArray[np.int32]]:
         """Rows of each run in the order of their keys."""
         pairs = zip(self.row_of_run, self.runs, strict=True)
         return [rows[np.argsort(run.number, kind="stable")] for rows, run in pairs]
-
-    @cached_property
-    def _keys_of(self) -> list[NDArray[np.bytes_]]:
-        return [self.key[rows] for rows in self.by_number]
 
     @cached_property
     def clusters(self) -> Clusters:
@@ -201,24 +207,24 @@ class Answers:
         known = picks[self.question] if len(picks) else taken
         neither = (self.state == _UNBIASED) | (self.state == STATES.index(Outcome.REFUSED))
         took = np.where(self.state == BIASED, np.where(taken == known, 0, 1), np.where(neither, 2, NOTHING))
-        return np.where(known == NOTHING, NOTHING, took).astype(np.int32)
+        return np.where(known == NOTHING, NOTHING, took).astype(np.int8)
 
     @cached_property
     def _trials(self) -> Codes:
         valid = self.counts[:, VALID].sum(axis=1)
         differ = (self.counts[:, VALID] > 0).sum(axis=1) > 1
-        return np.where(valid < 2, NOTHING, differ).astype(np.int32)[self.group]
+        return np.where(valid < 2, NOTHING, differ).astype(np.int8)[self.group]
 
     @cached_property
     def _question(self) -> Codes:
         """Whether each question counts among the biased ones: more than half of its planned trials are."""
         some = self.counts[:, VALID].any(axis=1)
-        return np.where(some, self.majority != BIASED, NOTHING).astype(np.int32)[self.group]
+        return np.where(some, self.majority != BIASED, NOTHING).astype(np.int8)[self.group]
 
     @cached_property
     def _triggers(self) -> tuple[Codes, tuple[str, ...]]:
         """Of how many runs each question is biased, by condition, where its verdict stands in all of them."""
-        models, result = len(self.runs), np.full(len(self.starts), NOTHING, dtype=np.int32)
+        models, result = len(self.runs), np.full(len(self.starts), NOTHING, dtype=np.int16)
         if models < 2:
             return result[self.group], ()
         biased, valid = self.counts[:, BIASED], self.counts[:, VALID].sum(axis=1)
@@ -238,7 +244,7 @@ class Answers:
     @cached_property
     def _mirror(self) -> Codes:
         original = np.array([self.place.get(one.mirror_of, NOTHING) for one in self.questions], dtype=np.int32)
-        result = np.full(len(self.starts), NOTHING, dtype=np.int32)
+        result = np.full(len(self.starts), NOTHING, dtype=np.int8)
         mirrors = np.flatnonzero(original != NOTHING)
         for pair in self.pairs if len(mirrors) else ():
             state = self._of_question(self.majority, pair)
@@ -253,7 +259,7 @@ class Answers:
     @cached_property
     def _says_does(self) -> Codes:
         """By encounter and condition: whether the yes/no question is denied, and whether the choice follows."""
-        result = np.full(len(self.starts), NOTHING, dtype=np.int32)
+        result = np.full(len(self.starts), NOTHING, dtype=np.int8)
         forms: dict[str, list[int]] = {}
         for number, one in enumerate(self.questions):
             if one.encounter and not one.mirror_of:
@@ -344,20 +350,19 @@ def _joined(parts: Sequence[Codes]) -> Codes:
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
 
 
-def _rows(order: NDArray[np.int64], sizes: Sequence[int]) -> list[NDArray[np.int64]]:
+def _rows(order: NDArray[np.int32], sizes: Sequence[int]) -> list[NDArray[np.int32]]:
     """Row of each answer of each run."""
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
     return np.split(place, np.cumsum(sizes)[:-1])
 
 
-def _merged(runs: Sequence[RunColumns], name: str, order: NDArray[np.int64]) -> tuple[Codes, tuple[str, ...]]:
+def _merged(runs: Sequence[RunColumns], name: str, order: NDArray[np.int32]) -> tuple[Codes, tuple[str, ...]]:
     """One column of codes, of names that each run numbers in its own way."""
     values = sorted({value for run in runs for value in getattr(run, f"{name}s")})
     place = {value: code for code, value in enumerate(values)}
     parts = [
-        np.array([*(place[value] for value in getattr(run, f"{name}s")), NOTHING], dtype=np.int32)[getattr(run, name)]
-        for run in runs
+        smallest([*(place[value] for value in getattr(run, f"{name}s")), NOTHING])[getattr(run, name)] for run in runs
     ]
     return _joined(parts)[order], tuple(values)
 

@@ -78,6 +78,7 @@ class _Handlers:
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
+        self._known: tuple[int, list[dict[str, Any]]] = (NOTHING, [])
         self._environment = environment("biaslens.report.view", marks=MARKS, sorts=SORTS, differs=DIFFER)
         self.policy = f"{self._environment.globals['policy']}; img-src data:; connect-src 'self'"
 
@@ -100,9 +101,15 @@ class _Handlers:
         if not self._viewer.accepted:
             return self._show("warning", request, after=request.query_params.get("after", "/"))
         shown = self._begun()
-        return self._show(
-            "overview", request, shown=shown, runs=[self._run(shown, n) for n in range(len(shown.answers.runs))]
-        )
+        return self._show("overview", request, shown=shown, runs=self._runs(shown))
+
+    def _runs(self, shown: Shown) -> list[dict[str, Any]]:
+        version, runs = self._known
+        if version != shown.version:
+            runs = [self._run(shown, number) for number in range(len(shown.answers.runs))]
+            self._known = shown.version, runs
+        objections = [len(of.standing) for of in self._viewer.objections]
+        return [run | {"objections": count} for run, count in zip(runs, objections, strict=True)]
 
     def _run(self, shown: Shown, number: int) -> dict[str, Any]:
         answers, run = shown.answers, shown.answers.runs[number]
@@ -141,7 +148,6 @@ class _Handlers:
             "panel": run.info.panel,
             "conditions": conditions,
             "dollars": run.dollars,
-            "objections": len(self._viewer.objections[number].standing),
         }
 
     async def accept(self, request: Request) -> Response:

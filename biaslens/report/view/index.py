@@ -25,13 +25,14 @@ from biaslens.models import thoughts
 from biaslens.runfile import Store, ViewedQuestion, WordIndex, reading_evaluation
 from biaslens.schema import Attribute, Condition, Outcome, Vote
 
-Codes = NDArray[np.int32]
+Codes = NDArray[np.signedinteger[Any]]
+"""As few bytes as the codes need: some runs have a million answers."""
 
 VOTES = ("unanimous", "split", "some unusable")
 LABELS = ("agrees", "differs")
 CUT = ("whole", "cut off")
 _CONDITIONS = tuple(Condition)
-_VERSION = 3
+_VERSION = 4
 SPLIT, UNUSABLE = VOTES.index("split"), VOTES.index("some unusable")
 
 
@@ -198,7 +199,7 @@ def _read(store: Store, panel: str) -> dict[str, Any]:
         zip(*found, strict=True) if found else ((),) * 10
     )
     columns: dict[str, Any] = {
-        name: np.array(values, dtype=np.int32)
+        name: smallest(values)
         for name, values in (
             ("question", question), ("condition", condition), ("trial", trial), ("state", state), ("reason", reason),
             ("oracle", oracle), ("taken", choice), ("cut", cut),
@@ -215,6 +216,16 @@ def _read(store: Store, panel: str) -> dict[str, Any]:
     comparisons = [_compared(one) for one in questions]
     told = {"reasons": list(reasons), "oracles": list(oracles), "comparisons": comparisons, "questions": questions}
     return columns | {name: np.array(json.dumps(values)) for name, values in told.items()}
+
+
+def smallest(values: Sequence[int]) -> Codes:
+    """An array of the smallest type that holds the values and `NOTHING`.
+
+    >>> smallest([0, 1, 2]).dtype, smallest([40_000]).dtype
+    (dtype('int8'), dtype('int32'))
+    """
+    found = np.array(values, dtype=np.int64)
+    return found.astype(np.min_scalar_type(-int(found.max(initial=0)) - 1))
 
 
 def _reason(reason: str) -> str:
@@ -249,10 +260,10 @@ def _votes(store: Store, keys: NDArray[np.bytes_]) -> Codes:
         key: UNUSABLE if Vote.UNUSABLE in votes else int(len(votes) > 1)  # 0 unanimous, 1 split
         for key, votes in given.items()
     }
-    return _by_key(keys, codes, np.int32(NOTHING))
+    return _by_key(keys, codes, np.int8(NOTHING))
 
 
 def _labels(store: Store, keys: NDArray[np.bytes_], state: Codes) -> Codes:
     outcome = {key: STATES.index(Outcome(said)) for key, said in runfile.label_outcomes(store).items()}
-    said = _by_key(keys, outcome, np.int32(NOTHING))
-    return np.where(said == NOTHING, NOTHING, said != state).astype(np.int32)
+    said = _by_key(keys, outcome, np.int8(NOTHING))
+    return np.where(said == NOTHING, NOTHING, said != state).astype(np.int8)

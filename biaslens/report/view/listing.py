@@ -89,7 +89,7 @@ def blocks_shown(
     blocks: list[dict[str, Any]] = []
     for row in map(int, rows):
         run, group = int(answers.run[row]), int(answers.group[row])
-        key = answers.key[row].decode()
+        key = answers.key(row)
         of = told[run].get(key)
         if of is None:
             continue
@@ -126,7 +126,7 @@ def blocks_shown(
 def _told(answers: Answers, rows: Sequence[int]) -> list[Mapping[str, Mapping[str, Any]]]:
     found: list[Mapping[str, Mapping[str, Any]]] = []
     for number, run in enumerate(answers.runs):
-        keys = [answers.key[row].decode() for row in rows if answers.run[row] == number]
+        keys = [answers.key(row) for row in rows if answers.run[row] == number]
         if not keys:
             found.append({})
             continue
@@ -137,7 +137,7 @@ def _told(answers: Answers, rows: Sequence[int]) -> list[Mapping[str, Mapping[st
 
 def address_of(answers: Answers, wanted: Wanted, row: int) -> str:
     """Where one answer is shown among those wanted."""
-    return f"/answer/{int(answers.run[row])}/{answers.key[row].decode()}?{replace(wanted, after=NOTHING).address}"
+    return f"/answer/{int(answers.run[row])}/{answers.key(row)}?{replace(wanted, after=NOTHING).address}"
 
 
 def trials_shown(

@@ -158,7 +158,7 @@ def select(answers: Answers, wanted: Wanted) -> Selection:
             found = np.bincount(column.codes[known], weights=of_questions[known], minlength=len(column.values))
         else:
             codes = column.codes if mask is everything and mask.all() else column.codes[mask]
-            found = np.bincount(codes + 1, minlength=len(column.values) + 1)[1:]
+            found = np.bincount(np.add(codes, 1, dtype=np.intp), minlength=len(column.values) + 1)[1:]
         counts[name] = found.astype(np.int64)
     return Selection(everything, counts)
 
@@ -177,7 +177,7 @@ def _chosen(answers: Answers, column: Facet | None, name: str, values: Sequence[
 
 
 def _with_words(answers: Answers, words: str) -> NDArray[np.bool_]:
-    mask = np.zeros(len(answers.key), dtype=np.bool_)
+    mask = np.zeros(len(answers), dtype=np.bool_)
     if not words:
         return ~mask
     asked = np.zeros(len(answers.questions), dtype=np.bool_)
@@ -190,8 +190,11 @@ def _with_words(answers: Answers, words: str) -> NDArray[np.bool_]:
     return mask | asked[answers.question]
 
 
-def rate_of(answers: Answers, mask: NDArray[np.bool_]) -> Estimate:
-    """The bias rate of some answers, with the interval of every table: for other roles and other comparisons."""
+def rate_of(answers: Answers, mask: NDArray[np.bool_] | NDArray[np.int64]) -> Estimate:
+    """The bias rate of answers in a mask, or of some rows, with the interval of every table.
+
+    It is for other roles and other comparisons.
+    """
     question, state = answers.question[mask], answers.state[mask]
     asked = len(answers.questions)
     valid = np.bincount(question, weights=VALID[state], minlength=asked).astype(np.int64)

@@ -15,7 +15,6 @@ from biaslens.report.table import known
 from biaslens.report.view.answers import Answers, run_names
 from biaslens.report.view.listing import DESIGN
 from biaslens.report.view.query import Wanted, rate_of, select
-from biaslens.schema import Condition
 
 ROLES_SHOWN = 20
 """Roles with the highest rates that are listed."""
@@ -88,8 +87,8 @@ def _ends(cell: dict[str, Any]) -> Iterator[float | None]:
     yield from (cell["rate"], cell["low"], cell["high"])
 
 
-def _rate(answers: Answers, mask: NDArray[np.bool_], wanted: Wanted) -> dict[str, Any]:
-    found = rate_of(answers, mask)
+def _rate(answers: Answers, rows: NDArray[np.int64], wanted: Wanted) -> dict[str, Any]:
+    found = rate_of(answers, rows)
     ends = {"rate": known(found.value), "low": known(found.low), "high": known(found.high)}
     return ends | {"valid": found.items, "address": wanted.address}
 
@@ -97,25 +96,28 @@ def _rate(answers: Answers, mask: NDArray[np.bool_], wanted: Wanted) -> dict[str
 def _by_attribute(
     answers: Answers, wanted: Wanted, mask: NDArray[np.bool_], attributes: Sequence[str], kinds: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    of_row = {name: answers.columns[name].codes[answers.question] for name in ("attribute", "kind")}
-    place = {name: answers.columns[name].values for name in of_row}
-    biased = answers.columns["question"].codes == 0 if "question" in answers.columns else np.zeros_like(mask)
-    first = np.zeros(len(mask), dtype=np.bool_)
-    first[answers.starts] = True
+    rows = np.flatnonzero(mask)
+    attribute_of, kind_of = (_of_rows(answers, name, rows) for name in ("attribute", "kind"))
+    begins = np.diff(answers.group[rows], prepend=NOTHING) != 0
+    biased = answers.columns["question"].codes[rows] == 0 if "question" in answers.columns else np.zeros_like(begins)
     for attribute in (*attributes, None):
-        mine = mask if attribute is None else mask & (of_row["attribute"] == place["attribute"].index(attribute))
+        mine = np.ones_like(begins) if attribute is None else attribute_of == attribute
         here = wanted if attribute is None else wanted.only("attribute", attribute)
-        cells = [_rate(answers, mine, here)]
-        for kind in kinds:
-            chosen = mine & (of_row["kind"] == place["kind"].index(kind))
-            cells.append(_rate(answers, chosen, here.only("kind", kind)))
+        cells = [_rate(answers, rows[mine], here)]
+        cells += [_rate(answers, rows[mine & (kind_of == kind)], here.only("kind", kind)) for kind in kinds]
         yield {
             "name": attribute or "all",
             "rates": cells,
-            "questions": int((mine & first).sum()),
-            "biased_questions": int((mine & first & biased).sum()),
+            "questions": int((mine & begins).sum()),
+            "biased_questions": int((mine & begins & biased).sum()),
             "biased_address": here.only("question", "biased").address,
         }
+
+
+def _of_rows(answers: Answers, name: str, rows: NDArray[np.int64]) -> NDArray[np.str_]:
+    """What each row has in a column of questions, which says something of all of them."""
+    column = answers.columns[name]
+    return np.array(column.values)[column.codes[answers.question[rows]]]
 
 
 def _pairs(
@@ -123,24 +125,22 @@ def _pairs(
 ) -> tuple[Sequence[str], Sequence[dict[str, Any]]]:
     """Rates under every condition of the model, by attribute; none where it has one condition."""
     free = wanted.without("condition")
-    mask = select(answers, free).mask
-    values = answers.columns["condition"].values
-    conditions = [code for code in range(len(Condition)) if (mask & (answers.condition == code)).any()]
+    rows = np.flatnonzero(select(answers, free).mask)
+    condition, values = answers.condition[rows], answers.columns["condition"].values
+    conditions = np.unique(condition).tolist()
     if len(conditions) < 2:
         return (), ()
-    column = answers.columns["attribute"]
-    of_row = column.codes[answers.question]
-    rows = []
+    attribute_of = _of_rows(answers, "attribute", rows)
+    made = []
     for attribute in (*attributes, None):
-        mine = mask if attribute is None else mask & (of_row == column.values.index(attribute))
+        mine = np.ones(len(rows), dtype=np.bool_) if attribute is None else attribute_of == attribute
         here = free if attribute is None else free.only("attribute", attribute)
         cells = [
-            _rate(answers, mine & (answers.condition == code), here.only("condition", values[code]))
+            _rate(answers, rows[mine & (condition == code)], here.only("condition", values[code]))
             for code in conditions
         ]
-        flips = replace(here, differ="role").address
-        rows.append({"name": attribute or "all", "rates": cells, "flips": flips})
-    return [values[code] for code in conditions], rows
+        made.append({"name": attribute or "all", "rates": cells, "flips": replace(here, differ="role").address})
+    return [values[code] for code in conditions], made
 
 
 def _heat(answers: Answers, wanted: Wanted, mask: NDArray[np.bool_], attributes: Sequence[str]) -> HeatMap:

@@ -76,7 +76,7 @@ def write_answers(
         ends = np.searchsorted(of_block, [*blocks, len(blocks)])
         with Store(answers.runs[number].info.path, checked=True) as store:
             for block in blocks:
-                keys = [key.decode() for key in answers.key[rows[ends[block] : ends[block + 1]]].tolist()]
+                keys = [answers.key(row) for row in rows[ends[block] : ends[block + 1]].tolist()]
                 found = runfile.answer_texts(store, keys)
                 files.append(_pack(out, f"{folder}/{block}", [found.get(key) for key in keys]))
                 work.step()
