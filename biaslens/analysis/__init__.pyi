@@ -12,6 +12,7 @@ from biaslens.analysis.comparison import (
     trigger_counts,
 )
 from biaslens.analysis.frame import Questions, Run, RunInfo, Trials, question_texts, read_run
+from biaslens.analysis.gate import GateCheck, GateDecision, GateResult, gate
 from biaslens.analysis.labels import Labels, corrected_rates, corrections, read_labels
 from biaslens.analysis.prejudice import leaning, says_does
 from biaslens.analysis.rates import abstention, consistency, pooled, rates
@@ -23,6 +24,9 @@ __all__ = [
     "Comparison",
     "ConditionSummary",
     "Counts",
+    "GateCheck",
+    "GateDecision",
+    "GateResult",
     "Labels",
     "Questions",
     "Run",
@@ -37,6 +41,7 @@ __all__ = [
     "corrected_rates",
     "corrections",
     "distinct_names",
+    "gate",
     "judges",
     "leaning",
     "mirrored",

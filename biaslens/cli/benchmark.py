@@ -16,11 +16,11 @@ from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, re
 from biaslens.benchmark.files import ROLES, read_roles
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
 from biaslens.benchmark.llm.state import MAX_TOKENS
-from biaslens.benchmark.quality import SAMPLE, Source, as_record, check, read_source
+from biaslens.benchmark.quality import MEASUREMENTS, SAMPLE, Source, as_record, check, read_source
 from biaslens.cli import options
 from biaslens.cli.batches import say_exchange
 from biaslens.cli.options import PATH, SEED, count, finish, json_option, paid, picked
-from biaslens.cli.progress import AskingBar
+from biaslens.cli.progress import AskingBar, WorkBar
 from biaslens.engine import Batching, Exchange
 from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
@@ -216,7 +216,9 @@ def check_command(
     from biaslens.report.quality import page, print_quality
 
     sources = [_open(path) for path in (benchmark or resource("benchmark"), against) if path is not None]
-    quality, *others = [check(source, seed=seed, per_kind=sample) for source in sources]
+    with WorkBar() as bar:
+        bar.begin("checking", total=MEASUREMENTS * len(sources))
+        quality, *others = [check(source, seed=seed, per_kind=sample, step=bar.step) for source in sources]
     other = others[0] if others else None
     if page_file is not None:
         write_text(page_file, page(quality, other))

@@ -20,7 +20,7 @@ from biaslens.engine import Batching, Pace
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Panel, Task, evaluate_study
 from biaslens.models import provider_of, providers
-from biaslens.models.catalogue import batch_terms, entries
+from biaslens.models.catalogue import CatalogueEntry, batch_terms, entries, entry
 from biaslens.models.endpoints import builtin, destination, is_trusted, key_variable, own_destinations
 from biaslens.schema import Outcome
 from biaslens.settings import Settings, load_settings
@@ -54,8 +54,8 @@ def models_command(*, as_json: bool) -> None:
     Table.of(
         {
             "model": [model.name for model in known],
-            "US$ in": [_or_unknown(model.input_price, ".2f") for model in known],
-            "out": [_or_unknown(model.output_price, ".2f") for model in known],
+            "US$ in": [_price(model, model.input_price) for model in known],
+            "out": [_price(model, model.output_price) for model in known],
             "context": [_or_unknown(model.context, ",") for model in known],
             "status": [model.status for model in known],
             "ready": [_ready(model.name, settings) for model in known],
@@ -63,11 +63,19 @@ def models_command(*, as_json: bool) -> None:
         },
         words=("model", "status", "ready", "as of"),
     ).print()
-    click.echo("Prices are US dollars for 1,000,000 tokens of prompts (in) and answers (out); ? is not known.\n")
+    click.echo(
+        "Prices are US dollars for 1,000,000 tokens of prompts (in) and answers (out); ? is not known, ~ is not "
+        "confirmed with the provider.\n"
+    )
     for model in known:
-        for remark in (model.study and f"the study's {model.study}", model.note):
+        quoted = model.price_from and f"its price as quoted by {model.price_from}"
+        for remark in (model.study and f"the study's {model.study}", quoted, model.note):
             if remark:
                 click.echo(f"{model.name}: {remark}")
+
+
+def _price(model: CatalogueEntry, number: float | None) -> str:
+    return ("~" if model.price_from else "") + _or_unknown(number, ".2f")
 
 
 def _or_unknown(number: float | None, form: str) -> str:
@@ -189,7 +197,7 @@ def _plan(tasks: list[Task], *, show: int | None, as_json: bool, batch: bool) ->
     for found in screenings:
         if found is not None:
             click.echo(_screening_line(found))
-    for line in _terms_lines(names) if batch else ():
+    for line in (*_price_lines(names, settings), *(_terms_lines(names) if batch else ())):
         click.echo(line)
     for line in _lengths_lines(loads):
         click.echo(line)
@@ -204,6 +212,16 @@ def _plan(tasks: list[Task], *, show: int | None, as_json: bool, batch: bool) ->
     )
     for task in tasks if show else ():
         _show_requests(task, show or 0)
+
+
+def _price_lines(names: Iterable[str], settings: Settings) -> Iterator[str]:
+    for name in names:
+        known = entry(name, settings)
+        if known is not None and known.price_from:
+            yield (
+                f"{name}: the price could not be confirmed with the provider by {known.as_of}; it is as quoted by "
+                f"{known.price_from}"
+            )
 
 
 def _terms_lines(names: Iterable[str]) -> Iterator[str]:

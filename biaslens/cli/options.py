@@ -301,7 +301,8 @@ def _judge_options(*, required: bool) -> tuple[Decorator, ...]:
             "judges",
             multiple=True,
             required=required,
-            help="Judge of why answers: a model (repeat the option for a panel) or local/screen, free and offline.",
+            help="Judge of why answers: a model (repeat the option for a panel), or local/screen for a first look, "
+            "free and offline, not to publish.",
         ),
         click.option(
             "--votes", type=count(MOST_TRIALS), help="Votes of each judge.  [default: 3 of a single one, 1 in a panel]"
@@ -399,7 +400,7 @@ judging_options = with_options(
 def tasks_of(values: dict[str, Any]) -> list[Task]:
     """Evaluations, one for each model, from the values of `evaluation_options`."""
     if (values["model"] is None) == (values["study"] is None):
-        raise click.UsageError("give either a MODEL, such as openai/gpt-4o-mini, or --study FILE")
+        raise click.UsageError("give either a MODEL, such as openai/gpt-6-luna, or --study FILE")
     settings = load_settings()
     if values["study"] is not None:
         from biaslens.evaluation.study import read_study

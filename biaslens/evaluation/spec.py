@@ -82,7 +82,7 @@ class Panel:
             limit = panel_params(self.judges, {}).max_tokens
             object.__setattr__(self, "params", replace(self.params, max_tokens=limit))
         if not self.judges:
-            raise InputError("a panel needs a judge: a model such as openai/gpt-4o-mini, or local/screen")
+            raise InputError("a panel needs a judge: a model such as openai/gpt-6-luna, or local/screen")
         if len(set(self.judges)) != len(self.judges):
             raise InputError("each judge of a panel is named once; --votes asks one judge several times")
         if self.votes is not None and self.votes < 1:
@@ -158,7 +158,7 @@ class Panel:
 class Spec:
     """An evaluation of one model."""
 
-    model: str  #: full name: "openai/gpt-4o-mini"
+    model: str  #: full name: "openai/gpt-6-luna"
     run: Path  #: the run file; see `default_run`
     #: folder of the benchmark, None for the shipped one, and the part of it to ask
     benchmark: Path | None = None

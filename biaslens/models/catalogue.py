@@ -26,7 +26,8 @@ class CatalogueEntry(BaseModel):
     `name` is the model's here, `model_id` the provider's, `study` its label in the published study, and `weights` its
     open weights on Hugging Face. Prices are US dollars for 1,000,000 tokens; `context` is the most tokens of prompt
     and answer together; limits per minute are those of the lowest paying tier. A model is "retiring" once a date is
-    set. `source` gave the figures, taken on `as_of`.
+    set. `source` gave the figures, taken on `as_of`; a price that could not be confirmed with the provider by then is
+    as `price_from` quotes it.
 
     A model that `thinks` does so before it answers where nobody tells it not to: usually `thinking_tokens` of them, as
     far as is known; None goes by its name, see `thinks`. `api` is OpenAI's that it is asked through, and `params` are
@@ -41,6 +42,7 @@ class CatalogueEntry(BaseModel):
     weights: str | None = None
     input_price: NonNegativeFloat | None = None
     output_price: NonNegativeFloat | None = None
+    price_from: str | None = None
     context: PositiveInt | None = None
     max_output: PositiveInt | None = None
     requests_per_minute: PositiveFloat | None = None
@@ -75,8 +77,11 @@ def entry(name: str, settings: Settings | None = None) -> CatalogueEntry | None:
     own = settings.models.get(name) if settings else None
     if own is None:
         return _shipped_entry(name)
+    shipped = dict(_shipped()["models"].get(name, {}))
+    if own.keys() & {"input_price", "output_price"}:
+        shipped.pop("price_from", None)
     try:
-        return CatalogueEntry.model_validate({"name": name, **_shipped()["models"].get(name, {}), **own})
+        return CatalogueEntry.model_validate({"name": name, **shipped, **own})
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
-from biaslens.stats.crossed import Clusters, Layout
+from biaslens.stats.crossed import Clusters, Layout, joint_freedom
 from biaslens.stats.estimate import Estimate, cluster_codes, clustered_variance, weighted_share, wilson
 
 
@@ -265,7 +265,7 @@ def prediction_powered(
     """
     data = _Labelled(verdicts, labels, inclusion, clusters, strata)
     try:
-        found = _powered(data, tuning)
+        _, found = _powered(data, tuning)
     except _UndefinedError as undefined:
         return Estimate.undefined(str(undefined), data.labels)
     return data.estimate(found, _wilsons, level)
@@ -278,7 +278,8 @@ def _wilsons(rate: float, error: float, t: float) -> tuple[Any, Any]:
     return wilson(value, away * (1 - away) / error**2, t)
 
 
-def _powered(data: _Labelled, tuning: float | None = None) -> _Linear:
+def _powered(data: _Labelled, tuning: float | None = None) -> tuple[float, _Linear]:
+    """The tuning used, and the rate."""
     if tuning is not None and not 0 <= tuning <= 1:
         raise ValueError(f"tuning: {tuning} is not between 0 and 1")
 
@@ -293,7 +294,7 @@ def _powered(data: _Labelled, tuning: float | None = None) -> _Linear:
         # Nothing to tune by where the gap does not vary: all items labelled, or one cluster.
         tuning = float(np.clip(-(y @ f) / (f @ f), 0, 1)) if f @ f > _ROUNDING else 0.0
     unseen = data.unseen_in_strata()
-    return _Linear(base.value + tuning * gap.value, base.influence + tuning * gap.influence, unseen)
+    return tuning, _Linear(base.value + tuning * gap.value, base.influence + tuning * gap.influence, unseen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +302,8 @@ class LabelledRate:
     """A rate corrected by labels, and how it hangs on each of Q questions: influences of shape (Q,) that add up to 0.
 
     NaN, with the reason, where it cannot be corrected. `unseen` is variance that the influences cannot show, `clusters`
-    in how many roles there are labels.
+    in how many roles there are labels. `varying` is how far the verdicts on each question let the rate vary with what
+    it compares, shape (Q,).
     """
 
     value: float
@@ -310,6 +312,14 @@ class LabelledRate:
     labels: int = 0
     clusters: int = 0
     reason: str = ""
+    varying: NDArray[np.float64] | None = None
+
+    def of_comparisons(self, layout: Layout, other: LabelledRate | None = None) -> tuple[float, float]:
+        """Variance due to the draw of comparisons, of the rate or its difference to another, with its freedom."""
+        if self.varying is None or (other is not None and other.varying is None):
+            return 0.0, float("nan")
+        varying = self.varying if other is None or other.varying is None else self.varying - other.varying
+        return layout.of_comparisons(varying * layout.items, differences=other is not None)
 
 
 def labelled_rate(
@@ -322,10 +332,16 @@ def labelled_rate(
     clusters: ArrayLike | None = None,
     strata: ArrayLike | None = None,
 ) -> LabelledRate:
-    """Take the rate of `prediction_powered` apart by the question of each item, from 0 to `questions` - 1."""
+    r"""Take the rate of `prediction_powered` apart by the question of each item, from 0 to `questions` - 1.
+
+    How labels vary between comparisons is taken from the verdicts: 50 or 300 labels hold next to no pairs on the same
+    comparison, and a component that is estimated from them is anything between nothing and all of the variance. In each
+    stratum, labels are taken to have the intraclass correlation that verdicts have, so their component is that of the
+    verdicts times :math:`\theta (1 - \theta) / (q (1 - q))`, with the corrected rate and that of the verdicts.
+    """
     data = _Labelled(verdicts, labels, inclusion, clusters, strata)
     try:
-        found = _powered(data)
+        tuning, found = _powered(data)
     except _UndefinedError as undefined:
         return LabelledRate(float("nan"), np.zeros(questions), labels=data.labels, reason=str(undefined))
     return LabelledRate(
@@ -334,22 +350,34 @@ def labelled_rate(
         unseen=found.unseen,
         labels=data.labels,
         clusters=len(np.unique(data.cluster[data.known])),
+        varying=np.bincount(question, _as_labels(data, tuning), questions) / len(data.label),
     )
+
+
+def _as_labels(data: _Labelled, tuning: float) -> NDArray[np.float64]:
+    """Verdicts, scaled to vary as far as labels of the corrected rate would."""
+    scaled = data.verdict.copy()
+    for stratum in range(data.strata):
+        among = data.stratum == stratum
+        labelled, verdicts = data.weight * among, data.verdict[among].mean()
+        gap = verdicts - _weighted_mean(data.verdict, labelled).value
+        rate = float(np.clip(_weighted_mean(data.label, labelled).value + tuning * gap, 0, 1))
+        spread = verdicts * (1 - verdicts)
+        scaled[among] *= np.sqrt(rate * (1 - rate) / spread) if spread > 0 else 0.0
+    return scaled
 
 
 def with_comparisons(found: Estimate, rate: LabelledRate, clusters: Clusters) -> Estimate:
     """Widen the interval of a corrected rate, which covers the draw of labels and roles, by that of comparisons.
 
-    `rate` is `found` taken apart by question (`labelled_rate`), `clusters` are those of the questions. The variance
-    that comparisons add is that of `Layout` for its influences; degrees of freedom are at most the roles with labels,
-    less 1. Without comparisons, or where they add nothing, `found` comes back.
+    `rate` is `found` taken apart by question (`labelled_rate`, which says how labels vary between comparisons),
+    `clusters` are those of the questions. Without comparisons, or where they add nothing, `found` comes back.
     """
-    questions = len(rate.influence)
-    spread = Layout(np.ones(questions), clusters).spread(rate.influence * questions)
-    if not spread.of_comparisons > 0 or np.isnan(found.standard_error) or rate.clusters < 2:
+    added, freedom = rate.of_comparisons(Layout(np.ones(len(rate.influence)), clusters))
+    if not added > 0 or np.isnan(found.standard_error) or rate.clusters < 2:
         return found
-    free = min(rate.clusters - 1.0, spread.freedom)
-    error = float(np.sqrt(found.standard_error**2 + spread.of_comparisons))
+    free = joint_freedom((found.standard_error**2, rate.clusters - 1.0), (added, freedom))
+    error = float(np.sqrt(found.standard_error**2 + added))
     low, high = map(float, _wilsons(found.value, error, float(stdtrit(free, (1 + found.level) / 2))))
     return Estimate(
         found.value, low, high, error, found.items, clusters=found.clusters, level=found.level, freedom=free
@@ -364,18 +392,23 @@ def labelled_difference(
     So it holds whatever the judge's errors are, and however they differ between the two: of two models of equal true
     rates, judged with specificities of 0.93 and 0.90, the raw difference is significant in 94 % of simulations. The
     variance is that of `Layout` for the influences of both on each question, so questions, roles and comparisons that
-    both share cancel as far as they agree; degrees of freedom are at most the roles with labels, less 1. `items` are
-    the labels. NaN, with the reason, where one of the rates is; no interval with labels of one role.
+    both share cancel as far as they agree; how labels vary between comparisons is taken from the verdicts, as by
+    `labelled_rate`. Degrees of freedom are at most the roles with labels, less 1. `items` are the labels. NaN, with the
+    reason, where one of the rates is; no interval with labels of one role.
     """
     if first.reason or second.reason:
         return Estimate.undefined(first.reason or second.reason, first.labels + second.labels)
     value, labels = first.value - second.value, first.labels + second.labels
     questions = len(first.influence)
-    found = Layout(np.ones(questions), clusters).spread((first.influence - second.influence) * questions)
+    alone = Clusters(clusters.role, None, clusters.stratum)
+    found = Layout(np.ones(questions), alone).spread((first.influence - second.influence) * questions, differences=True)
     free = min(found.freedom, first.clusters - 1.0, second.clusters - 1.0)
     variance = found.variance + first.unseen + second.unseen
     if not free >= 1 or not variance > _ROUNDING:
         return Estimate(value, items=labels, reason="too few roles with labels for an interval", level=level)
+    added, freedom = first.of_comparisons(Layout(np.ones(questions), clusters), second)
+    if added > 0:
+        free, variance = joint_freedom((variance, free), (added, freedom), differences=True), variance + added
     error = float(np.sqrt(variance))
     reach, p = float(stdtrit(free, (1 + level) / 2)) * error, float(2 * stdtr(free, -abs(value) / error))
     low, high = max(value - reach, -1.0), min(value + reach, 1.0)

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from biaslens.report.view.index import Answers, index_words, open_run
+from biaslens.report.view.answers import Answers
+from biaslens.report.view.index import index_words, open_run
 from biaslens.report.view.query import Wanted, matrix, page, select
 from biaslens.runfile import Store
 

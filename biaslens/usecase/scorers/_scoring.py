@@ -98,7 +98,7 @@ NAMES: dict[Kind, tuple[str, ...]] = {
 
 
 def open_scorer(kind: Kind, name: str, settings: Settings) -> AnyScorer:
-    """Open a scorer by one of `NAMES`: "offline", "judge:openai/gpt-4o-mini", "hf:unitary/toxic-bert:toxic".
+    """Open a scorer by one of `NAMES`: "offline", "judge:openai/gpt-6-luna", "hf:unitary/toxic-bert:toxic".
 
     What only it needs is imported here, and no service is asked yet; a key that is missing is found out now. InputError
     when there is no such scorer, or what it needs is missing; the line says what there is, or what to install.
