@@ -197,6 +197,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=4_950)
     parser.add_argument("--concurrency", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--child", choices=PARTS)
     parser.add_argument("--base-url", default="")
     parser.add_argument("--folder", type=Path, default=Path())
@@ -217,7 +218,7 @@ def main() -> None:
         for number in range(1, options.rounds + 1):
             for old in folder.glob("*.sqlite*"):
                 old.unlink()
-            parts = {part: Part(part, requests, base_url, folder, options.concurrency) for part in PARTS}
+            parts = {part: Part(part, requests, base_url, folder, options.concurrency) for part in options.parts}
             race(*parts.values())
             for name, part in parts.items():
                 rates[name].append(requests / part.seconds["asking"])
@@ -228,7 +229,7 @@ def main() -> None:
                     f"processor each; {phases}, {sum(part.seconds.values()):.2f} s in all, {part.phase} MB",
                     flush=True,
                 )
-    for other in (part for part in PARTS if part != "lean"):
+    for other in (part for part in options.parts if part != "lean" and rates["lean"]):
         faster = statistics.median(a / b for a, b in zip(rates["lean"], rates[other], strict=True))
         cheaper = statistics.median(b / a for a, b in zip(costs["lean"], costs[other], strict=True))
         print(f"while asking, lean evaluation to {other}: {faster:.2f} of its rate, by processor time {cheaper:.2f}")

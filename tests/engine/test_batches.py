@@ -66,6 +66,15 @@ def test_an_evaluation_with_judges_comes_to_the_same_as_one_by_one(dialect: type
         assert rows(query) == rows(query, "online.sqlite")
 
 
+def test_an_endpoint_with_openais_batches_is_asked_in_them_too():
+    provider = BatchProvider(model)
+    with FakeServer(provider) as server:
+        Path("biaslens.toml").write_text(f'[endpoints.mine]\nbase_url = "{server.base_url}"\n')
+        done = biaslens("evaluate", "compatible/mine/m", *EVALUATE[2:], "--run", "r.sqlite", "--batch")
+    assert done.returncode == 0, done.stderr
+    assert (len(provider.batches), provider.submitted.total(), "online" in provider.calls) == (1, 18, False)
+
+
 def test_an_answer_in_a_batch_costs_half():
     def with_usage(_: int, lines: list[str]) -> tuple[str, list[str], list[str]]:
         found = [json.loads(line) for line in lines]
