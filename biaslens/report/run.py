@@ -386,4 +386,4 @@ def _row(cell: Cell) -> tuple[str | Text, ...]:
 
 def _table(first: str, *others: str, rows: Sequence[Sequence[object] | None]) -> RenderableType:
     columns = [Column(first, words=True), *(Column(name, words=name == "kind") for name in others)]
-    return Table(columns, rows, loose=True).terminal()
+    return Table(columns, rows, loose=True)
