@@ -25,6 +25,7 @@ from biaslens.models import provider_of, providers
 from biaslens.models.catalogue import CatalogueEntry, batch_terms, entries, entry
 from biaslens.models.endpoints import builtin, destination, is_trusted, key_variable, own_destinations
 from biaslens.models.local import fetch_embedded, find_embedded
+from biaslens.oracles import screen
 from biaslens.schema import Outcome
 from biaslens.settings import Settings, load_settings
 
@@ -423,6 +424,8 @@ def _print(result: Judged) -> None:
             "of tokens: the judge may need more (--judge-max-tokens)",
             err=True,
         )
+    if result.panel.startswith(screen.NAME):
+        click.echo(screen.CAVEAT, err=True)
     if not result.active:
         click.echo(
             "reports use the verdicts of another panel, the active one; --activate makes this panel active", err=True
