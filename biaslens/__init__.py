@@ -1,6 +1,6 @@
 """Measure the social bias of language models when they play a role.
 
-An evaluation in a few lines:
+An evaluation in a few lines::
 
     from pathlib import Path
     from biaslens import Panel, Slice, Spec, evaluate, print_table, summarise

@@ -10,9 +10,13 @@ python=${PYTHON:-python3}
 }
 venv=${BIASLENS_VENV:-.venv}
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-# What is imported is compiled then; all of it takes longer than the installation.
-install() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check install --no-compile -c constraints.txt "$@"; }
-install pip
+if command -v uv >/dev/null; then
+    install() { uv pip install --quiet --python "$venv/bin/python" -c constraints.txt "$@"; }
+else
+    # What is imported is compiled then; all of it takes longer than the installation.
+    install() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check install --no-compile -c constraints.txt "$@"; }
+    install pip
+fi
 if [ "${1:-}" = dev ]; then
     install --group dev -e .
 else

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
+import subprocess
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,17 +39,42 @@ class Opened:
     errors: list[str] = field(default_factory=list)
 
 
+@cache
+def _devtools() -> str:
+    """Start one Chromium for all tests of this process, and say where it listens; starting takes long."""
+    assert CHROMIUM is not None, "a test that opens a browser needs the mark browser"
+    profile = tempfile.mkdtemp(prefix="biaslens-chromium-")
+    process = subprocess.Popen(
+        [
+            CHROMIUM, "--headless=new", "--no-startup-window", "--no-sandbox", "--disable-gpu", "--no-first-run",
+            "--hide-scrollbars", "--disable-background-networking", "--disable-component-update",
+            "--remote-debugging-port=0",
+            f"--user-data-dir={profile}",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    def end() -> None:
+        process.kill()
+        process.wait()
+        shutil.rmtree(profile, ignore_errors=True)
+
+    atexit.register(end)
+    port = Path(profile, "DevToolsActivePort")
+    while not (port.exists() and port.read_text().count("\n") == 1):
+        assert process.poll() is None, "Chromium ended as it started"
+        time.sleep(0.02)
+    return f"http://127.0.0.1:{port.read_text().splitlines()[0]}"
+
+
 @contextmanager
 def browser(*, width: int = 1280, height: int = 900, dark: bool = False, scripts: bool = True) -> Iterator[Opened]:
     """Open an empty page, in a test that has the mark `browser`: it is skipped on machines without one."""
-    assert CHROMIUM is not None, "a test that opens a browser needs the mark browser"
     from playwright.sync_api import sync_playwright  # only here: all tests look for a browser, and few open it
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"],
-        )
+        chromium = playwright.chromium.connect_over_cdp(_devtools())
         context = chromium.new_context(
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,12 @@ _MISSING = {
     "browser": None if CHROMIUM else "no Chromium on this machine; install the package chromium",
 }
 """Why tests with a mark are skipped, by the mark; `.ci/run` installs what is missing and then runs them."""
+
+
+def pytest_collection_finish() -> None:
+    """Leave what the tests have imported out of every garbage collection to come: it stays, and there is much of it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

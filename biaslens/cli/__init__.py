@@ -85,6 +85,7 @@ SECTIONS = {
         "view": Lazy("report:view_command", "Look at every answer of runs in a browser"),
         "analyze": Lazy("report:analyze_command", "Analyse runs: role ablation, consistency, position, triggers"),
         "compare": Lazy("report:compare_command", "Compare models on the questions that all of them answered"),
+        "gate": Lazy("gate:gate_command", "Pass or fail a run against a baseline and limits, for CI"),
         "leaderboard": Lazy("report:leaderboard_command", "Write leaderboard.csv, and the same by attribute and kind"),
         "export": Lazy("report:export_command", "Write every response of a run with the judges' votes"),
         "page": Lazy("report:page_command", "Write a static page: the leaderboard and each model's results"),

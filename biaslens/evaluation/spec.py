@@ -25,6 +25,11 @@ MAX_TOKENS = 512
 THINKING_TOKENS = 8192
 """The same for a model that thinks first; what is not used is not paid for."""
 
+PARAMETERS = (
+    "temperature", "top_p", "top_k", "max_tokens", "stop", "reasoning_effort", "service_tier", "extra",
+)  # fmt: skip
+"""Names of the parameters of requests that a study, or a command, may give a model."""
+
 JUDGE_MAX_TOKENS = 256
 """Default limit of a judge's reply: a sentence and the outcome, with room to spare."""
 

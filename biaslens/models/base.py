@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, Protocol
 
@@ -143,6 +144,7 @@ GROUP = "biaslens.models"
 OpenModel = Callable[[str, Settings], ChatModel]
 
 
+@cache
 def providers() -> dict[str, EntryPoint]:
     """Every installed provider by name, sorted; none of them is imported."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}

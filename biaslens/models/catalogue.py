@@ -95,7 +95,10 @@ def entries(settings: Settings | None = None) -> list[CatalogueEntry]:
 
 
 class BatchTerms(BaseModel):
-    """What an answer in a batch costs of what it costs otherwise, and the hours within which it is promised."""
+    """What an answer in a batch costs of what it costs otherwise, and the hours within which it is promised.
+
+    Some models have a factor of their own, by the provider's name of them.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -103,16 +106,21 @@ class BatchTerms(BaseModel):
     hours: PositiveFloat
     source: str
     as_of: datetime.date
+    models: dict[str, PositiveFloat] = {}
 
 
 def batch_terms(name: str) -> BatchTerms | None:
-    """Terms of a provider's batches; None where they are not known.
+    """Terms of a model's batches at its provider; None where they are not known.
 
-    >>> batch_terms("openai/gpt-4o-mini").factor
-    0.5
+    >>> batch_terms("openai/gpt-4o-mini").factor, batch_terms("together/openai/gpt-oss-120b").factor
+    (0.5, 1.0)
     """
-    known = _shipped()["batch"].get(name.partition("/")[0])
-    return None if known is None else BatchTerms(**known)
+    provider, _, model_id = name.partition("/")
+    known = _shipped()["batch"].get(provider)
+    if known is None:
+        return None
+    terms = BatchTerms(**known)
+    return terms.model_copy(update={"factor": terms.models.get(model_id, terms.factor)})
 
 
 def price(

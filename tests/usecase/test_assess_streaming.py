@@ -113,7 +113,7 @@ print(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1])
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is read as Linux has it")
 def test_many_responses_stay_small():
     done = subprocess.run(
-        [sys.executable, "-c", MEASURE, "50000"], capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, "-c", MEASURE, "15000"], capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 600 * 2**10
+    assert int(done.stdout) < 400 * 2**10  # some 300 MB are the libraries: at most 7 kB a response
