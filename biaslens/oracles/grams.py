@@ -99,7 +99,7 @@ class Outlines:
             parts.append(self._counted(row[within], _mixed(run[within] + np.uint64(salt)), _IN_SECTION))
         place, which = np.unique(np.concatenate([place for place, _ in parts]), return_inverse=True)
         count = np.bincount(which, np.concatenate([count for _, count in parts]), minlength=len(place))
-        return place // self.columns, place % self.columns, count
+        return place // self.columns, place % self.columns, count.astype(np.float64)
 
     def _counted(
         self, row: NDArray[np.int64], run: NDArray[np.uint64], weight: float

@@ -180,7 +180,9 @@ def read(folder: Path) -> Screen:
         Half(stored["answer_importance"], stored["answer_weight"]),
         Half(stored["question_importance"], stored["question_weight"]),
         Outline(
-            *(stored[f"outline_{part}"] for part in ("importance", "weight", "manner")),
+            stored["outline_importance"],
+            stored["outline_weight"],
+            stored["outline_manner"],
             words=stored["answer_importance"],
         ),
         Intercepts(*stored["intercepts"].tolist()),

@@ -23,7 +23,7 @@ def write_card(path: Path, card: dict[str, Any], *, size: int) -> None:
     text = environment.get_template("card.md.j2").render(
         card=card,
         size=size,
-        whole={name: card[key] for name, key in WHOLE.items() if key in card},
+        whole={name: card[key] for name, key in WHOLE.items()},
         parts={**card["by_model"], **card["by_attribute"], **card["by_condition"]},
         kappa=_kappa,
         written=card["unseen_writers"]["shipped"],

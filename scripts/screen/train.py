@@ -3,7 +3,7 @@
     biaslens import published RELEASE --out runs/
     python scripts/screen/train.py runs/published-*.sqlite
 
-Takes about ten minutes on two cores, and 4 GB.
+Takes about a quarter of an hour on two cores, and 4 GB.
 """
 
 from __future__ import annotations
