@@ -154,10 +154,20 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
 
 @click.command("export")
 @click.argument("run", type=PATH)
-@click.option("--format", "file_format", type=choice(Format), default="csv")
+@click.option("--format", "file_format", type=click.Choice([*Format, "inspect"]), default="csv")
 @click.option("--out", type=FILE, help="File to write.  [default: the run file's name with the suffix of the format]")
 def export_command(run: Path, file_format: str, out: Path | None) -> None:
-    """Write every response of a run with the judges' votes."""
+    """Write every response of a run with the judges' votes.
+
+    The format inspect is a log (.eval) that Inspect View opens and `biaslens import inspect` reads, one for each
+    condition.
+    """
+    if file_format == "inspect":
+        from biaslens.bridges.inspect_export import export_inspect
+
+        for path in export_inspect(run, out or run.with_suffix(".eval")):
+            click.echo(path)
+        return
     for path in export(run, out or run.with_suffix(f".{file_format}"), Format(file_format)):
         click.echo(path)
 

@@ -22,6 +22,7 @@ from biaslens.runfile._reading import (
     mirrors, panels, question_texts, questions, response_rows, roles, ruled_answers, same_wordings, stopped_answers,
     trials, unusable_votes, usage_of_answers, usage_of_retried, usage_of_votes, vote_lengths, vote_rows,
 )
+from biaslens.runfile._records import Record, question_row, records, restore, run_rows
 from biaslens.runfile._requests import (
     GeneratedItem, GenerationRequest, WantedResponse, last_batch, provenance, replies, save_batch, save_items,
     save_scores, save_wanted, stored_responses, stored_scores,
