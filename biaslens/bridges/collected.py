@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from biaslens import runfile
-from biaslens.benchmark import Benchmark
 from biaslens.errors import InputError
 from biaslens.evaluation import decide
-from biaslens.evaluation.prompting import shipped_wording
 from biaslens.oracles import RULES
 from biaslens.runfile import Answer, Failure, PlannedResponse, PlannedVote, Record
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome, Question, Role, Verdict, Vote, content_hash
@@ -141,19 +139,6 @@ def question_of(told: Mapping[str, Any]) -> Question:
         raise InputError(str(error)) from None
 
 
-def source_of(benchmark: Benchmark, program: str, model: str, **more: Any) -> Source:  # noqa: ANN401
-    """Source of answers to a benchmark in the shipped wording."""
-    return Source(
-        program=program,
-        model=model,
-        benchmark_version=benchmark.version,
-        benchmark_hash=benchmark.hash,
-        generator=benchmark.generator,
-        template_hash=shipped_wording().hash,
-        **more,
-    )
-
-
 def shown_options(question: Question, order: Sequence[int] | None) -> Sequence[str]:
     """Options in the order in which the model saw them."""
     return question.options if order is None else [question.options[place] for place in order]
@@ -248,7 +233,9 @@ def _record(source: Source, identity: str, each: Collected) -> Record:
             row = PlannedVote(vote_key, key, ballot, vote.number, vote.vote, vote.reason)
             record["votes"].append(row._asdict())
             reply = Collected(question=question, condition=each.condition, trial=each.trial, text=vote.reply)
-            replies.append(_answer_row(source, reply, vote_key) | {"model": vote.judge, "answered_at": each.answered_at})
+            replies.append(
+                _answer_row(source, reply, vote_key) | {"model": vote.judge, "answered_at": each.answered_at}
+            )
         record["answers"] += replies
     if each.probability is not None:
         record["screened"] = [{"response_key": key, "screen": source.panel, "probability": each.probability}]

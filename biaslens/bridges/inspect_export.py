@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -85,7 +85,11 @@ class _Log:
             file.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", _json(sample))
             summaries.append(_json(self._note(sample)))
         listed = "[" + ",".join(summaries) + "]"
-        start = {"version": 2, "eval": self._spec(), "plan": {"name": "plan", "steps": _STEPS, "config": self._config()}}
+        start = {
+            "version": 2,
+            "eval": self._spec(),
+            "plan": {"name": "plan", "steps": _STEPS, "config": self._config()},
+        }
         file.writestr("_journal/start.json", _json(start))
         file.writestr("_journal/summaries/1.json", listed)
         file.writestr("summaries.json", listed)
@@ -140,7 +144,7 @@ class _Log:
             "model_generate_config": self._config(),
             "config": {"epochs": self.epochs, "epochs_reducer": []},
             "packages": {"biaslens": __version__},
-            "metadata": {OURS: self.about | {"condition": self.condition}},
+            "metadata": {OURS: {**self.about, "condition": self.condition}},
             "scorers": [{"name": SCORE, "options": {}, "metrics": []}],
         }
 
@@ -158,11 +162,13 @@ class _Log:
             "params": {},
             "metrics": {name: {"name": name, "value": value, "params": {}} for name, value in metrics.items()},
         }
-        results = {"total_samples": self.samples, "completed_samples": self.samples, "scores": [score]}
+        counted = {"total_samples": self.samples, "completed_samples": self.samples}
+        results = {**counted, "scores": [score], "headline": _HEADLINE}
         times = {"started_at": self.first, "completed_at": self.last} if self.first else {}
         return {"results": results, "stats": {**times, "model_usage": {self.info.model: dict(self.usage)}}}
 
 
+_HEADLINE = {"scorer": SCORE, "score": SCORE, "metric": "bias_rate"}
 _STEPS = [{"solver": "biaslens/ask", "params": {}, "params_passed": {}}]
 
 
@@ -189,7 +195,9 @@ class _Sample:
     def whole(self) -> dict[str, Any]:
         key, answer = self.plan["key"], self.answer
         prompt, _ = prompt_of(self.log.info, self.told)
-        messages = [{"role": role, "content": text, "id": f"{key[:16]}{place}"} for place, (role, text) in enumerate(prompt)]
+        messages = [
+            {"role": role, "content": text, "id": f"{key[:16]}{place}"} for place, (role, text) in enumerate(prompt)
+        ]
         sample: dict[str, Any] = {
             "id": self.plan["question_id"],
             "epoch": self.plan["trial"],
@@ -230,7 +238,11 @@ class _Sample:
             "model": model,
             "id": f"{self.plan['key'][:16]}a",
         }
-        names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens", "reasoning_tokens": "reasoning_tokens"}
+        names = {
+            "input_tokens": "prompt_tokens",
+            "output_tokens": "completion_tokens",
+            "reasoning_tokens": "reasoning_tokens",
+        }
         usage = {name: answer[column] for name, column in names.items() if answer[column] is not None}
         if usage:
             usage["total_tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
@@ -239,7 +251,9 @@ class _Sample:
         times = {"total_time": answer["latency"], "completed_at": answer["answered_at"] or None}
         return {
             "messages": [*messages, said],
-            "output": output | ({"usage": usage} if usage else {}) | ({"time": answer["latency"]} if answer["latency"] else {}),
+            "output": output
+            | ({"usage": usage} if usage else {})
+            | ({"time": answer["latency"]} if answer["latency"] else {}),
             "model_usage": {self.log.info.model: usage} if usage else {},
             **{name: value for name, value in times.items() if value is not None},
         }
@@ -253,12 +267,23 @@ class _Sample:
         if self.verdict is None:
             failed = self.answer is None and self._failure() is not None
             state = UNJUDGED if self.answer is not None else Outcome.ERROR.value if failed else UNASKED
-            return {"value": math.nan, "answer": text, "explanation": state, "reason": state, "metadata": {"outcome": state}}
+            return {
+                "value": math.nan,
+                "answer": text,
+                "explanation": state,
+                "reason": state,
+                "metadata": {"outcome": state},
+            }
         outcome, taken = Outcome(self.verdict["outcome"]), self.verdict["choice"]
         explanation = f"{outcome}: {self.verdict['reason']} ({self.verdict['oracle']})"
         replies = {row["key"]: row["text"] for row in self.record.get("answers", ())}
         votes = [
-            {"vote_number": row["vote_number"], "vote": row["vote"], "reason": row["reason"], "reply": replies.get(row["key"])}
+            {
+                "vote_number": row["vote_number"],
+                "vote": row["vote"],
+                "reason": row["reason"],
+                "reply": replies.get(row["key"]),
+            }
             for row in self.record.get("votes", ())
         ]
         return {
@@ -278,7 +303,10 @@ class _Sample:
     def _rest(self) -> dict[str, Any]:
         """What has no place in a sample; the texts of the answer have theirs."""
         rest = {name: rows for name, rows in self.record.items() if name not in ("plan", "questions", "answers")}
-        own = [row if row is not self.answer else {**row, **dict.fromkeys(_TEXTS)} for row in self.record.get("answers", ())]
+        own = [
+            row if row is not self.answer else {**row, **dict.fromkeys(_TEXTS)}
+            for row in self.record.get("answers", ())
+        ]
         question = {name: value for name, value in self.question.items() if name not in ("role_id", *_SHOWN)}
         return rest | {"plan": [self.plan], "questions": [question]} | ({"answers": own} if own else {})
 
@@ -305,5 +333,3 @@ def whole_record(metadata: Mapping[str, Any], output: Mapping[str, Any]) -> Reco
     }
     rows["answers"] = [row if row["key"] != plan["key"] else {**row, **texts} for row in rows.get("answers", ())]
     return rows
-
-

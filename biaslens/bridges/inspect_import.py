@@ -20,8 +20,14 @@ from biaslens.schema import Condition, Outcome, Verdict, Vote, content_hash
 
 _FAULTS_KEPT = 1000
 
-_SENT = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "stop_seqs": "stop",
-         "reasoning_effort": "reasoning_effort"}  # fmt: skip
+_SENT = {
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "stop_seqs": "stop",
+    "reasoning_effort": "reasoning_effort",
+}
 _NOT_SENT = ("max_retries", "timeout", "attempt_timeout", "max_connections", "adaptive_connections", "batch", "cache")
 
 
@@ -132,8 +138,8 @@ def _restore(log: EvalFile, out: Path) -> ImportedLogs:
 def _collect(log: EvalFile, out: Path, mapping: Mapped | None) -> ImportedLogs:
     if not log.ours and mapping is None:
         raise InputError(
-            f"{log.path}: a log of {log.spec.get('task')}, which is no task of biaslens; say with --map which fields of "
-            "its samples are what (docs/bridges.md)"
+            f"{log.path}: a log of {log.spec.get('task')}, which is no task of biaslens; say with --map which fields "
+            "of its samples are what (docs/bridges.md)"
         )
     if not log.samples:
         raise InputError(f"{log.path}: no samples; evaluate with --log-samples")

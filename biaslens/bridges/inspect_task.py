@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from inspect_ai import Epochs, Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
-    ChatMessage, ChatMessageSystem, ChatMessageUser, GenerateConfig, Model, ModelOutput, model_roles,
+    ChatMessage,
+    ChatMessageSystem,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+    model_roles,
 )  # fmt: skip
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -103,13 +110,13 @@ def role_play(  # noqa: PLR0917 - Inspect passes them by name
     )
 
 
-def _word(kind: type[Any], value: str, name: str) -> Any:  # noqa: ANN401
+def _word(kind: type[StrEnum], value: str, name: str) -> Any:  # noqa: ANN401
     if value not in tuple(kind):
         raise InputError(f"no {name} {value!r}; there are: {', '.join(kind)}")
     return kind(value)
 
 
-def _words(kind: type[Any], value: str | list[str] | None, name: str) -> tuple[Any, ...] | None:
+def _words(kind: type[StrEnum], value: str | list[str] | None, name: str) -> tuple[Any, ...] | None:
     if value is None:
         return None
     return tuple(_word(kind, each, name) for each in ([value] if isinstance(value, str) else value))
@@ -143,9 +150,7 @@ def ask(*, shuffle_options: bool = False) -> Solver:
             state.metadata["option_order"] = order
             persona = persona_of(Condition(state.metadata["condition"]), question.role.persona)
             options = shown_options(question, order)
-            state.messages = _chat(
-                shipped_wording().messages(question.kind, question.text, options, persona=persona)
-            )
+            state.messages = _chat(shipped_wording().messages(question.kind, question.text, options, persona=persona))
         return await generate(state)
 
     return solve

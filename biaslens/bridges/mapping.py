@@ -27,7 +27,7 @@ _OPTIONAL = {
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A mapping: by name, a value for all samples, or "$" and the path of a field in them, such as "$metadata.group"."""
+    """A mapping: by name, a value for all samples, or "$" and a path to a field of each, such as "$metadata.group"."""
 
     path: Path
     values: Mapping[str, Any]

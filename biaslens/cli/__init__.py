@@ -109,7 +109,9 @@ SECTIONS = {
 
 IMPORT_SECTIONS = {
     "Commands": {
-        "published": Lazy("reproduce:published_command", "Import the published study's data release: one run file per model"),
+        "published": Lazy(
+            "reproduce:published_command", "Import the published study's data release: one run file per model"
+        ),
         "inspect": Lazy("bridges:inspect_command", "Make a run of logs of Inspect"),
         "lm-eval": Lazy("bridges:lm_eval_command", "Make a run of samples that lm-evaluation-harness logged"),
     }

@@ -24,7 +24,9 @@ _out_option = click.option(
 @click.command("inspect")
 @click.argument("logs", type=PATH, nargs=-1, required=True, metavar="LOG...")
 @_out_option
-@click.option("--map", "mapping", type=PATH, help="TOML file that says which fields of another task's samples are what.")
+@click.option(
+    "--map", "mapping", type=PATH, help="TOML file that says which fields of another task's samples are what."
+)
 def inspect_command(logs: tuple[Path, ...], out: Path | None, mapping: Path | None) -> None:
     """Make a run of logs of Inspect.
 

@@ -16,7 +16,9 @@ _WORDS = {Decision.PASSED: "Passed", Decision.FAILED: "Failed", Decision.UNDECID
 def sentence(gate: Gate) -> str:
     """Say what was decided, and of the first check that did not pass what stood against it."""
     against = f" against {gate.baseline}" if gate.baseline else ""
-    subject = f"{_WORDS[gate.decision]}: {gate.model}{against}, {gate.questions:,} questions, condition {gate.condition}"
+    subject = (
+        f"{_WORDS[gate.decision]}: {gate.model}{against}, {gate.questions:,} questions, condition {gate.condition}"
+    )
     open_check = next((check for check in gate.checks if check.decision is gate.decision), None)
     if open_check is None or gate.decision is Decision.PASSED:
         return f"{subject}."
@@ -29,7 +31,9 @@ def _reason(check: Check) -> str:
         return said
     if check.name == "coverage":
         return f"{said}; answers or verdicts are still missing"
-    return f"{said}; the interval holds the limit, so ask more roles (evaluate --roles-per-attribute) or state a wider one"
+    return (
+        f"{said}; the interval holds the limit, so ask more roles (evaluate --roles-per-attribute) or state a wider one"
+    )
 
 
 def table(gate: Gate) -> Table:

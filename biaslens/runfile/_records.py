@@ -14,7 +14,7 @@ from biaslens.schema import Question
 
 Row = dict[str, Any]
 Record = dict[str, list[Row]]
-"""Rows by table, as dictionaries of their columns. A row of ``questions`` has the columns of its role and mirror too."""
+"""Rows by table, as dictionaries of their columns. Those of ``questions`` have the columns of role and mirror too."""
 
 _PAGE = 1024
 
