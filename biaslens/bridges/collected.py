@@ -109,7 +109,7 @@ _QUESTION = [each.name for each in fields(Question)]
 
 def told_of(question: Question) -> dict[str, Any]:
     """A question as plain values: what samples and documents carry along; `question_of` reads them again."""
-    plain = {name: value for name, value in asdict(question).items() if name not in ("role", "text")}
+    plain = {name: getattr(question, name) for name in _QUESTION if name not in ("role", "text")}
     role = {"attribute": question.role.attribute.value, "role": question.role.name, "persona": question.role.persona}
     plain |= {name: list(plain[name]) for name in ("options", "groups")}
     return role | {"question_id": question.id, "question": question.text} | plain

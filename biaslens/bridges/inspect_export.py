@@ -18,7 +18,8 @@ from biaslens._util.text import without_secrets
 from biaslens.analysis import Cell, read_run, summarise
 from biaslens.analysis.frame import RunInfo
 from biaslens.bridges.collected import UNASKED, UNJUDGED, score_of
-from biaslens.report.view.detail import prompt_of
+from biaslens.evaluation.prompting import Wording
+from biaslens.report.view.detail import prompt_of, wording_of
 from biaslens.runfile import RULES_PANEL, Record, reading_evaluation
 from biaslens.schema import Condition, Outcome, content_hash
 from biaslens.version import __version__
@@ -55,7 +56,7 @@ def export_inspect(path: Path, out: Path) -> list[Path]:
         cells = {each.condition: each.cell() for each in summary.conditions}
         for condition in conditions:
             target = out if len(conditions) == 1 else out.with_name(f"{out.stem}.{condition}{out.suffix}")
-            log = _Log(condition, summary.run, about, cells[condition])
+            log = _Log(condition, summary.run, about, cells[condition], wording_of(summary.run))
             with replacing(target) as temporary, ZipFile(temporary, "w", ZIP_DEFLATED, compresslevel=3) as file:
                 log.write(file, runfile.records(store, condition))
             written.append(target)
@@ -70,6 +71,7 @@ class _Log:
     info: RunInfo
     about: Mapping[str, Any]
     cell: Cell
+    wording: Wording
     ids: dict[str, None] = field(default_factory=dict)
     epochs: int = 1
     first: str = ""
@@ -194,7 +196,7 @@ class _Sample:
 
     def whole(self) -> dict[str, Any]:
         key, answer = self.plan["key"], self.answer
-        prompt, _ = prompt_of(self.log.info, self.told)
+        prompt, _ = prompt_of(self.log.info, self.told, self.log.wording)
         messages = [
             {"role": role, "content": text, "id": f"{key[:16]}{place}"} for place, (role, text) in enumerate(prompt)
         ]

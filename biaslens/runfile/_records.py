@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,8 @@ Record = dict[str, list[Row]]
 
 _PAGE = 1024
 
+_QUESTION = [each.name for each in fields(Question) if each.name != "role"]
+
 _BY_RESPONSE = (
     "verdicts", "votes", "screened", "thought_votes", "thought_verdicts", "sampled", "labels", "published",
 )  # fmt: skip
@@ -27,9 +29,11 @@ _OF_RUN = ("panels", "ballots")
 
 def question_row(question: Question) -> Row:
     """The row of a question as a record has it."""
-    plain = {name: value for name, value in asdict(question).items() if name != "role"}
+    plain = {name: getattr(question, name) for name in _QUESTION}
     lists = {name: json.dumps(list(plain[name]), ensure_ascii=False) for name in ("options", "groups")}
-    return plain | lists | {"question_id": question.id} | asdict(question.role)
+    role = question.role
+    who = {"attribute": role.attribute, "name": role.name, "persona": role.persona}
+    return plain | lists | {"question_id": question.id} | who
 
 
 def run_rows(store: Store) -> Record:
