@@ -45,8 +45,6 @@ def evaluated(folder: Path, answers, *, judge=None, **options):
     from inspect_ai import eval as inspect_eval
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
-    from biaslens.bridges.inspect_task import role_play
-
     def model(texts):
         def outputs():
             for text in cycle(texts):
@@ -58,7 +56,8 @@ def evaluated(folder: Path, answers, *, judge=None, **options):
 
     roles = {} if judge is None else {"model_roles": {"judge": model(judge)}}
     (log,) = inspect_eval(
-        role_play(**SLICE | options),
+        "biaslens/role_play",
+        task_args=SLICE | options,
         model=model(answers),
         log_dir=str(folder),
         display="none",
