@@ -62,7 +62,7 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class AnswerSource:
     """Where answers come from, and what of it enters the record of the run."""
 
     program: str  #: "inspect_ai 0.3.285"
@@ -155,7 +155,9 @@ def verdict_of(
     return replace(verdict, choice=order[verdict.choice])
 
 
-def save_collected(out: Path, source: Source, collected: Iterable[Collected], faults: Sequence[str]) -> ImportedLogs:
+def save_collected(
+    out: Path, source: AnswerSource, collected: Iterable[Collected], faults: Sequence[str]
+) -> ImportedLogs:
     """Write answers into a run file, made where there is none; those that it holds already stay as they are.
 
     `faults` is read when all is written: a generator of `collected` may have added to it.
@@ -192,11 +194,11 @@ def save_collected(out: Path, source: Source, collected: Iterable[Collected], fa
     return ImportedLogs(out, source.model, seen["responses"], new, unjudged, tuple(faults))
 
 
-def _ballot(source: Source, judge: str) -> str:
+def _ballot(source: AnswerSource, judge: str) -> str:
     return content_hash("collected vote", source.program.partition(" ")[0], judge)
 
 
-def _panel_rows(source: Source) -> Record:
+def _panel_rows(source: AnswerSource) -> Record:
     if not source.panel:
         return {}
     spec = json.dumps(dict(source.panel_spec), sort_keys=True)
@@ -204,7 +206,7 @@ def _panel_rows(source: Source) -> Record:
     return {"panels": [{"panel": source.panel, "spec": spec}], "ballots": ballots}
 
 
-def _record(source: Source, identity: str, each: Collected) -> Record:
+def _record(source: AnswerSource, identity: str, each: Collected) -> Record:
     question = each.question
     key = content_hash(identity, question.id, each.condition, each.trial)
     order = None if each.order is None else json.dumps(list(each.order))
@@ -242,7 +244,7 @@ def _record(source: Source, identity: str, each: Collected) -> Record:
     return record
 
 
-def _answer_row(source: Source, each: Collected, key: str) -> dict[str, Any]:
+def _answer_row(source: AnswerSource, each: Collected, key: str) -> dict[str, Any]:
     names = ("prompt_tokens", "completion_tokens", "reasoning_tokens", "latency", "answered_at", "thought")
     row = Answer(
         key=key,

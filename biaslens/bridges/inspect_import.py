@@ -10,7 +10,15 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from biaslens import runfile
-from biaslens.bridges.collected import JUDGE, Collected, GivenVote, ImportedLogs, Source, question_of, save_collected
+from biaslens.bridges.collected import (
+    JUDGE,
+    Collected,
+    GivenVote,
+    ImportedLogs,
+    AnswerSource,
+    question_of,
+    save_collected,
+)
 from biaslens.bridges.inspect_export import OURS, SCORE, whole_record
 from biaslens.bridges.mapping import Mapped, read_elsewhere, said
 from biaslens.errors import InputError
@@ -147,11 +155,11 @@ def _collect(log: EvalFile, out: Path, mapping: Mapped | None) -> ImportedLogs:
     return save_collected(out, _source(log), _collected(log, mapping, faults), faults)
 
 
-def _source(log: EvalFile) -> Source:
+def _source(log: EvalFile) -> AnswerSource:
     spec, ours = log.spec, log.ours
     task = content_hash("inspect task", spec.get("task"), spec.get("task_version"))
     panel, name = _panel(log)
-    return Source(
+    return AnswerSource(
         program=f"inspect_ai {spec.get('packages', {}).get('inspect_ai', '')}".strip(),
         model=str(spec["model"]),
         benchmark_version=str(ours.get("benchmark_version") or spec.get("task_version") or ""),

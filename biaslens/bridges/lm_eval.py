@@ -17,7 +17,7 @@ from biaslens.benchmark import read, select, shipped
 from biaslens.bridges.collected import (
     Collected,
     ImportedLogs,
-    Source,
+    AnswerSource,
     question_of,
     save_collected,
     score_of,
@@ -142,7 +142,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise InputError(f"{path}: not the JSON lines that --log_samples writes ({error})") from None
 
 
-def _source(path: Path, sample: Mapping[str, Any], model: str | None) -> Source:
+def _source(path: Path, sample: Mapping[str, Any], model: str | None) -> AnswerSource:
     results = _results(path)
     name = model or str(results.get("model_name") or "")
     if not name:
@@ -153,7 +153,7 @@ def _source(path: Path, sample: Mapping[str, Any], model: str | None) -> Source:
     # With a chat template something follows the question. Without one the role is the beginning of the same text. Both
     # are other prompts than ours.
     wording = content_hash("lm_eval", prompt.endswith(doc["prompt"]), doc["template_hash"])
-    return Source(
+    return AnswerSource(
         program=f"lm_eval {results.get('lm_eval_version', '')}".strip(),
         model=name,
         benchmark_version=str(doc["benchmark_version"]),

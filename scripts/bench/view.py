@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from biaslens.report.view.index import Answers, index_words, open_run
+from biaslens.report.view.answers import Answers
+from biaslens.report.view.index import index_words, open_run
 from biaslens.report.view.query import Wanted, matrix, page, select
 from biaslens.runfile import Store
 
@@ -54,7 +55,7 @@ def main() -> None:
     timed("words found, all columns counted", lambda: select(answers, Wanted(words="lazy")), like)
     timed("doubtful verdicts first", lambda: _page(answers, Wanted(sort="doubt")))
     timed("matrix of questions on which they differ", lambda: matrix(answers, Wanted(differ="models")))
-    print(f"{len(answers.key):,} answers; {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB at most")
+    print(f"{len(answers):,} answers; {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB at most")
 
 
 def _first_page(runs: list) -> None:  # type: ignore[type-arg]
