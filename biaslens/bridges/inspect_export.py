@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryFile
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -81,20 +83,24 @@ class _Log:
     samples: int = 0
 
     def write(self, file: ZipFile, records: Iterator[Record]) -> None:
-        summaries: list[str] = []
-        for record in records:
-            sample = _Sample(record, self).whole()
-            file.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", _json(sample))
-            summaries.append(_json(self._note(sample)))
-        listed = "[" + ",".join(summaries) + "]"
+        # Summaries stand in the archive twice, behind the samples; they need not fit into memory.
+        with TemporaryFile() as summaries:
+            for record in records:
+                sample = _Sample(record, self).whole()
+                file.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", _json(sample))
+                summaries.write(b"," if self.samples else b"[")
+                summaries.write(_json(self._note(sample)).encode())
+            summaries.write(b"]" if self.samples else b"[]")
+            for name in ("_journal/summaries/1.json", "summaries.json"):
+                summaries.seek(0)
+                with file.open(name, "w", force_zip64=True) as member:
+                    copyfileobj(summaries, member, 1 << 20)
         start = {
             "version": 2,
             "eval": self._spec(),
             "plan": {"name": "plan", "steps": _STEPS, "config": self._config()},
         }
         file.writestr("_journal/start.json", _json(start))
-        file.writestr("_journal/summaries/1.json", listed)
-        file.writestr("summaries.json", listed)
         file.writestr("header.json", _json({**start, "status": "success", **self._results()}))
 
     def _note(self, sample: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from zipfile import BadZipFile, ZipFile
 from biaslens import runfile
 from biaslens.bridges.collected import (
     JUDGE,
+    AnswerSource,
     Collected,
     GivenVote,
     ImportedLogs,
-    AnswerSource,
     question_of,
     save_collected,
 )

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from biaslens.benchmark import read, select, shipped
 from biaslens.bridges.collected import (
+    AnswerSource,
     Collected,
     ImportedLogs,
-    AnswerSource,
     question_of,
     save_collected,
     score_of,

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from biaslens.benchmark import shipped
-from biaslens.bridges.collected import Collected, AnswerSource, save_collected
+from biaslens.bridges.collected import AnswerSource, Collected, save_collected
 from biaslens.bridges.inspect_export import export_inspect
 from biaslens.bridges.inspect_import import import_inspect
 from biaslens.bridges.lm_eval import documents, import_lm_eval
