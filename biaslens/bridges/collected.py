@@ -179,7 +179,6 @@ def save_collected(
         store.check_meta(source.identity, hint="import it into another file with --out")
         known = store.meta()
         before = len(runfile.answered_keys(store))
-        store.set_meta(source.identity)
         runfile.restore(store, _panel_rows(source), rows())
         facts = {
             "generator": source.generator,
@@ -188,7 +187,7 @@ def save_collected(
             "trials": max([known.get("trials", 0), *conditions.values()]),
             "package_version": __version__,
         }
-        store.set_meta(facts | ({runfile.ACTIVE_PANEL: source.panel} if source.panel else {}))
+        store.set_meta(source.identity | facts | ({runfile.ACTIVE_PANEL: source.panel} if source.panel else {}))
         panel = str(store.meta().get(runfile.ACTIVE_PANEL) or "")
         new, unjudged = len(runfile.answered_keys(store)) - before, runfile.count_undecided(store, panel)
     return ImportedLogs(out, source.model, seen["responses"], new, unjudged, tuple(faults))

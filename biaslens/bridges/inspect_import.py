@@ -136,8 +136,8 @@ def _restore(log: EvalFile, out: Path) -> ImportedLogs:
         own = {name: meta[name] for name in _IDENTITY if name in meta}
         store.check_meta(own, hint="import it into another file with --out")
         before = len(runfile.answered_keys(store))
-        store.set_meta(meta if "model" not in known else own)
         runfile.restore(store, log.ours["rows"], records())
+        store.set_meta(meta if "model" not in known else own)
         panel = str(store.meta().get(runfile.ACTIVE_PANEL) or "")
         new, unjudged = len(runfile.answered_keys(store)) - before, runfile.count_undecided(store, panel)
     return ImportedLogs(out, str(meta.get("model") or ""), count, new, unjudged, tuple(faults))

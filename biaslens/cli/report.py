@@ -184,7 +184,9 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
 
 @click.command("export")
 @click.argument("run", type=PATH)
-@click.option("--format", "file_format", type=click.Choice([*(each.value for each in Format), "inspect"]), default="csv")
+@click.option(
+    "--format", "file_format", type=click.Choice([*(each.value for each in Format), "inspect"]), default="csv"
+)
 @click.option("--out", type=FILE, help="File to write.  [default: the run file's name with the suffix of the format]")
 @click.option(
     "--thoughts", is_flag=True, help="Write what was thought before the answers too, into NAME.thoughts.SUFFIX."
