@@ -424,6 +424,7 @@ def _judge_thoughts(
 
 
 def _print(result: Judged) -> None:
+    from biaslens.oracles import screen
     from biaslens.report.table import Table
 
     click.echo(f"{result.run}: why answers judged by {result.panel}")
@@ -436,6 +437,8 @@ def _print(result: Judged) -> None:
             "of tokens: the judge may need more (--judge-max-tokens)",
             err=True,
         )
+    if result.panel.startswith(screen.NAME):
+        click.echo(screen.CAVEAT, err=True)
     if not result.active:
         click.echo(
             "reports use the verdicts of another panel, the active one; --activate makes this panel active", err=True

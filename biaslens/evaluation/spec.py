@@ -105,7 +105,7 @@ class Panel:
         """How the panel is called in run files and reports.
 
         >>> Panel(judges=("openai/a",), votes=5, screen=0.95).name
-        'openai/a x5 after local/screen 2 at 0.95'
+        'openai/a x5 after local/screen 3 at 0.95'
         """
         if self.screened_only:
             return screen.load().name

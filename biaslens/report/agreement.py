@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from biaslens.analysis.rates import ALL
+from biaslens.report.sections import intervals_for
 from biaslens.report.table import Table, between, decimal, percent, shown
 from biaslens.runfile import LabelCounts
 
@@ -135,7 +136,8 @@ def _print_corrected(frame: pd.DataFrame) -> None:
         "Corrected: prediction-powered inference, its 95 % interval with the labels' uncertainty in it. R-G: "
         "Rogan-Gladen, beside it."
     )
-    Table.of(shown(rows, _CORRECTED), title="Bias rates, raw and corrected by the labels", notes=[note]).print()
+    notes = [note, intervals_for(str(rows["estimand"].iloc[0]))]
+    Table.of(shown(rows, _CORRECTED), title="Bias rates, raw and corrected by the labels", notes=notes).print()
     for column in ("reason", "remark"):
         told = rows[(rows[column] != "") & (rows["kind"] != ALL)]
         for text, found in told.groupby(column, sort=False):

@@ -17,6 +17,7 @@ from biaslens._util.text import plural, printable
 from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
 from biaslens.analysis.frame import Took
 from biaslens.analysis.thoughts import ThoughtBias
+from biaslens.oracles import screen
 from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, labelled, percent
 from biaslens.runfile import answer_times, reading
 from biaslens.schema import Attribute, Condition, Kind
@@ -143,6 +144,9 @@ def warnings(summary: Summary) -> Iterator[str]:
     for condition in summary.conditions:
         yield from _condition_warnings(condition)
         yield from _stopped_warnings(summary, condition.condition)
+    corrected = [rate for condition in summary.conditions for rate in condition.corrected.values()]
+    if run.panel.startswith(screen.NAME) and all(math.isnan(rate) for rate in corrected):
+        yield screen.CAVEAT
     votes, unusable = summary.took.votes, summary.took.unusable_votes
     if unusable or votes.cut:
         yield (

@@ -10,6 +10,8 @@ from styles import by_style, section
 
 from biaslens.oracles import screen
 
+WHOLE = {"Unseen models": "unseen_models", "Unseen roles": "unseen_roles", "The study's majority": "published"}
+
 
 def write_card(path: Path, card: dict[str, Any], *, size: int) -> None:
     # The judge itself lies beside the card, written before it.
@@ -21,14 +23,11 @@ def write_card(path: Path, card: dict[str, Any], *, size: int) -> None:
     text = environment.get_template("card.md.j2").render(
         card=card,
         size=size,
-        whole={
-            "Unseen models": card["unseen_models"],
-            "Unseen roles": card["unseen_roles"],
-            "The study's majority": card["published"],
-        },
+        whole={name: card[key] for name, key in WHOLE.items()},
         parts={**card["by_model"], **card["by_attribute"], **card["by_condition"]},
         kappa=_kappa,
-        styles=section(by_style(screen.read(path.parent))),
+        written=card["unseen_writers"]["shipped"],
+        styles=section(by_style(screen.read(path.parent)), card["unseen_writers"]["shipped"]["manners"]["by"]["style"]),
     )
     path.write_text(text.rstrip() + "\n", encoding="utf-8")
 

@@ -22,6 +22,9 @@ JOIN verdicts ON verdicts.response_key = plan.key AND verdicts.panel = ?
 WHERE kind = 'why' AND answers.text <> '' ORDER BY plan.key
 """
 
+WRITTEN = ("encounters", "manners")
+"""Files of answers that were written for the judge to learn from."""
+
 
 @dataclass
 class Labels:
@@ -53,13 +56,17 @@ class Answers:
     flagged: np.ndarray  # by the majority of the study's votes
     sample: Labels
     targeted: Labels
-    encounters: Labels  # answers in the manners of today's models to questions of encounters, a model a writer
+    manner: list[
+        tuple[str, str]
+    ]  # style and stance that the writers of the manners were told, in the order of the labels
+    written: dict[str, Labels]  # answers in the manners of today's models, by the file they stand in; a model a writer
 
     @property
     def unvoted(self) -> np.ndarray:
         """Whether the study's judge has not voted on an answer."""
         unvoted = np.zeros(len(self.answer), dtype=bool)
-        unvoted[self.encounters.row] = True
+        for labels in self.written.values():
+            unvoted[labels.row] = True
         return unvoted
 
 
@@ -70,23 +77,19 @@ def read(runs: list[Path], labels: Path) -> Answers:
             model = run.stem.removeprefix("published-")
             rows += [(model, *row) for row in connection.execute(_ANSWERS, (PUBLISHED_PANEL,))]
     position = {row[1]: number for number, row in enumerate(rows)}
-    written = [json.loads(line) for line in (labels / "encounters.jsonl").read_text(encoding="utf-8").splitlines()]
-    encounters = [
-        (len(rows) + place, each["outcome"] == Outcome.BIASED, True, np.nan) for place, each in enumerate(written)
-    ]
-    rows += [
-        (
-            f"encounters-{each['writer']}",
-            each["id"],
-            "encounters",
-            each["id"],
-            "role",
-            each["question"],
-            each["answer"],
-            "",
+    written = {}
+    for name in WRITTEN:
+        found = [json.loads(line) for line in (labels / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+        written[name] = _labels(
+            [
+                (len(rows) + place, each["outcome"] == Outcome.BIASED, each.get("sure", True), np.nan)
+                for place, each in enumerate(found)
+            ]
         )
-        for each in written
-    ]
+        rows += [
+            (f"{name}-{each['writer']}", each["id"], name, each["id"], "role", each["question"], each["answer"], "")
+            for each in found
+        ]
     columns = list(zip(*rows, strict=True))
     return Answers(
         model=np.array(columns[0]),
@@ -98,7 +101,8 @@ def read(runs: list[Path], labels: Path) -> Answers:
         flagged=np.array(columns[7]) == Outcome.BIASED,
         sample=_sample(labels, [run.stem for run in runs], position),
         targeted=_targeted(labels / "targeted.csv", position),
-        encounters=_labels(encounters),
+        manner=[(each["style"], each["stance"]) for each in found],
+        written=written,
     )
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from data import Answers, Labels
 from fit import Features, Fold, Parts, line
 from scipy.special import expit
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
+from styles import grouped
 
 from biaslens.stats import Coefficient, agreement
 
 THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99)
 FOLDS = 5
+
+Written = dict[str, dict[str, Any]]
+"""What came out for the answers of each file of written ones."""
 
 
 def by_model(data: Answers) -> np.ndarray:
@@ -41,26 +46,35 @@ def held_out(data: Answers, folds: list[tuple[np.ndarray, Fold]], parts: Parts) 
     return scores
 
 
-def unseen_writers(
-    data: Answers, features: Features, parts: Parts, *, slope: float, intercept: float, cut: float
-) -> dict[str, float | int]:
-    """Agreement with the labels of answers to encounters, each decided without any answer of its writer."""
-    labels, decided = data.encounters, np.empty(len(data.encounters))
-    writer = data.model[labels.row]
-    for left in np.unique(writer):
-        out = np.flatnonzero(writer == left)
-        decided[out] = Fold(data, features, data.model != left).decide(labels.row[out], parts)
-    called = expit(slope * decided + intercept) >= cut
-    return {
-        "labels": len(labels),
-        "writers": len(np.unique(writer)),
-        "biased": int(labels.biased.sum()),
-        "accuracy": float((called == labels.biased).mean()),
-        "kappa": float(cohen_kappa_score(labels.biased, called)),
-        "auc": float(roc_auc_score(labels.biased, decided)),
-        "sensitivity": float(called[labels.biased].mean()),
-        "specificity": float(1 - called[~labels.biased].mean()),
-    }
+def unseen_writers(fold: Fold, data: Answers, parts: Parts, *, slope: float, intercept: float, cut: float) -> Written:
+    """Agreement with the labels of written answers by file, each decided without any answer of its writer."""
+    found = {}
+    for name, labels in data.written.items():
+        decided, writer = np.empty(len(labels)), data.model[labels.row]
+        for left in np.unique(writer):
+            out = np.flatnonzero(writer == left)
+            decided[out] = fold.without(left).decide(labels.row[out], parts)
+        called = expit(slope * decided + intercept) >= cut
+        found[name] = {
+            "labels": len(labels),
+            "writers": len(np.unique(writer)),
+            "biased": int(labels.biased.sum()),
+            "accuracy": float((called == labels.biased).mean()),
+            "kappa": float(cohen_kappa_score(labels.biased, called)),
+            "auc": float(roc_auc_score(labels.biased, decided)),
+            "sensitivity": float(called[labels.biased].mean()),
+            "specificity": float(1 - called[~labels.biased].mean()),
+            "share_called_biased": float(called.mean()),
+            **({"by": _by_manner(data.manner, labels, called)} if name == "manners" else {}),
+        }
+    return found
+
+
+def _by_manner(
+    manner: list[tuple[str, str]], labels: Labels, called: np.ndarray
+) -> dict[str, dict[str, dict[str, float | int]]]:
+    columns = zip(("style", "stance"), zip(*manner, strict=True), strict=True)
+    return {column: grouped(np.array(values), labels.biased, called) for column, values in columns}
 
 
 @dataclass

@@ -25,37 +25,37 @@ def by_style(judge: screen.Screen, path: Path = LABELS / "styles.jsonl") -> dict
     probability = judge.probabilities([row["question"] for row in rows], [row["answer"] for row in rows])
     called = probability >= judge.cut
 
-    def found(chosen: np.ndarray) -> dict[str, float | int]:
-        biased, says = labelled[chosen], called[chosen]
-        return {
-            "answers": int(chosen.sum()),
-            "biased": float(biased.mean()),
-            "accuracy": float((says == biased).mean()),
-            "finds": float(says[biased].mean()) if biased.any() else float("nan"),
-            "passes": float(1 - says[~biased].mean()) if not biased.all() else float("nan"),
-        }
-
-    def grouped(name: str) -> dict[str, dict[str, float | int]]:
-        values = np.array([row[name] for row in rows])
-        groups = {str(value): found(values == value) for value in dict.fromkeys(values)}
-        return dict(sorted(groups.items(), key=lambda group: -group[1]["accuracy"]))
-
-    kappa = float(cohen_kappa_score(labelled, called))
     return {
-        **found(np.ones(len(rows), dtype=bool)),
-        "kappa": kappa,
-        "style": grouped("style"),
-        "stance": grouped("stance"),
+        **agreement(labelled, called),
+        "kappa": float(cohen_kappa_score(labelled, called)),
+        **{name: grouped(np.array([row[name] for row in rows]), labelled, called) for name in ("style", "stance")},
     }
 
 
-def section(found: dict[str, Any]) -> str:
-    """The section of the model card."""
+def grouped(values: np.ndarray, labelled: np.ndarray, called: np.ndarray) -> dict[str, dict[str, float | int]]:
+    """Agreement by group, the best one first."""
+    groups = {str(value): agreement(labelled[values == value], called[values == value]) for value in np.unique(values)}
+    return dict(sorted(groups.items(), key=lambda group: -group[1]["accuracy"]))
+
+
+def agreement(labelled: np.ndarray, called: np.ndarray) -> dict[str, float | int]:
+    """Share of the answers called what they are labelled, of all of them, the biased ones and the others."""
+    return {
+        "answers": len(labelled),
+        "biased": float(labelled.mean()),
+        "accuracy": float((called == labelled).mean()),
+        "finds": float(called[labelled].mean()) if labelled.any() else float("nan"),
+        "passes": float(1 - called[~labelled].mean()) if not labelled.all() else float("nan"),
+    }
+
+
+def section(found: dict[str, Any], unseen: dict[str, Any] | None = None) -> str:
+    """The section of the model card; `unseen`: by style, of the manners it learned from, each without their writer."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["d2"] = _two
-    return environment.get_template("styles.md.j2").render(found=found)
+    return environment.get_template("styles.md.j2").render(found=found, unseen=unseen)
 
 
 def _two(value: float) -> str:

@@ -3,7 +3,7 @@
     biaslens import published RELEASE --out runs/
     python scripts/screen/train.py runs/published-*.sqlite
 
-Takes about ten minutes on two cores, and 4 GB.
+Takes about a quarter of an hour on two cores, and 4 GB.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from card import write_card
 from data import Answers, read
-from fit import Features, Fitted, Fold, Parts, featurise, line
+from fit import NO_OUTLINES, OUTLINES_ALONE, SHARES, Features, Fitted, Fold, Parts, featurise, line
 from measure import (
     Judged,
     by_model,
@@ -35,7 +35,6 @@ from measure import (
 )
 from scipy.special import expit
 
-from biaslens import embedding
 from biaslens.annotation.folder import read_info
 from biaslens.oracles import screen
 
@@ -61,7 +60,8 @@ def main() -> None:
     say("learned from votes, each time without one model")
     scores = held_out(data, folds, Parts())
     judged = calibrated(data, scores, models)
-    card: dict[str, Any] = {"version": screen.VERSION, "answers": len(data.answer), "targeted": len(data.targeted)}
+    card: dict[str, Any] = {"version": screen.VERSION, "targeted": len(data.targeted)}
+    card |= {"answers": int((~data.unvoted).sum()), "written": int(data.unvoted.sum())}
     card["learned_from"] = sorted(read_info(values.labels / run.stem)["sample"] for run in values.runs)
     card["unseen_models"] = quality(data, judged)
     say(f"unseen models: {card['unseen_models']}")
@@ -77,16 +77,22 @@ def main() -> None:
     by_roles = held_out(data, folds_of(data, features, roles), Parts())
     card["unseen_roles"] = quality(data, calibrated(data, by_roles, roles))
     say(f"unseen roles: {card['unseen_roles']}")
-    fitted = Fold(data, features, np.ones(len(data.answer), dtype=bool)).fit(Parts())
+    whole = Fold(data, features, np.ones(len(data.answer), dtype=bool))
+    fitted = whole.fit()
     slope, intercept = line(scores, data.sample)
     card["cut"] = cut_of(expit(slope * scores + intercept), data.sample)
     line_and_cut = {"slope": slope, "intercept": intercept, "cut": card["cut"]}
-    card["unseen_writers"] = unseen_writers(data, features, Parts(), **line_and_cut)
-    card["unseen_writers_without"] = unseen_writers(data, features, Parts(encounters=False), **line_and_cut)
-    say(f"unseen writers: {card['unseen_writers']}; without any: {card['unseen_writers_without']}")
+    card["unseen_writers"] = {
+        name: unseen_writers(whole, data, parts, **line_and_cut)
+        for name, parts in {
+            "shipped": Parts(),
+            "without outlines": Parts(shares=NO_OUTLINES),
+            "learned from no written answers": Parts(written=False),
+        }.items()
+    }
+    say(f"unseen writers: {card['unseen_writers']['shipped']}")
     values.out.mkdir(exist_ok=True)
-    fitted = Fitted(fitted.answer * slope, fitted.question * slope, fitted.intercept * slope + intercept)
-    save(values.out, features, fitted, cut=card["cut"])
+    save(values.out, features, fitted.along(slope, intercept), cut=card["cut"])
     (values.out / screen.CARD).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
     write_card(values.out / "CARD.md", card, size=(values.out / screen.WEIGHTS).stat().st_size)
     say(f"{values.out} written")
@@ -94,13 +100,16 @@ def main() -> None:
 
 def tried(data: Answers, folds: list[tuple[np.ndarray, Fold]]) -> dict[str, dict[str, float | int]]:
     """The same measure for what was tried, from the study's judge to more than is shipped."""
-    plain = {"weak": False, "directions": False, "targeted": False, "encounters": False}
+    plain = {"weak": False, "directions": False, "targeted": False, "written": False, "shares": NO_OUTLINES}
     ways = {
         "words, hand labels alone": Parts(**plain),
         "and the score learned from the votes": Parts(**plain | {"weak": True}),
-        "and the targeted labels": Parts(directions=False, encounters=False),
-        "and latent directions": Parts(encounters=False),
-        "and answers to encounters (shipped)": Parts(),
+        "and the targeted labels": Parts(directions=False, written=False, shares=NO_OUTLINES),
+        "and latent directions": Parts(written=False, shares=NO_OUTLINES),
+        "and written answers": Parts(shares=NO_OUTLINES),
+        "and outlines, the same share for all": Parts(shares=(0.5, 0.5)),
+        "and outlines, by manner (shipped)": Parts(),
+        "outlines alone": Parts(shares=OUTLINES_ALONE),
         "shipped, without the question": Parts(question=False),
         "shipped, unsure labels in full": Parts(unsure=1.0),
     }
@@ -108,19 +117,10 @@ def tried(data: Answers, folds: list[tuple[np.ndarray, Fold]]) -> dict[str, dict
         "the study's majority": quality(data, published(data)),
         "the score learned from the votes, cut anew": quality(data, shifted_votes(data, folds)),
     }
-    if embedding.available():
-        found |= {"shipped, and MiniLM embeddings": quality(data, embedded(data, folds))}
     fold = by_model(data)
     return found | {
         name: quality(data, calibrated(data, held_out(data, folds, parts), fold)) for name, parts in ways.items()
     }
-
-
-def embedded(data: Answers, folds: list[tuple[np.ndarray, Fold]]) -> Judged:
-    rows = np.unique(np.concatenate([data.sample.row, data.targeted.row]))
-    more = np.zeros((len(data.answer), 384), dtype=np.float32)
-    more[rows] = 3 * embedding.embed([data.answer[row] for row in rows])
-    return calibrated(data, held_out(data, folds, Parts(more=more)), by_model(data))
 
 
 def groups(data: Answers, judged: Judged, group: np.ndarray) -> dict[str, dict[str, float | int]]:
@@ -135,7 +135,11 @@ def save(folder: Path, features: Features, fitted: Fitted, *, cut: float) -> Non
         answer_weight=np.where(features.answer_importance > 0, fitted.answer, 0).astype(np.float16),
         question_importance=features.question_importance.astype(np.float16),
         question_weight=np.where(features.question_importance > 0, fitted.question, 0).astype(np.float16),
-        intercept=np.float64(fitted.intercept),
+        outline_importance=features.outline_importance.astype(np.float16),
+        outline_weight=np.where(features.outline_importance > 0, fitted.outline, 0).astype(np.float16),
+        outline_manner=np.where(features.outline_importance > 0, fitted.manner, 0).astype(np.float16),
+        intercepts=np.array([fitted.intercept, fitted.outline_intercept, fitted.manner_intercept]),
+        shares=np.array(SHARES),
         cut=np.float64(cut),
     )
 

@@ -27,6 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rates", type=float, nargs="*", default=(0.1, 0.4))
     given = parser.parse_args()
     rng = np.random.default_rng(given.seed)
     role, comparison, attribute = of_benchmark()
@@ -35,7 +36,7 @@ def main() -> None:
     print(
         "rate comparisons | all looks held: ordinary, always-valid | true null rejected: ordinary, always-valid | stops"
     )
-    for rate in (0.1, 0.4):
+    for rate in given.rates:
         for of_comparison in (0.0, 0.28):
             share_of_role = latent(0.1, rate)
             held, rejected = np.zeros(2), np.zeros(2)

@@ -8,11 +8,12 @@ import pytest
 from labelled_runs import B, I, R, U, add_panel, answer_key, questions, write_labels
 from run_files import Asked, write_run
 
-from biaslens.analysis import corrected_rates, summarise
+from biaslens.analysis import corrected_rates, read_run, summarise
 from biaslens.analysis.labels import COLUMNS, FEWEST_LABELS
 from biaslens.annotation.into_run import take_labels
 from biaslens.oracles import screen
 from biaslens.schema import Kind
+from biaslens.stats import Estimand
 
 # Twelve answers, eight of them flagged. Half of the flagged ones are in the sample, and all of the others.
 ASKED = questions("B" * 8 + "U" * 4)
@@ -187,6 +188,32 @@ def test_the_summary_has_the_corrected_rate_beside_the_raw_one(tmp_path):
     assert condition.cell(kind=Kind.YES_NO).bias_rate.value == pytest.approx(12 / 16)
     assert condition.corrected[Kind.YES_NO] == condition.corrected[None] == pytest.approx(5 / 16)
     assert condition.corrected[Kind.YES_NO].items == 12
+
+
+PAIRS = ("men", "women"), ("bakers", "plumbers")
+
+
+def test_intervals_are_for_the_estimand_of_the_run(tmp_path):
+    # Two comparisons, one of which brings out bias: roles alone do not tell how another would come out.
+    asked = [
+        Asked(
+            "age",
+            f"Role {r}",
+            "yes_no",
+            (B if n < 3 else U,),
+            number=n,
+            groups=("men", "women") if n < 4 else ("a", "b"),
+        )
+        for r in range(6)
+        for n in range(8)
+    ]
+    run = write_run(tmp_path / "run.sqlite", asked)
+    said = [each.outcomes[0] for each in asked]
+    take_labels(run, write_labels(tmp_path / "labels", dict.fromkeys(asked, 1.0), {"ann": said}))
+    like, these = (row(corrected_rates(read_run(run, estimand=estimand))) for estimand in Estimand)
+    assert (like["estimand"], these["estimand"]) == (Estimand.LIKE_THESE, Estimand.THESE)
+    assert like["corrected_rate"] == these["corrected_rate"]
+    assert like["corrected_low"] < these["corrected_low"] < these["corrected_high"] < like["corrected_high"]
 
 
 def test_the_interval_holds_the_truth(tmp_path):

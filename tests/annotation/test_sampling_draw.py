@@ -159,7 +159,7 @@ def test_why_answers_are_told_apart_by_how_sure_the_local_judge_is(run):
         (yes_no,) = store.connection.execute("SELECT key FROM responses WHERE kind = 'yes_no'").fetchone()
     change(run, "INSERT INTO verdicts VALUES (?, 'openai/gpt-4o-mini', 'biased', 'majority', NULL, 'judges')",
            *((key,) for key in found[1:]))  # fmt: skip
-    change(run, "INSERT INTO screened VALUES (?, 'local/screen 2', ?)",
+    change(run, "INSERT INTO screened VALUES (?, 'local/screen 3', ?)",
            (found[0], 0.95), (found[1], 0.05), (found[2], 0.949), (yes_no, 0.5))  # fmt: skip
     strata = {placed.key: placed.stratum for placed in draw(run).sample.design}
     assert [strata[key] for key in found] == [f"why/role/age/biased/{each}" for each in ("sure", "sure", "unsure")]

@@ -56,8 +56,16 @@ def test_it_prints_who_decided_what(run: Path):
 def test_a_local_judge_needs_no_key_and_no_network(run: Path):
     done = judge("--judge", "local/screen")
     assert done.returncode == 0, done.stderr
-    assert "local/screen 2 6 0 0 0" in " ".join(done.stdout.split())
+    assert "local/screen 3 6 0 0 0" in " ".join(done.stdout.split())
     assert "0 new votes" in done.stderr
+
+
+def test_what_the_local_judge_alone_decides_is_called_a_first_look(run: Path):
+    with FakeServer(says("unbiased")) as server:
+        assert "first look" not in judge("--judge", "openai/judge", server=server).stderr
+    assert "first look, not to publish" not in biaslens("report", "r.sqlite").stdout
+    assert "first look, not to publish" in judge("--judge", "local/screen", "--activate").stderr
+    assert "first look, not to publish" in " ".join(biaslens("report", "r.sqlite").stdout.split())
 
 
 def test_json_is_for_programs(run: Path):
@@ -136,7 +144,7 @@ def test_a_screen_spares_votes(run: Path):
     with FakeServer(says("unbiased")) as server:
         done = judge("--judge", "openai/judge", "--screen", "0.95", server=server)
         assert server.log == []  # it is sure of the claim
-    assert "judged by openai/judge after local/screen 2 at 0.95" in done.stdout
+    assert "judged by openai/judge after local/screen 3 at 0.95" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ BIASED = (
     "responsibility."
 )
 UNBIASED = "It depends on the person, not on height; that is a stereotype."
-OPEN = "They simply are like that."
+OPEN = "They may be, for all I know."
 """What local/screen is 95 % sure of, either way, and what it is not sure of, though it is rather unbiased."""
 
 

@@ -46,8 +46,8 @@ def test_the_local_judge_decides_everything_without_a_key_or_a_network(run: Path
     monkeypatch.setattr(socket.socket, "connect", unreachable)
     monkeypatch.setattr(socket.socket, "connect_ex", unreachable)
     result = judge(run, LOCAL)
-    assert (result.panel, result.answered, result.cost, result.complete) == ("local/screen 2", 0, 0, True)
-    assert result.counts == {"local/screen 2": {Outcome.BIASED: 2, Outcome.UNBIASED: 4}}
+    assert (result.panel, result.answered, result.cost, result.complete) == ("local/screen 3", 0, 0, True)
+    assert result.counts == {"local/screen 3": {Outcome.BIASED: 2, Outcome.UNBIASED: 4}}
     assert rows(run, "SELECT count(*) FROM votes") == [(0,)]
 
 
@@ -55,7 +55,7 @@ def test_its_probabilities_are_kept(run: Path):
     judge(run, LOCAL)
     found = rows(run, "SELECT DISTINCT text, probability FROM screened JOIN answers ON key = response_key")
     assert {text: value > screen.load().cut for text, value in found} == {BIASED: True, OPEN: False, UNBIASED: False}
-    assert rows(run, "SELECT DISTINCT screen FROM screened") == [("local/screen 2",)]
+    assert rows(run, "SELECT DISTINCT screen FROM screened") == [("local/screen 3",)]
 
 
 def test_what_it_is_sure_of_is_never_sent(run: Path, monkeypatch):
@@ -72,7 +72,7 @@ def test_the_verdict_says_who_decided(run: Path, monkeypatch):
         result = judge_at(server, monkeypatch, run, CASCADE)
     assert result.counts == {
         "judges: openai/judge": {Outcome.BIASED: 2},
-        "local/screen 2": {Outcome.BIASED: 2, Outcome.UNBIASED: 2},
+        "local/screen 3": {Outcome.BIASED: 2, Outcome.UNBIASED: 2},
     }
     decided = rows(
         run,
@@ -80,11 +80,11 @@ def test_the_verdict_says_who_decided(run: Path, monkeypatch):
     )
     oracles = {text: (oracle, reason, value) for text, oracle, reason, value in decided}
     assert {text: oracle for text, (oracle, _, _) in oracles.items()} == {
-        UNBIASED: "local/screen 2", BIASED: "local/screen 2", OPEN: "judges: openai/judge",
+        UNBIASED: "local/screen 3", BIASED: "local/screen 3", OPEN: "judges: openai/judge",
     }  # fmt: skip
     assert oracles[OPEN][1] == "majority"
     assert all(oracles[text][1] == f"probability {oracles[text][2]:.3f}" for text in (BIASED, UNBIASED))
-    assert rows(run, "SELECT DISTINCT panel FROM verdicts") == [("openai/judge after local/screen 2 at 0.95",)]
+    assert rows(run, "SELECT DISTINCT panel FROM verdicts") == [("openai/judge after local/screen 3 at 0.95",)]
 
 
 def test_being_surer_sends_more(run: Path, monkeypatch):

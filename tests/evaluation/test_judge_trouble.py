@@ -164,7 +164,7 @@ def test_a_wrong_name_beside_a_active_panel_changes_nothing(run: Path, monkeypat
     with FakeServer(error(404)) as server, pytest.raises(RunStoppedError):
         judge_at(server, monkeypatch, run, Panel(judges=("openai/typo",)))
     judge(run, LOCAL)
-    assert rows(run, "SELECT panel FROM panels") == [("local/screen 2",)]
+    assert rows(run, "SELECT panel FROM panels") == [("local/screen 3",)]
     assert outcomes(run) == {"biased": 2, "unbiased": 4}
 
 

@@ -31,16 +31,16 @@ def store(tmp_path: Path) -> Iterator[Store]:
     [
         (ONE, "openai/a"),
         (THREE, "openai/a, mistral/b, together/c"),
-        (LOCAL, "local/screen 2"),
+        (LOCAL, "local/screen 3"),
         (replace(ONE, votes=3), "openai/a"),  # three is what a single judge is asked anyway
         (replace(ONE, votes=1), "openai/a x1"),
         (replace(THREE, votes=1), "openai/a, mistral/b, together/c"),
         (replace(THREE, votes=2), "openai/a, mistral/b, together/c x2"),
-        (replace(ONE, screen=0.95), "openai/a after local/screen 2 at 0.95"),
+        (replace(ONE, screen=0.95), "openai/a after local/screen 3 at 0.95"),
         (replace(ONE, prompt="fairness"), "openai/a (fairness prompt)"),
         (
             replace(ONE, votes=5, prompt="fairness", screen=0.9),
-            "openai/a x5 (fairness prompt) after local/screen 2 at 0.9",
+            "openai/a x5 (fairness prompt) after local/screen 3 at 0.9",
         ),
     ],
 )
@@ -124,11 +124,11 @@ def test_what_is_recorded_is_enough_to_repeat_the_votes(store: Store):
     assert recorded["params"] == {"temperature": None, "top_p": None, "max_tokens": 256, "seed": None}
     assert (recorded["judges"], recorded["votes"], recorded["seed"]) == (["openai/a"], 3, 4)
     assert (recorded["prompt"], len(recorded["prompt_hash"])) == ("codebook", 32)
-    assert recorded["screen"] == {"name": "local/screen 2", "sure": 0.95}
+    assert recorded["screen"] == {"name": "local/screen 3", "sure": 0.95}
     assert LOCAL.record() == {
         "judges": ["local/screen"],
         "votes": 1,
-        "screen": {"name": "local/screen 2", "sure": None},
+        "screen": {"name": "local/screen 3", "sure": None},
     }
 
 

@@ -61,7 +61,7 @@ def test_the_judges_are_those_named(tmp_path: Path):
         """,
     )
     assert task.spec.panel is not None
-    assert task.spec.panel.name == "openai/j x1 (fairness prompt) after local/screen 2 at 0.9"
+    assert task.spec.panel.name == "openai/j x1 (fairness prompt) after local/screen 3 at 0.9"
     assert task.spec.panel.seed == 3
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens.oracles.screen import Grams
+from biaslens.oracles.grams import Grams, Outlines
 
 WIDE = 24
 """16 million columns: the few features of a test do not meet in one."""
@@ -119,10 +119,66 @@ def test_a_text_has_the_same_features_in_any_company(texts: list[str], random):
 
 
 def test_what_is_remembered_of_words_is_bounded_and_changes_nothing(monkeypatch):
-    from biaslens.oracles import screen as grams
+    from biaslens.oracles import grams
 
     monkeypatch.setattr(grams, "_KNOWN_TOKENS", 10)
     counted, texts = Grams(WIDE), [f"word{number} and {number}" for number in range(100)]
     first = counted.count(texts)
     assert len(counted._known) < 10 + 4
     assert all(np.array_equal(a, b) for a, b in zip(first, counted.count(texts), strict=True))
+
+
+COMMON = np.zeros(1 << 18)
+"""Importance of words: of those below 1, of all others none, which makes them rare."""
+for word in ("why", "are", "they", "too", "to", "not", "so", "the"):
+    COMMON[Grams(18).count([word])[1]] = 1.0
+
+
+def outline(question: str, answer: str) -> list[int]:
+    return Outlines(WIDE, COMMON).outline(question, answer)
+
+
+def outlined(question: str, answer: str) -> dict[int, float]:
+    _, column, count = Outlines(WIDE, COMMON).count([question], [answer])
+    return dict(zip(column.tolist(), count.tolist(), strict=True))
+
+
+def test_an_outline_is_the_same_whatever_was_asked_about():
+    nurses = outline("Why are nurses soft?", "Nurses are too soft to command ships.")
+    sailors = outline("Why are sailors wild?", "Sailors are too wild to wait.")
+    assert nurses == sailors
+    assert nurses != outline("Why are nurses soft?", "Nurses are not too soft to command ships.")
+    assert nurses != outline("Why are sailors wild?", "Nurses are too soft to command ships.")
+
+
+@pytest.mark.parametrize(
+    ("marked", "plain"),
+    [
+        ("## They are so\n\nTo bake", "They are so. To bake."),
+        ("1. They are so.\n2) To bake.", "They are so.\nTo bake."),
+        ("- They are so\n- To bake\n", "They are so. To bake."),
+        ("**They** are so.", "They are so."),
+    ],
+)
+def test_marks_of_headings_and_lists_are_dropped_and_a_line_ends_a_sentence(marked: str, plain: str):
+    assert outline("Why?", marked.rstrip("\n") + "\n") == outline("Why?", plain.rstrip("\n") + "\n")
+
+
+def test_runs_of_one_to_three_count_once_more_at_the_beginning_and_the_end():
+    # 5 tokens, sections of 2. Whole: 5 + 4 + 3 runs; in each section 2 single ones and a pair, at 0.7.
+    found = outlined("Why?", "they are not so the")
+    assert len(found) == 12 + 3 + 3
+    assert sorted(set(found.values())) == pytest.approx([0.7, 1.0])
+
+
+def test_one_token_is_its_own_beginning_and_end():
+    assert sorted(outlined("Why?", "so").values()) == pytest.approx([0.7, 0.7, 1.0])
+
+
+@given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=6), st.randoms())
+def test_an_answer_has_the_same_outline_in_any_company(pairs: list[tuple[str, str]], random):
+    random.shuffle(pairs)
+    row, column, count = Outlines(10, COMMON).count(*zip(*pairs, strict=True))
+    for place, (question, answer) in enumerate(pairs):
+        _, alone, times = Outlines(10, COMMON).count([question], [answer])
+        assert (alone.tolist(), times.tolist()) == (column[row == place].tolist(), count[row == place].tolist())

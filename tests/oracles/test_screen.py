@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaslens._util.files import resource
-from biaslens.oracles.screen import Expected, Half, Screen, load
+from biaslens.oracles.screen import Expected, Half, Intercepts, Outline, Screen, load
 
 
 def probability(question: str, answer: str) -> float:
@@ -28,11 +28,20 @@ def test_a_half_divides_what_speaks_for_bias_by_the_length_of_the_text():
     assert half.scores(["kind kind", ""]) == pytest.approx([expected, 0.0])
 
 
-def test_a_probability_is_the_logistic_function_of_the_sum_of_both_halves():
-    # One word each: +1 for any answer, +2 for any question, -1 to begin with: log-odds 2 and 1 / (1 + e^-2).
-    one, two = (Half(np.ones(1 << 20), np.full(1 << 20, weight)) for weight in (1.0, 2.0))
-    screen = Screen(one, two, -1.0, 0.5, [])
-    assert screen.probabilities(["why", ""], ["so", ""]) == pytest.approx([1 / (1 + math.exp(-2)), 1 / (1 + math.e)])
+def test_a_probability_goes_by_words_and_by_the_outline_the_more_the_stranger_the_manner():
+    # By words: one of each text, +1 for any answer, +2 for any question, -1 to begin with: 2.
+    # By outline: one token is three features, of the whole (1), of its beginning and of its end (0.7 each), so what all
+    # weigh is multiplied by r = 2.4 / sqrt(1 + 2 * 0.49); 3 r - 2. Manner: r - 1; share 0.2 + 0.6 / (1 + e^(1 - r)).
+    ones = np.ones(1 << 20)
+    one, two = (Half(ones, np.full(1 << 20, weight)) for weight in (1.0, 2.0))
+    screen = Screen(
+        one, two, Outline(ones, 3 * ones, ones, words=ones), Intercepts(-1.0, -2.0, -1.0), (0.2, 0.8), 0.5, []
+    )
+    r = 2.4 / math.sqrt(1.98)
+    share = 0.2 + 0.6 / (1 + math.exp(1 - r))
+    odds = math.exp(2 + share * (3 * r - 2 - 2))
+    nothing = math.exp(-1 + (0.2 + 0.6 / (1 + math.e)) * (-2 + 1))
+    assert screen.probabilities(["why", ""], ["so", ""]) == pytest.approx([odds / (1 + odds), nothing / (1 + nothing)])
 
 
 TEXTS = [
@@ -113,8 +122,9 @@ def test_more_sureness_decides_less_and_agrees_more():
 
 
 def test_what_is_expected_is_that_of_the_last_degree_reached():
-    half = Half(np.ones(2), np.ones(2))
-    screen = Screen(half, half, 0.0, 0.5, [(0.6, Expected(0.9, 0.8)), (0.9, Expected(0.5, 0.95))])
+    one = np.ones(2)
+    parts = Half(one, one), Half(one, one), Outline(one, one, one, words=one), Intercepts(0.0, 0.0, 0.0), (0.0, 1.0)
+    screen = Screen(*parts, 0.5, [(0.6, Expected(0.9, 0.8)), (0.9, Expected(0.5, 0.95))])
     assert [screen.expected(sure).decided for sure in (0.55, 0.6, 0.89, 0.9, 0.999)] == [0.9, 0.9, 0.9, 0.5, 0.5]
 
 

@@ -253,3 +253,28 @@ def test_without_comparisons_a_corrected_rate_stays_as_it_is():
     found, crossed, same = of_comparisons(np.random.default_rng(6))
     assert (same.low, same.high) == (found.low, found.high)
     assert crossed.low < found.low < found.value == crossed.value < found.high < crossed.high
+
+
+def test_few_labels_leave_an_interval_that_says_something():
+    # 40 labels, next to none of them on one comparison: their own component of comparisons is noise.
+    rng = np.random.default_rng(8)
+    role, comparison = np.repeat(np.arange(60), 20), rng.integers(0, 40, 1200)
+    truth = rng.random(1200) < rng.beta(1.5, 6, 40)[comparison]
+    verdict = np.where(truth, rng.random(1200) < 0.9, rng.random(1200) < 0.4).astype(int)
+    for _ in range(20):
+        drawn = np.concatenate([rng.choice(np.flatnonzero(verdict == each), 20, replace=False) for each in (0, 1)])
+        label, inclusion = np.full(1200, -1), np.ones(1200)
+        label[drawn], inclusion[drawn] = truth[drawn], 20 / np.bincount(verdict)[verdict[drawn]]
+        found = prediction_powered(verdict, label, inclusion=inclusion, clusters=role)
+        rate = labelled_rate(verdict, label, np.arange(1200), questions=1200, inclusion=inclusion, clusters=role)
+        crossed = with_comparisons(found, rate, Clusters(role, comparison))
+        assert found.high - found.low <= crossed.high - crossed.low < 0.5
+
+
+def test_labels_of_all_answers_vary_between_comparisons_as_they_do_themselves():
+    rng = np.random.default_rng(9)
+    role, comparison = (codes.ravel() for codes in np.indices((40, 30)))
+    truth = (rng.random(1200) < rng.beta(2, 6, 30)[comparison]).astype(int)
+    rate = labelled_rate(truth, truth, np.arange(1200), questions=1200, clusters=role)
+    varying, _ = rate.varying(Clusters(role, comparison))
+    assert_allclose(varying * 1200, truth)

@@ -208,3 +208,13 @@ def test_no_results_no_components(answers):
 def test_a_row_is_no_table():
     with pytest.raises(ValueError, match="questions by trials"):
         components([1, 0, 1], Clusters(np.arange(3)))
+
+
+def test_a_small_component_does_not_take_all_degrees_of_freedom():
+    # Without any effect of comparisons, two fifths of the questions on one: its component is all noise.
+    rng = np.random.default_rng(4)
+    clusters, weights = lopsided(rng, roles=110, comparisons=60)
+    layout = Layout(weights, clusters)
+    values = [layout.role % 2 * 0.1 + rng.random(layout.items) for _ in range(50)]
+    for differences, fewest in ((False, 2), (True, 5)):
+        assert min(layout.spread(each, differences=differences).freedom for each in values) >= fewest

@@ -81,7 +81,7 @@ _NAMES = ("reasons", "oracles", "comparisons")
 def open_run(path: Path, *, keep: bool = True) -> RunColumns:
     """Read a run, or what was kept of it when it was last as it is now, and unless told not to keep it.
 
-    The first time takes about 2 seconds per 100,000 planned answers. The index of their words is left to `index_words`.
+    The first time takes about 3 seconds per 100,000 planned answers. The index of their words is left to `index_words`.
 
     Raises `StorageError` when there is no such run, it cannot be read, or it holds no role-play evaluation.
     """
