@@ -90,7 +90,8 @@ SECTIONS = {
         "export": Lazy("report:export_command", "Write every response of a run with the judges' votes"),
         "page": Lazy("report:page_command", "Write a static page: the leaderboard and each model's results"),
         "publish": Lazy("report:publish_command", "Write leaderboard, analyses, tables, figures and a page"),
-        "import": Lazy("reproduce:import_command", "Import answers that others have collected"),
+        "import": Lazy(":import_group", "Import answers that others have collected"),
+        "lm-eval-path": Lazy("bridges:lm_eval_path_command", "Print the folder of the tasks for lm-evaluation-harness"),
         "reproduce": Lazy("reproduce:reproduce_command", "Recompute the tables of the published study"),
     },
     "Benchmark": {
@@ -104,6 +105,16 @@ SECTIONS = {
         ),
     },
     "Probe": {"probe": Lazy(":probe_group", "Measure the bias of open weights with soft prompts")},
+}
+
+IMPORT_SECTIONS = {
+    "Commands": {
+        "published": Lazy(
+            "reproduce:published_command", "Import the published study's data release: one run file per model"
+        ),
+        "inspect": Lazy("bridges:inspect_command", "Make a run of logs of Inspect"),
+        "lm-eval": Lazy("bridges:lm_eval_command", "Make a run of samples that lm-evaluation-harness logged"),
+    }
 }
 
 PROBE_SECTIONS = {
@@ -127,6 +138,11 @@ def app() -> None:
 
     Exit codes: 0 done; 1 it cannot be done, and one line says why; 2 wrong usage; 3 incomplete; 130 Ctrl-C.
     """
+
+
+@click.group("import", cls=LazyGroup, sections=IMPORT_SECTIONS)
+def import_group() -> None:
+    """Import answers that others have collected."""
 
 
 @click.group("probe", cls=LazyGroup, sections=PROBE_SECTIONS)

@@ -184,7 +184,9 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
 
 @click.command("export")
 @click.argument("run", type=PATH)
-@click.option("--format", "file_format", type=choice(Format), default="csv")
+@click.option(
+    "--format", "file_format", type=click.Choice([*(each.value for each in Format), "inspect"]), default="csv"
+)
 @click.option("--out", type=FILE, help="File to write.  [default: the run file's name with the suffix of the format]")
 @click.option(
     "--thoughts", is_flag=True, help="Write what was thought before the answers too, into NAME.thoughts.SUFFIX."
@@ -192,8 +194,15 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
 def export_command(run: Path, file_format: str, out: Path | None, *, thoughts: bool) -> None:
     """Write every response of a run with the judges' votes.
 
-    Thoughts are left out unless --thoughts asks for them, and then have a file of their own.
+    Thoughts are left out unless --thoughts asks for them, and then have a file of their own. The format inspect is a
+    log (.eval) that Inspect View opens and `biaslens import inspect` reads, one for each condition, thoughts included.
     """
+    if file_format == "inspect":
+        from biaslens.bridges.inspect_export import export_inspect
+
+        for path in export_inspect(run, out or run.with_suffix(".eval")):
+            click.echo(path)
+        return
     for path in export(run, out or run.with_suffix(f".{file_format}"), Format(file_format), thoughts=thoughts):
         click.echo(path)
 

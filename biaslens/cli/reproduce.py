@@ -29,12 +29,7 @@ _ANSWERS = 197_184
 """Answers of a whole model: 32,864 questions, two conditions, three trials."""
 
 
-@click.group("import")
-def import_command() -> None:
-    """Import answers that others have collected."""
-
-
-@import_command.command("published")
+@click.command("published")
 @click.argument("release", type=PATH)
 @click.option("--out", type=PATH, default=Path("runs"), help="Folder for the run files.")
 def published_command(release: Path, out: Path) -> None:

@@ -105,13 +105,13 @@ def decoding(path: Path) -> Iterator[None]:
 _STORED = {"TEXT": "text", "INTEGER": "integer", "REAL": "real"}
 
 
-def _check_evaluation(connection: sqlite3.Connection, path: Path) -> None:
+def check_evaluation(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse a file of an evaluation that has lost a table or column, or holds what was never written.
 
     Takes about a second per million rows.
     """
     there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    for table, columns in _defined(TABLES + EVALUATION_TABLES).items():
+    for table, columns in columns_of(TABLES + EVALUATION_TABLES).items():
         if table not in there:
             raise damaged(path, f"table {table} is missing")
         missing = columns.keys() - {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
@@ -123,7 +123,7 @@ def _check_evaluation(connection: sqlite3.Connection, path: Path) -> None:
 
 
 @cache
-def _defined(tables: str) -> dict[str, dict[str, str]]:
+def columns_of(tables: str) -> dict[str, dict[str, str]]:
     """By table and column, the condition that its values are of the declared type."""
     empty = sqlite3.connect(":memory:")
     try:
@@ -404,7 +404,7 @@ def reading_evaluation(path: Path) -> Iterator[Store]:
     with reading(path) as store:
         if not store.has("responses"):
             raise StorageError(f"{path}: holds no role-play evaluation; give a file made by `biaslens evaluate`")
-        _check_evaluation(store.connection, path)
+        check_evaluation(store.connection, path)
         store.connection.execute("BEGIN")
         yield store
 
@@ -418,5 +418,5 @@ def open_to_write(path: Path, *, create: bool = True, tables: str = "") -> Store
                 raise damaged(path, "no evaluation is planned in it")
             # A start that was killed at once leaves fewer tables, and no answer that could be lost.
             if any(map(store.has, ("plan", "answers", "questions"))) and "model" in store.meta():
-                _check_evaluation(store.connection, path)
+                check_evaluation(store.connection, path)
     return Store(path, write=True, tables=EVALUATION_TABLES + tables)

@@ -12,7 +12,7 @@ import pytest
 from command import biaslens
 
 import biaslens as package
-from biaslens.cli import PROBE_SECTIONS, SECTIONS, Lazy, app
+from biaslens.cli import IMPORT_SECTIONS, PROBE_SECTIONS, SECTIONS, Lazy, app
 
 HEAVY = {
     "asyncio", "httpx", "jinja2", "matplotlib", "numpy", "openai", "pandas", "pyarrow", "pydantic", "pydantic_settings",
@@ -20,7 +20,7 @@ HEAVY = {
 }  # fmt: skip
 COMMANDS = {
     " ".join(path): lazy
-    for path, sections in (((), SECTIONS), (("probe",), PROBE_SECTIONS))
+    for path, sections in (((), SECTIONS), (("probe",), PROBE_SECTIONS), (("import",), IMPORT_SECTIONS))
     for section in sections.values()
     for path, lazy in (((*path, name), lazy) for name, lazy in section.items())
 }

@@ -18,15 +18,20 @@ _PARTS = re.compile(r"[^.!?\n]*[.!?]+[\"')\]*]*\s*|[^\n]*\n+|[^.!?\n]+")
 _MOST_PARTS = 80
 
 
-def prompt_of(info: RunInfo, told: Mapping[str, Any]) -> tuple[list[tuple[str, str]], bool]:
+def wording_of(info: RunInfo) -> Wording:
+    """The words that a run's questions were asked in, as far as they are known: else those of this version."""
+    return Wording(info.meta.get("templates") or shipped_wording().sources, str(info.meta.get("system") or ""))
+
+
+def prompt_of(
+    info: RunInfo, told: Mapping[str, Any], wording: Wording | None = None
+) -> tuple[list[tuple[str, str]], bool]:
     """Messages that asked for an answer, speaker and text, and whether they are exactly those that were sent.
 
     They are not where the run was imported, or was asked in templates that another version ships: then they are what
-    this version would send.
+    this version would send. The `wording` is that of the run; who asks for many prompts reads it once.
     """
-    shipped, system = shipped_wording(), str(info.meta.get("system") or "")
-    own = info.meta.get("templates")
-    wording = Wording(own or shipped.sources, system)
+    wording = wording or wording_of(info)
     persona = persona_of(Condition(told["condition"]), told["persona"])
     messages = wording.messages(Kind(told["kind"]), told["question"], options_shown(told), persona=persona)
     return [(message.role, message.content) for message in messages], wording.hash == info.template_hash
