@@ -14,8 +14,8 @@ import click
 
 from biaslens._util.text import finite
 from biaslens.analysis import Cell, Run, Summary, read_run, summarise
-from biaslens.cli.options import FILE, PATH, choice, force_option, json_option, runs_argument, served
-from biaslens.report import Format, export, leaderboard, print_table
+from biaslens.cli.options import FILE, PATH, choice, count, force_option, json_option, runs_argument, served
+from biaslens.report import Format, export, export_parts, leaderboard, print_table
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.leaderboard import require_own, write_leaderboard
 from biaslens.report.run import Progress, print_status
@@ -43,7 +43,7 @@ def report_command(run: Path, *, brief: bool, these_questions: bool, as_json: bo
 
     Shows both headline numbers, biased questions and the bias rate, and what the run took.
     """
-    (read,) = read_runs([run], these_questions=these_questions)
+    read = read_run(run, estimand=estimand_of(these_questions=these_questions))
     summary = summarise(read)
     if as_json:
         click.echo(json.dumps(summary_record(summary, brief=brief), indent=2))
@@ -126,9 +126,18 @@ def compare_command(
 
 
 def read_runs(paths: Sequence[Path], *, these_questions: bool = False) -> list[Run]:
-    """Read run files; one that is named twice counts once."""
-    known = {path.resolve(): path for path in paths}
+    """Read run files, and all runs of datasets; one that is named twice counts once."""
+    known = {path.resolve(): path for path in runs_of(paths)}
     return [read_run(path, estimand=estimand_of(these_questions=these_questions)) for path in known.values()]
+
+
+def runs_of(paths: Sequence[Path]) -> list[Path]:
+    """Run files as they are, and the runs of each folder."""
+    if not any(path.is_dir() for path in paths):
+        return list(paths)
+    from biaslens.dataset import runs_in  # only here: Arrow takes long to load, and run files need none
+
+    return [run for path in paths for run in runs_in(path)]
 
 
 def estimand_of(*, these_questions: bool) -> Estimand:
@@ -148,17 +157,39 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
     condition, attribute and kind.
     """
     estimand = estimand_of(these_questions=these_questions)
-    for path in leaderboard(runs, out or runs[0].parent / "leaderboard", force=force, estimand=estimand):
+    for path in leaderboard(runs_of(runs), out or runs[0].parent / "leaderboard", force=force, estimand=estimand):
         click.echo(path)
 
 
 @click.command("export")
 @click.argument("run", type=PATH)
-@click.option("--format", "file_format", type=choice(Format), default="csv")
-@click.option("--out", type=FILE, help="File to write.  [default: the run file's name with the suffix of the format]")
-def export_command(run: Path, file_format: str, out: Path | None) -> None:
+@click.option(
+    "--format", "file_format", type=choice(Format), help="[default: csv; with --rows-per-file always parquet]"
+)
+@click.option(
+    "--out",
+    type=PATH,
+    help="File to write, or folder of datasets.  [default: the run file's name with the suffix of the format; "
+    "dataset/, beside the run]",
+)
+@click.option(
+    "--rows-per-file",
+    type=count(),
+    metavar="N",
+    help="Write Parquet files of so many responses into a folder of the run's name within --out: for millions of "
+    "answers. `report`, `analyze`, `compare`, `leaderboard` and `rescore` read such folders.",
+)
+def export_command(run: Path, file_format: str | None, out: Path | None, rows_per_file: int | None) -> None:
     """Write every response of a run with the judges' votes."""
-    for path in export(run, out or run.with_suffix(f".{file_format}"), Format(file_format)):
+    if rows_per_file is not None:
+        if file_format not in (None, Format.PARQUET):
+            raise click.UsageError(f"--rows-per-file writes Parquet, not {file_format}; leave out --format")
+        click.echo(export_parts(run, out or run.parent / "dataset", rows=rows_per_file))
+        return
+    form = Format(file_format or Format.CSV)
+    if out is not None:
+        FILE(out)  # refuses a folder
+    for path in export(run, out or run.with_suffix(f".{form}"), form):
         click.echo(path)
 
 

@@ -149,7 +149,7 @@ class RuleVerdicts:
 
     def decide(self, found: Iterable[Answered]) -> list[tuple[str, Verdict]]:
         """Decide what the rules can decide, by key."""
-        return [(asked.key, verdict) for asked in found if (verdict := _verdict(asked)) is not None]
+        return [(asked.key, verdict) for asked in found if (verdict := ruled(asked)) is not None]
 
     def store(self, store: Store, decided: Sequence[tuple[str, Verdict]]) -> None:
         """Insert the verdicts."""
@@ -157,7 +157,8 @@ class RuleVerdicts:
         self.outcomes.update(verdict.outcome for _, verdict in decided)
 
 
-def _verdict(asked: Answered) -> Verdict | None:
+def ruled(asked: Answered) -> Verdict | None:
+    """What the rules decide about an answer, its choice a position in the question's own order; None for judges."""
     verdict = decide(
         Kind(asked.kind), asked.question, asked.options, asked.answer, finish_reason=asked.finish_reason
     )  # fmt: skip

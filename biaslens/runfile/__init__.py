@@ -18,9 +18,10 @@ from biaslens.runfile._plan import (
     retried, retry_limits, save_plan, save_retries, save_verdicts, stored_keys, to_ask, without_verdict,
 )
 from biaslens.runfile._reading import (
-    JudgeVote, Stopped, Usage, answer_lengths, answer_times, decided_answers, example, has_labels, judge_votes,
-    mirrors, panels, question_texts, questions, response_rows, roles, ruled_answers, same_wordings, stopped_answers,
-    trials, unusable_votes, usage_of_answers, usage_of_retried, usage_of_votes, vote_lengths, vote_rows,
+    JudgeVote, QuestionRow, RoleRow, Stopped, Usage, answer_lengths, answer_times, decided_answers, example,
+    has_labels, judge_votes, mirrors, panels, question_rows, question_texts, questions, response_rows, roles,
+    ruled_answers, same_wordings, stopped_answers, trials, unusable_votes, usage_of_answers, usage_of_retried,
+    usage_of_votes, vote_lengths, vote_rows,
 )
 from biaslens.runfile._requests import (
     GeneratedItem, GenerationRequest, WantedResponse, last_batch, provenance, replies, save_batch, save_items,
