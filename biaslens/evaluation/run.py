@@ -296,10 +296,14 @@ async def evaluate_study_async(
 
     lanes: dict[str, list[int]] = {}
     for number, task in enumerate(tasks):
-        # "openai/gpt" shares the limits of "openai/o3", and "compatible/groq/a" those of "compatible/groq/b".
-        lanes.setdefault(task.spec.model.rpartition("/")[0], []).append(number)
+        lanes.setdefault(lane_of(task.spec), []).append(number)
     await asyncio.gather(*map(one_after_the_other, lanes.values()))
     return found
+
+
+def lane_of(spec: Spec) -> str:
+    """Whose limits a model shares: "openai/gpt" those of "openai/o3", "compatible/groq/a" of "compatible/groq/b"."""
+    return spec.model.rpartition("/")[0]
 
 
 evaluate_study = ordinary(evaluate_study_async)
