@@ -61,6 +61,7 @@ class Endpoint(BaseModel):
     #: the name it has for the most tokens of an answer
     tokens_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     json_schema: bool = False  #: whether it takes a JSON schema for the answer, as ``response_format``
+    transport: Literal["lean", "sdk"] = "lean"  #: what asks it: a few lines over aiohttp, or OpenAI's SDK
     #: its limits, where known
     requests_per_minute: PositiveFloat | None = None
     tokens_per_minute: PositiveFloat | None = None

@@ -44,7 +44,7 @@ def _viewer(page: Page, run: Path) -> None:
         page.goto(address)
         page.click("button.go")
         page.wait_for_selector("text=Where to begin")
-        for name, path in (("answers", "/answers?outcome=biased"), ("matrix", "/matrix")):
+        for name, path in (("answers", "/answers?outcome=biased"), ("matrix", "/matrix"), ("rates", "/rates")):
             page.goto(origin + path)
             page.screenshot(path=OUT / f"view-{name}.png")
         page.goto(f"{origin}/answers?kind=yes/no&outcome=biased")

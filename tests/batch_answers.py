@@ -15,7 +15,7 @@ def json_lines(folder: Path, names: str) -> list[dict]:
 
 
 def output_line(line: dict, reply: Callable[[Request], Reply], number: int = 0) -> dict:
-    made = reply(Request(number, line["url"], {}, line["body"]))
+    made = reply(Request(number, line.get("url", "/v1/chat/completions"), {}, line["body"]))
     choice = {"finish_reason": made.finish_reason, "message": {"role": "assistant", "content": made.text}}
     body = {"model": "writer-2024-07-18", "choices": [choice], "usage": {}}
     return {"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}, "error": None}

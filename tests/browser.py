@@ -46,8 +46,9 @@ def _devtools() -> str:
     profile = tempfile.mkdtemp(prefix="biaslens-chromium-")
     process = subprocess.Popen(
         [
-            CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars",
-            "--disable-background-networking", "--disable-component-update", "--remote-debugging-port=0",
+            CHROMIUM, "--headless=new", "--no-startup-window", "--no-sandbox", "--disable-gpu", "--no-first-run",
+            "--hide-scrollbars", "--disable-background-networking", "--disable-component-update",
+            "--remote-debugging-port=0",
             f"--user-data-dir={profile}",
         ],
         stdout=subprocess.DEVNULL,

@@ -409,8 +409,8 @@ class _Connection(asyncio.Protocol):
 def _parse(number: int, head: bytes, body: bytes) -> Request:
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    is_json = body and "multipart" not in headers.get("content-type", "")
     method, path, _ = first.split(" ")
+    is_json = body and method != "PUT" and "multipart" not in headers.get("content-type", "")
     return Request(number, path, headers, json.loads(body) if is_json else {}, method, body)
 
 

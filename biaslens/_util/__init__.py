@@ -6,6 +6,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from sys import modules
+from types import ModuleType
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -39,4 +40,17 @@ def lazily(package: str, stub: Path) -> tuple[list[str], Callable[[str], object]
         setattr(modules[package], name, found)
         return found
 
+    shadowed = {name for name, home in homes.items() if home == f"{package}.{name}"}
+    if shadowed:
+        modules[package].__class__ = type("Package", (_Package,), {"_shadowed": frozenset(shadowed)})
     return sorted(homes), get
+
+
+class _Package(ModuleType):
+    """A package with names that modules of it have, too: a module that is imported does not take the name's place."""
+
+    _shadowed: frozenset[str]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in self._shadowed and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)

@@ -1,64 +1,11 @@
 """What runs say: arrays read from run files, and the numbers computed from them."""
 
-from biaslens.analysis.ablation import ablation, ablation_by_role, mirrored, option_position
-from biaslens.analysis.agreement import judges, oracle_agreement, people_agreement, ranking_without
-from biaslens.analysis.comparison import (
-    Comparison,
-    compare,
-    distinct_names,
-    require_comparable,
-    top_questions,
-    top_roles,
-    trigger_counts,
-)
-from biaslens.analysis.frame import Questions, Run, RunInfo, Trials, question_texts, read_run
-from biaslens.analysis.gate import Check, Decision, Gate, gate
-from biaslens.analysis.labels import Labels, corrected_rates, corrections, read_labels
-from biaslens.analysis.prejudice import leaning, says_does
-from biaslens.analysis.rates import abstention, consistency, pooled, rates
-from biaslens.analysis.summary import Cell, ConditionSummary, Counts, Summary, summarise
-from biaslens.analysis.variance import variance
+from pathlib import Path
 
-__all__ = [
-    "Cell",
-    "Check",
-    "Comparison",
-    "ConditionSummary",
-    "Counts",
-    "Decision",
-    "Gate",
-    "Labels",
-    "Questions",
-    "Run",
-    "RunInfo",
-    "Summary",
-    "Trials",
-    "ablation",
-    "ablation_by_role",
-    "abstention",
-    "compare",
-    "consistency",
-    "corrected_rates",
-    "corrections",
-    "distinct_names",
-    "gate",
-    "judges",
-    "leaning",
-    "mirrored",
-    "option_position",
-    "oracle_agreement",
-    "people_agreement",
-    "pooled",
-    "question_texts",
-    "ranking_without",
-    "rates",
-    "read_labels",
-    "read_run",
-    "require_comparable",
-    "says_does",
-    "summarise",
-    "top_questions",
-    "top_roles",
-    "trigger_counts",
-    "variance",
-]
+from biaslens._util import lazily
+
+__all__, __getattr__ = lazily(__name__, Path(__file__))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

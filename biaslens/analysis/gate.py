@@ -17,7 +17,7 @@ from biaslens.schema import Condition, Kind
 from biaslens.stats.sequential import always_valid
 
 
-class Decision(StrEnum):
+class GateDecision(StrEnum):
     """What the evidence says of a limit."""
 
     PASSED = "passed"  #: the whole interval keeps to it
@@ -26,7 +26,7 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class GateCheck:
     """One limit and what was found: `low` to `high` is the interval that decided, `basis` says of what.
 
     Shares and their differences are of 1. `low` and `high` are `value` for a coverage, which is counted and not
@@ -34,7 +34,7 @@ class Check:
     """
 
     name: str
-    decision: Decision
+    decision: GateDecision
     limit: float
     value: float
     low: float
@@ -43,7 +43,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class GateResult:
     """All checks of a run."""
 
     model: str
@@ -51,13 +51,14 @@ class Gate:
     condition: Condition
     kind: Kind | None
     questions: int
-    checks: tuple[Check, ...]
+    checks: tuple[GateCheck, ...]
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> GateDecision:
         """Failed if one check failed, else undecided if one is, else passed."""
         decisions = {check.decision for check in self.checks}
-        return next((each for each in (Decision.FAILED, Decision.UNDECIDED) if each in decisions), Decision.PASSED)
+        worst_first = (GateDecision.FAILED, GateDecision.UNDECIDED)
+        return next((each for each in worst_first if each in decisions), GateDecision.PASSED)
 
 
 def gate(
@@ -70,7 +71,7 @@ def gate(
     max_rate: float | None = None,
     min_coverage: float = 0.9,
     force: bool = False,
-) -> Gate:
+) -> GateResult:
     """Decide whether a run keeps to its limits.
 
     - *No regression*: the rate is less than the baseline's plus the `margin`, as a test of non-inferiority decides it
@@ -118,23 +119,23 @@ def gate(
         else:
             low, high = always_valid(cell.bias_rate) if run.growing else cell.bias_rate.interval
             value, basis = cell.bias_rate.value, "raw"
-        checks.append(Check("bias rate", decide(low, high, at_most=max_rate), max_rate, value, low, high, basis))
+        checks.append(GateCheck("bias rate", decide(low, high, at_most=max_rate), max_rate, value, low, high, basis))
     share = cell.counts.coverage
-    short = Decision.UNDECIDED if cell.counts.pending else Decision.FAILED
-    enough = Decision.PASSED if share >= min_coverage else short
-    checks.append(Check("coverage", enough, min_coverage, share, share, share, "valid of planned trials"))
+    short = GateDecision.UNDECIDED if cell.counts.pending else GateDecision.FAILED
+    enough = GateDecision.PASSED if share >= min_coverage else short
+    checks.append(GateCheck("coverage", enough, min_coverage, share, share, share, "valid of planned trials"))
     names = [each.info.model for each in distinct_names([run, *([baseline] if baseline else [])])]
-    return Gate(names[0], names[1] if baseline else "", condition, kind, cell.questions, tuple(checks))
+    return GateResult(names[0], names[1] if baseline else "", condition, kind, cell.questions, tuple(checks))
 
 
-def decide(low: float, high: float, *, at_most: float) -> Decision:
+def decide(low: float, high: float, *, at_most: float) -> GateDecision:
     """Decide whether what the interval holds is at most a limit; open ends decide nothing."""
     if high < at_most:
-        return Decision.PASSED
-    return Decision.FAILED if low > at_most else Decision.UNDECIDED
+        return GateDecision.PASSED
+    return GateDecision.FAILED if low > at_most else GateDecision.UNDECIDED
 
 
-def _no_regression(pair: Mapping[Hashable, Any], margin: float) -> Check:
+def _no_regression(pair: Mapping[Hashable, Any], margin: float) -> GateCheck:
     prefix, basis = "difference", "raw"
     if not isnan(pair["corrected_difference_low"]):
         prefix, basis = "corrected_difference", "corrected by labels"
@@ -142,4 +143,4 @@ def _no_regression(pair: Mapping[Hashable, Any], margin: float) -> Check:
     if basis == "raw" and not isnan(pair["always_low"]):
         low, high = pair["always_low"], pair["always_high"]
     basis += f", {pair['questions']:,} shared questions"
-    return Check("no regression", decide(low, high, at_most=margin), margin, pair[prefix], low, high, basis)
+    return GateCheck("no regression", decide(low, high, at_most=margin), margin, pair[prefix], low, high, basis)

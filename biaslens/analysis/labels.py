@@ -6,19 +6,28 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from biaslens import runfile
-from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
+from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, read_run
 from biaslens.analysis.rates import ALL, with_ends
 from biaslens.errors import InputError
 from biaslens.oracles import screen
 from biaslens.runfile import ACTIVE_PANEL, RULES_PANEL, LabelCounts, Store, reading_evaluation
 from biaslens.schema import Condition, Kind, Outcome
-from biaslens.stats import Estimate, clustered_rate, prediction_powered, rogan_gladen
+from biaslens.stats import (
+    Clusters,
+    Estimate,
+    crossed_rate,
+    labelled_rate,
+    prediction_powered,
+    rogan_gladen,
+    with_comparisons,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,7 @@ def _wide(rows: list[tuple[str, str, str]], keys: pd.Index) -> pd.DataFrame:
 COLUMNS = (
     "model", "condition", "attribute", "kind", "valid_trials", "bias_rate", "bias_rate_low", "bias_rate_high", "labels",
     "corrected_rate", "corrected_low", "corrected_high", "rogan_gladen", "rogan_gladen_low", "rogan_gladen_high",
-    "reason", "remark",
+    "reason", "remark", "estimand",
 )  # fmt: skip
 """Columns of `corrected_rates`."""
 
@@ -129,7 +138,7 @@ NOT_CORRECTED = Estimate.undefined("nobody has labelled this run")
 
 def corrections(run: Run) -> Corrections:
     """Corrected rates of a run that has labels, by condition and kind (None for all kinds)."""
-    return corrections_in(corrected_rates(run.info.path))
+    return corrections_in(corrected_rates(run))
 
 
 def corrections_in(corrected: pd.DataFrame) -> Corrections:
@@ -143,14 +152,14 @@ def corrections_in(corrected: pd.DataFrame) -> Corrections:
     return found
 
 
-def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
-    """Correct the bias rates of a run by the labels that it holds.
+def corrected_rates(source: Path | Run, *, panel: str | None = None) -> pd.DataFrame:
+    """Correct the bias rates of a run, of its file or read already, by the labels that it holds.
 
     The corrected rate is prediction-powered inference (`stats.prediction_powered`): the labels' mean, made precise by
     the verdicts on all trials. It is right for any oracle, however wrong, as long as the labels are. Beside it stands
     the estimator of Rogan and Gladen (`stats.rogan_gladen`), which rests on sensitivity and specificity and is wider.
-    Labels are weighted by one over their inclusion probability; intervals carry the labels' uncertainty and that of
-    roles.
+    Labels are weighted by one over their inclusion probability; intervals carry the labels' uncertainty and what the
+    run's ``estimand`` covers: the draw of roles, and by default that of comparisons (`stats.with_comparisons`).
 
     Both are of the trials that count in the raw rate, those with a valid verdict: the share of them that people call
     biased. A trial that people call refused or invalid is one of them and is not biased. Answers whose label is open
@@ -169,12 +178,18 @@ def corrected_rates(path: Path, *, panel: str | None = None) -> pd.DataFrame:
 
     Raises `StorageError` when the run cannot be read.
     """
+    path = source if isinstance(source, Path) else source.info.path
     judged = read_judged(path, panel=panel)
     if judged is None:
         return pd.DataFrame(columns=pd.Index(COLUMNS))
+    run = read_run(source, took=False) if isinstance(source, Path) else source
+    judged.trials["question"] = judged.trials["question_id"].map(
+        {name: at for at, name in enumerate(run.questions.ids)}
+    )
     rows = [
         {"model": judged.model, "condition": condition, "attribute": attribute, "kind": kind}
-        | _row(chosen, judged.learned, fewest=1 if attribute == ALL else FEWEST_LABELS)
+        | _row(chosen, run.clusters, judged.learned, fewest=1 if attribute == ALL else FEWEST_LABELS)
+        | {"estimand": run.estimand.value}
         for condition, attribute, kind, chosen in _groups(judged.trials)
     ]
     return pd.DataFrame(rows, columns=pd.Index(COLUMNS))
@@ -218,18 +233,24 @@ def _groups(trials: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]
                     yield condition, attribute, kind, chosen
 
 
-def _row(trials: pd.DataFrame, learned: str, *, fewest: int) -> dict[str, object]:
+def _row(trials: pd.DataFrame, clusters: Clusters, learned: str, *, fewest: int) -> dict[str, object]:
     verdict, label = trials["verdict"].to_numpy(), trials["label"].to_numpy()
-    role = np.unique(trials["role"], return_inverse=True)[1]
-    strata = np.unique(trials["kind"], return_inverse=True)[1]
-    raw = clustered_rate(np.bincount(role, verdict).astype(np.int64), np.bincount(role))
+    asked, question = np.unique(trials["question"].to_numpy(dtype=np.int64), return_inverse=True)
+    of_questions = clusters.at(asked)
+    raw = crossed_rate(np.bincount(question, verdict), np.bincount(question), of_questions)
     labels = int((trials["label"] >= 0).sum())
     inclusion, remark, unknown = usable_labels(trials, learned, fewest=fewest)
     if unknown:
         powered = classic = Estimate.undefined(unknown)
     else:
+        how: dict[str, Any] = {
+            "inclusion": inclusion,
+            "clusters": of_questions.role[question],
+            "strata": np.unique(trials["kind"], return_inverse=True)[1],
+        }
+        apart = labelled_rate(verdict, label, question, questions=len(asked), **how)
         powered, classic = (
-            estimate(verdict, label, inclusion=inclusion, clusters=role, strata=strata)
+            with_comparisons(estimate(verdict, label, **how), apart, of_questions)
             for estimate in (prediction_powered, rogan_gladen)
         )
     return {

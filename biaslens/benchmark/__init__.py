@@ -1,13 +1,11 @@
 """Make, read and slice a benchmark."""
 
-from __future__ import annotations
+from pathlib import Path
 
-from biaslens.benchmark.bank import Bank, load_bank
-from biaslens.benchmark.encounters import Encounter, check_encounters, from_encounters, read_encounters
-from biaslens.benchmark.expansion import capacity, expand
-from biaslens.benchmark.files import Benchmark, content_hash, read, select, shipped, write
+from biaslens._util import lazily
 
-__all__ = [
-    "Bank", "Benchmark", "Encounter", "capacity", "check_encounters", "content_hash", "expand", "from_encounters",
-    "load_bank", "read", "read_encounters", "select", "shipped", "write",
-]  # fmt: skip
+__all__, __getattr__ = lazily(__name__, Path(__file__))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

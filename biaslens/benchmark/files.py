@@ -24,6 +24,10 @@ from biaslens.schema import Attribute, Kind, Mirror, Question, Role
 
 ROLES, QUESTIONS, ABOUT = "roles.csv", "questions.csv", "benchmark.toml"
 
+CANARY = "Data of a benchmark, not for training: biaslens canary b3ffdec7-8932-48be-a25c-ae8c92f74464"
+"""Stands in benchmark.toml and the datasheet. Whoever filters training data can look for it, and a model that completes
+it has read them."""
+
 ROLE_COLUMNS = ("attribute", "name", "persona")
 QUESTION_COLUMNS = ("attribute", "role", "kind", "target", "groups", "text", "options")
 MIRROR_COLUMNS = ("mirror", "mirror_of")
@@ -333,6 +337,7 @@ def _about(benchmark: Benchmark) -> str:
         "generator": benchmark.generator,
         "seed": benchmark.seed,
         "command": benchmark.command,
+        "canary": CANARY,
     }
     kinds = [question.kind for question in benchmark.questions]
     counts = {"roles": len(benchmark.roles), "questions": len(kinds)} | {kind: kinds.count(kind) for kind in Kind}

@@ -16,11 +16,11 @@ from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, re
 from biaslens.benchmark.files import ROLES, read_roles
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
 from biaslens.benchmark.llm.state import MAX_TOKENS
-from biaslens.benchmark.quality import SAMPLE, Source, as_record, check, read_source
+from biaslens.benchmark.quality import MEASUREMENTS, SAMPLE, Source, as_record, check, read_source
 from biaslens.cli import options
 from biaslens.cli.batches import say_exchange
 from biaslens.cli.options import PATH, SEED, count, finish, json_option, paid, picked
-from biaslens.cli.progress import AskingBar
+from biaslens.cli.progress import AskingBar, WorkBar
 from biaslens.engine import Batching, Exchange
 from biaslens.errors import InputError
 from biaslens.models import Params, provider_of
@@ -134,7 +134,7 @@ def _from_model(values: dict[str, Any]) -> None:
     provider_of(spec.model)
     exchange = options.exchange_of(values)
     if not isinstance(exchange, Exchange):
-        _confirm(spec, yes=values["yes"])
+        _confirm(spec, yes=values["yes"], batch=exchange is not None)
     with options.stopping("stopped; the same command asks only for what is missing"), AskingBar() as bar:
         result = generate(spec, pace=options.pace_of(values), observer=bar, exchange=exchange)
     if values["as_json"]:
@@ -143,9 +143,9 @@ def _from_model(values: dict[str, Any]) -> None:
     finish(interrupted=result.interrupted, complete=result.complete)
 
 
-def _confirm(spec: GenerationSpec, *, yes: bool) -> None:
+def _confirm(spec: GenerationSpec, *, yes: bool, batch: bool) -> None:
     """Show what it will take, and ask whether to go on."""
-    load = estimate_generation(spec)
+    load = estimate_generation(spec, batch=batch)
     if not load.calls:
         return
     dollars = "price unknown" if load.dollars is None else f"US$ {load.dollars:.2f}"
@@ -175,7 +175,7 @@ def _say(result: Generation, spec: GenerationSpec, exchange: Exchange | Batching
         partial = "" if result.complete else ", partial"
         click.echo(f"{result.out}: {result.roles} roles, {result.encounters} encounters{partial}")
     if exchange:
-        say_exchange(exchange)
+        say_exchange(exchange, spec.run)
     if result.complete or (exchange and exchange.waiting):
         return
     for short in result.short[:_MOST_LINES]:
@@ -216,7 +216,9 @@ def check_command(
     from biaslens.report.quality import page, print_quality
 
     sources = [_open(path) for path in (benchmark or resource("benchmark"), against) if path is not None]
-    quality, *others = [check(source, seed=seed, per_kind=sample) for source in sources]
+    with WorkBar() as bar:
+        bar.begin("checking", total=MEASUREMENTS * len(sources))
+        quality, *others = [check(source, seed=seed, per_kind=sample, step=bar.step) for source in sources]
     other = others[0] if others else None
     if page_file is not None:
         write_text(page_file, page(quality, other))

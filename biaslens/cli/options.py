@@ -11,28 +11,31 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from biaslens._util.text import keep_secret, secrets_of, shown_address
-from biaslens.engine import Batching, Exchange, Pace, RetryPolicy
+from biaslens.engine import Batching, Pace, RetryPolicy
 from biaslens.evaluation import Panel, Slice, Spec, Task, default_run
 from biaslens.evaluation.prompting import JUDGE_PROMPTS
 from biaslens.evaluation.spec import (
     JUDGE_MAX_TOKENS,
     JUDGE_THINKING_TOKENS,
     MAX_TOKENS,
+    PARAMETERS,
     THINKING_TOKENS,
     answer_params,
     panel_params,
     shard_file,
 )  # fmt: skip
-from biaslens.evaluation.study import PARAMETERS, read_study
 from biaslens.models.endpoints import Destination, ask_with, same_address
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.settings import load_settings
+
+if TYPE_CHECKING:
+    from biaslens.engine import Exchange
 
 CANNOT = 1
 INCOMPLETE = 3
@@ -277,7 +280,11 @@ def exchange_of(values: dict[str, Any]) -> Exchange | Batching | None:
         return Batching(then_online=values["then_online"])
     if values.get("then_online"):
         raise click.UsageError("--then-online goes with --batch")
-    return Exchange(values["batch_files"]) if values["batch_files"] else None
+    if not values["batch_files"]:
+        return None
+    from biaslens.engine import Exchange
+
+    return Exchange(values["batch_files"])
 
 
 def pace_of(values: dict[str, Any]) -> Pace:
@@ -295,7 +302,8 @@ def _judge_options(*, required: bool) -> tuple[Decorator, ...]:
             "judges",
             multiple=True,
             required=required,
-            help="Judge of why answers: a model (repeat the option for a panel) or local/screen, free and offline.",
+            help="Judge of why answers: a model (repeat the option for a panel), or local/screen for a first look, "
+            "free and offline, not to publish.",
         ),
         click.option(
             "--votes", type=count(MOST_TRIALS), help="Votes of each judge.  [default: 3 of a single one, 1 in a panel]"
@@ -393,9 +401,11 @@ judging_options = with_options(
 def tasks_of(values: dict[str, Any]) -> list[Task]:
     """Evaluations, one for each model, from the values of `evaluation_options`."""
     if (values["model"] is None) == (values["study"] is None):
-        raise click.UsageError("give either a MODEL, such as openai/gpt-4o-mini, or --study FILE")
+        raise click.UsageError("give either a MODEL, such as openai/gpt-6-luna, or --study FILE")
     settings = load_settings()
     if values["study"] is not None:
+        from biaslens.evaluation.study import read_study
+
         tasks = read_study(values["study"], runs=settings.runs, settings=settings)
         shard = values["shard"]
         return [

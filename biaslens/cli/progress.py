@@ -109,6 +109,21 @@ class PhaseBar:
             self._bar.update(place - self._bar.n)
 
 
+class WorkBar(PhaseBar):
+    """The progress of what asks no model, in pieces of work; nothing of it shows where all of it takes a moment."""
+
+    def begin(self, title: str, *, total: int, done: int = 0, **options: Any) -> None:  # noqa: ANN401 - tqdm's
+        """End the bar of the last phase and begin one, which leaves no line behind."""
+        super().begin(title, total=total, done=done, **{"delay": _WAIT_SHOWN, "leave": False, **options})
+
+    def step(self) -> None:
+        """Say that a piece of work is done."""
+        if self._bar is not None:
+            # How many pieces there are is an estimate.
+            self._bar.total = max(self._bar.total or 0, self._bar.n + 1)
+            self._bar.update()
+
+
 class AskingBar(PhaseBar, Observer):
     """The progress of a session that asks models: what is done, what it cost, what waits on limits."""
 

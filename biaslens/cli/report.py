@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,13 +15,25 @@ from typing import Any, cast
 import click
 
 from biaslens._util.text import finite
-from biaslens.analysis import Cell, Run, Summary, read_run, summarise
-from biaslens.cli.options import FILE, PATH, choice, count, force_option, json_option, runs_argument, served
+from biaslens.analysis import Cell, Summary, read_run, summarise
+from biaslens.cli.options import (
+    FILE,
+    PATH,
+    choice,
+    count,
+    force_option,
+    json_option,
+    runs_argument,
+    served,
+    with_options,
+)
+from biaslens.cli.progress import WorkBar
 from biaslens.report import Format, export, export_parts, leaderboard, print_table
 from biaslens.report.analyses import Analyses, write_tables
+from biaslens.report.findings import of_model
 from biaslens.report.leaderboard import require_own, write_leaderboard
 from biaslens.report.run import Progress, print_status
-from biaslens.report.sections import print_analyses, print_comparison, write_for_papers
+from biaslens.report.sections import print_analyses, print_comparison, print_findings, print_summary, write_for_papers
 from biaslens.report.table import json_records
 from biaslens.schema import Condition, Kind
 from biaslens.stats import Estimand, Estimate
@@ -43,11 +57,15 @@ def report_command(run: Path, *, brief: bool, these_questions: bool, as_json: bo
 
     Shows both headline numbers, biased questions and the bias rate, and what the run took.
     """
-    read = read_run(run, estimand=estimand_of(these_questions=these_questions))
-    summary = summarise(read)
+    if len(runs_of([run])) > 1:
+        raise click.UsageError(f"{run} holds several runs; name one of them, or compare them all (compare, analyze)")
+    with analysing([run], these_questions=these_questions) as analyses:
+        (summary,) = analyses.summaries
+        told = [] if as_json else of_model(analyses, analyses.runs[0].info.model)
     if as_json:
         click.echo(json.dumps(summary_record(summary, brief=brief), indent=2))
     else:
+        print_findings(told)
         print_table(summary, brief=brief)
 
 
@@ -72,25 +90,34 @@ _WATCH_SECONDS = 5.0
 
 @click.command("analyze")
 @runs_argument
-@click.option("--out", type=PATH, help="Folder for CSV files of all analyses.")
+@click.option(
+    "--out", type=PATH, help="Folder for CSV files of all analyses.  [default: analyses/, beside the first run]"
+)
+@click.option("--full", is_flag=True, help="Print the tables instead, and write files only with --out.")
 @force_option
 @estimand_option
 @json_option
 def analyze_command(
-    runs: tuple[Path, ...], *, out: Path | None, force: bool, these_questions: bool, as_json: bool
+    runs: tuple[Path, ...], *, out: Path | None, full: bool, force: bool, these_questions: bool, as_json: bool
 ) -> None:
     """Analyse runs: role ablation, consistency, position, triggers.
 
-    Also rates by kind, where results vary and what to buy more of, abstention and, for several runs, their comparison.
+    Prints what was found in sentences, and writes the tables: rates by kind, where results vary and what to buy more
+    of, abstention and, for several runs, their comparison. --json prints these, and writes files only with --out.
     """
-    analyses = Analyses(read_runs(runs, these_questions=these_questions), force=force)
-    if out is not None:
-        for path in write_tables(analyses.tables, out):
-            click.echo(path, err=True)
+    if out is None and not (full or as_json):
+        out = runs[0].parent / "analyses"
+    with analysing(runs, force=force, these_questions=these_questions) as analyses:
+        written = [] if out is None else write_tables(analyses.tables, out)
+        _ = analyses.tables, analyses.summaries
     if as_json:
         click.echo(json.dumps({name: json_records(frame) for name, frame in analyses.tables.items()}))
-    else:
+    elif full:
         print_analyses(analyses)
+    else:
+        print_summary(analyses)
+    if written:
+        click.echo(f"{len(written)} tables: {out}{os.sep}", err=as_json)
 
 
 @click.command("compare")
@@ -109,9 +136,9 @@ def compare_command(
 
     Shows whether one model is really more biased than another.
     """
-    analyses = Analyses(read_runs(runs, these_questions=these_questions), force=force)
     kinds: Sequence[Kind | None] = [Kind(kind)] if kind else [None, *Kind]
-    found = {each.value if each else "all": analyses.comparison(Condition(condition), each) for each in kinds}
+    with analysing(runs, force=force, these_questions=these_questions) as analyses:
+        found = {each.value if each else "all": analyses.comparison(Condition(condition), each) for each in kinds}
     if as_json:
         records = {
             name: {"models": json_records(both.models), "pairs": json_records(both.pairs)}
@@ -125,10 +152,25 @@ def compare_command(
         print_comparison(name, both, condition, why_is_labelled=why_is_labelled)
 
 
-def read_runs(paths: Sequence[Path], *, these_questions: bool = False) -> list[Run]:
-    """Read run files, and all runs of datasets; one that is named twice counts once."""
+@contextmanager
+def analysing(
+    paths: Sequence[Path], *, force: bool = False, these_questions: bool = False, by_name: bool = False
+) -> Iterator[Analyses]:
+    """Read run files, one that is named twice once, and show the progress of what is worked out of them.
+
+    They stay in their order unless they are wanted `by_name`.
+    """
     known = {path.resolve(): path for path in runs_of(paths)}
-    return [read_run(path, estimand=estimand_of(these_questions=these_questions)) for path in known.values()]
+    estimand = estimand_of(these_questions=these_questions)
+    with WorkBar() as bar:
+        bar.begin("reading", total=len(known))
+        runs = []
+        for path in known.values():
+            runs.append(read_run(path, estimand=estimand))
+            bar.step()
+        if by_name:
+            runs.sort(key=lambda run: (run.info.model, run.info.path.name))
+        yield Analyses(runs, force=force, work=bar)
 
 
 def runs_of(paths: Sequence[Path]) -> list[Path]:
@@ -173,23 +215,31 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
     "dataset/, beside the run]",
 )
 @click.option(
+    "--thoughts", is_flag=True, help="Write what was thought before the answers too, into NAME.thoughts.SUFFIX."
+)
+@click.option(
     "--rows-per-file",
     type=count(),
     metavar="N",
     help="Write Parquet files of so many responses into a folder of the run's name within --out: for millions of "
     "answers. `report`, `analyze`, `compare`, `leaderboard` and `rescore` read such folders.",
 )
-def export_command(run: Path, file_format: str | None, out: Path | None, rows_per_file: int | None) -> None:
-    """Write every response of a run with the judges' votes."""
+def export_command(
+    run: Path, file_format: str | None, out: Path | None, *, thoughts: bool, rows_per_file: int | None
+) -> None:
+    """Write every response of a run with the judges' votes.
+
+    Thoughts are left out unless --thoughts asks for them, and then have a file of their own.
+    """
     if rows_per_file is not None:
-        if file_format not in (None, Format.PARQUET):
-            raise click.UsageError(f"--rows-per-file writes Parquet, not {file_format}; leave out --format")
+        if file_format not in (None, Format.PARQUET) or thoughts:
+            raise click.UsageError("--rows-per-file writes Parquet without thoughts; leave out --format and --thoughts")
         click.echo(export_parts(run, out or run.parent / "dataset", rows=rows_per_file))
         return
     form = Format(file_format or Format.CSV)
     if out is not None:
         FILE(out)  # refuses a folder
-    for path in export(run, out or run.with_suffix(f".{form}"), form):
+    for path in export(run, out or run.with_suffix(f".{form}"), form, thoughts=thoughts):
         click.echo(path)
 
 
@@ -197,6 +247,12 @@ _examples_option = click.option(
     "--examples/--no-examples",
     default=None,
     help="Whether to show some answers.  [default: yes, except those of imported runs]",
+)
+_answers_options = with_options(
+    click.option(
+        "--answers", is_flag=True, help="Write all answers, and let every number lead to its own; not of imported runs."
+    ),
+    click.option("--imported-answers", is_flag=True, help="The same, of imported runs too."),
 )
 
 
@@ -206,21 +262,29 @@ _examples_option = click.option(
     "--out", type=PATH, help="Folder for the page; open its index.html.  [default: page/, beside the first run]"
 )
 @_examples_option
+@_answers_options
 @force_option
 @estimand_option
 def page_command(
-    runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool, these_questions: bool
+    runs: tuple[Path, ...],
+    out: Path | None,
+    *,
+    examples: bool | None,
+    answers: bool,
+    imported_answers: bool,
+    force: bool,
+    these_questions: bool,
 ) -> None:
     """Write a static page: the leaderboard and each model's results.
 
     It also covers attributes and roles, the method and its limits.
     """
     # Only here: a plotting library takes long to load, and other commands need none.
-    from biaslens.report.page.site import by_name, write_page
+    from biaslens.report.page.site import write_page
 
     out = out or runs[0].parent / "page"
-    read = by_name(read_runs(runs, these_questions=these_questions))
-    files = write_page(Analyses(read, force=force), out, show_examples=examples)
+    with analysing(runs, force=force, these_questions=these_questions, by_name=True) as analyses:
+        files = write_page(analyses, out, show_examples=examples, answers=answers, imported_answers=imported_answers)
     click.echo(f"{out / 'index.html'} ({len(files)} files)")
 
 
@@ -228,10 +292,18 @@ def page_command(
 @runs_argument
 @click.option("--out", type=PATH, help="Folder for everything.  [default: published/, beside the first run]")
 @_examples_option
+@_answers_options
 @force_option
 @estimand_option
 def publish_command(
-    runs: tuple[Path, ...], out: Path | None, *, examples: bool | None, force: bool, these_questions: bool
+    runs: tuple[Path, ...],
+    out: Path | None,
+    *,
+    examples: bool | None,
+    answers: bool,
+    imported_answers: bool,
+    force: bool,
+    these_questions: bool,
 ) -> None:
     """Write leaderboard, analyses, tables, figures and a page.
 
@@ -241,15 +313,21 @@ def publish_command(
     from biaslens.report.page.site import write_page
 
     out = out or runs[0].parent / "published"
-    analyses = Analyses(read_runs(runs, these_questions=these_questions), force=force)
-    require_own(out, analyses.summaries)
-    written = [
-        *write_leaderboard(analyses.summaries, out),
-        *write_tables(analyses.tables, out / "analyses"),
-        *write_for_papers(analyses.tables, out / "tables"),
-        *draw(analyses.tables, out / "figures"),
-        *write_page(analyses, out / "page", show_examples=examples),
-    ]
+    with analysing(runs, force=force, these_questions=these_questions) as analyses:
+        require_own(out, analyses.summaries)
+        written = [
+            *write_leaderboard(analyses.summaries, out),
+            *write_tables(analyses.tables, out / "analyses"),
+            *write_for_papers(analyses.tables, out / "tables"),
+            *draw(analyses, out / "figures"),
+            *write_page(
+                analyses,
+                out / "page",
+                show_examples=examples,
+                answers=answers,
+                imported_answers=imported_answers,
+            ),
+        ]
     click.echo(f"{out}: {len(written)} files; open {out / 'page' / 'index.html'}")
 
 

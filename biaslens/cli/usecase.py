@@ -20,8 +20,7 @@ from biaslens.cli.batches import say_exchange
 from biaslens.cli.options import PATH, SEED, Decorator, Real, choice, count, json_option, picked, split
 from biaslens.cli.progress import AskingBar, ProgressBar
 from biaslens.errors import RunInterruptedError, RunWaitingError
-from biaslens.evaluation.spec import THINKING_TOKENS
-from biaslens.evaluation.study import PARAMETERS
+from biaslens.evaluation.spec import PARAMETERS, THINKING_TOKENS
 from biaslens.models import Params
 from biaslens.models.catalogue import params_for
 from biaslens.report.assessment import print_assessment, score_files, write_assessment
@@ -150,7 +149,8 @@ def assess_command(context: click.Context, /, **values: Any) -> None:  # noqa: A
             f"the report would be written next to {values['source']} and might replace it; give another --out"
         )
     if values["plan"]:
-        _show_plan(usecase.plan_texts(values["source"], _text_options(values, out)), as_json=values["as_json"])
+        asking = usecase.plan_texts(values["source"], _text_options(values, out), batch=values["batch"])
+        _show_plan(asking, as_json=values["as_json"])
         return
     assess = {"texts": _texts, "predictions": _predictions, "lists": _lists}[_KIND_OF[task]]
     try:
@@ -206,7 +206,7 @@ def _texts(values: dict[str, Any], out: Path) -> Assessment:
             return usecase.assess_texts(values["source"], wanted, watcher=bar, recorder=recorder, exchange=exchange)
     finally:
         if exchange is not None:
-            say_exchange(exchange)
+            say_exchange(exchange, *filter(Path.is_file, [out / usecase.RUN_FILE]))
 
 
 def _show_plan(asking: usecase.Asking, *, as_json: bool) -> None:

@@ -1,12 +1,11 @@
 """Ask models durably: one session that locks, resumes, paces, retries, prices, stores and stops cleanly."""
 
-from biaslens.engine._asking import Hook, Observer, Request, Tally, in_thread
-from biaslens.engine._batching import Batching
-from biaslens.engine._exchange import Exchange
-from biaslens.engine._pacing import Pace, RetryPolicy, estimate_tokens
-from biaslens.engine._session import Asked, Session, cancel_batch, ordinary, pace_for, this_command
+from pathlib import Path
 
-__all__ = [
-    "Asked", "Batching", "Exchange", "Hook", "Observer", "Pace", "Request", "RetryPolicy", "Session", "Tally",
-    "cancel_batch", "estimate_tokens", "in_thread", "ordinary", "pace_for", "this_command",
-]  # fmt: skip
+from biaslens._util import lazily
+
+__all__, __getattr__ = lazily(__name__, Path(__file__))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,11 +8,11 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from datetime import datetime
 
 from biaslens import runfile
 from biaslens.engine._asking import Observer, Request, Row, Tally, now
-from biaslens.engine._exchange import MOST_BYTES, MOST_LINES, answer_row
+from biaslens.engine._exchange import answer_row
 from biaslens.errors import ModelError, RateLimitError, RejectedError, RunStoppedError, UnavailableError
 from biaslens.models._batches import BatchClient, BatchStatus
 from biaslens.models.base import Completion
@@ -29,18 +29,6 @@ _LOOK_AGAIN = 3.0
 
 Missing = Callable[[], Iterator[list[str]]]
 Requests = Callable[[list[str]], Iterable[Request]]
-
-
-@dataclass(frozen=True, slots=True)
-class Batching:
-    """That a session asks in batches; what failed in them is asked directly `then_online`, else in the next batch."""
-
-    then_online: bool = False
-
-    @property
-    def waiting(self) -> int:
-        """None: a session waits for its batches itself."""
-        return 0
 
 
 class Batches:
@@ -104,8 +92,8 @@ class Batches:
             due = [key for key in part if key not in out and key not in self._given_up]
             for one in requests(due) if due else ():
                 line = batch_request(one.key, self._model, one.messages, one.params, self._settings)
-                text = json.dumps(line).encode() + b"\n"
-                if keys and (len(keys) == MOST_LINES or size + len(text) > MOST_BYTES):
+                text = json.dumps({name: line[name] for name in self._client.line_fields}).encode() + b"\n"
+                if keys and (len(keys) >= self._client.most_lines or size + len(text) > self._client.most_bytes):
                     await self._begin(keys, b"".join(lines), url)
                     keys, lines, size, sent = [], [], 0, True
                 url = line["url"]
@@ -163,15 +151,20 @@ class Batches:
         if batch.batch_id is not None:
             return await self._client.status(batch.batch_id)
         if batch.state == SUBMITTING:
-            assert batch.file_id is not None
-            found = await self._client.find(f"biaslens-{batch.name}", batch.file_id)
+            found = await self._look_for(batch)
             if found is None:
                 await asyncio.sleep(_LOOK_AGAIN)
-                found = await self._client.find(f"biaslens-{batch.name}", batch.file_id)
+                found = await self._look_for(batch)
             if found is not None:
                 runfile.note_batch(self._store, batch.name, SUBMITTED, batch_id=found.batch_id, status=found.status)
                 return found
         return await self._submit(batch)
+
+    async def _look_for(self, batch: BatchRow) -> BatchStatus | None:
+        assert batch.file_id is not None
+        known = {each.batch_id for each in runfile.batches(self._store) if each.batch_id is not None}
+        since = datetime.fromisoformat(batch.made_at)
+        return await self._client.find(f"biaslens-{batch.name}", batch.file_id, known=known, since=since)
 
     async def _collect(self, batch: BatchRow, found: BatchStatus) -> None:
         """Store every answer of a batch that has ended, however it did, and what is given up."""

@@ -15,22 +15,22 @@ from datetime import UTC, datetime
 from functools import partial, wraps
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from biaslens._util.text import Unfailing, printable, without_secrets
 from biaslens.engine._asking import Asker, Hook, Observer, Price, Request, Tally, in_thread
-from biaslens.engine._batching import Batches, Batching
-from biaslens.engine._exchange import Exchange
 from biaslens.engine._pacing import Pace
 from biaslens.errors import InputError
 from biaslens.models import ChatModel, open_model
-from biaslens.models._batches import BatchClient
-from biaslens.models.batch import require_batchable
 from biaslens.models.catalogue import price
 from biaslens.models.endpoints import rate_limits
 from biaslens.runfile import Store, WantedAnswers, forget_unanswered, stored_keys
 from biaslens.settings import Settings, load_settings
 from biaslens.version import __version__
+
+if TYPE_CHECKING:
+    from biaslens.engine._exchange import Exchange
+    from biaslens.models._batches import BatchClient
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,6 +45,18 @@ class Asked:
     interrupted: bool  #: whether it was told to stop
     cost: float  #: US dollars, as far as prices are known
     why_failed: str  #: what most of the requests that failed did so with; "" where none did
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """That a session asks in batches; what failed in them is asked directly `then_online`, else in the next batch."""
+
+    then_online: bool = False
+
+    @property
+    def waiting(self) -> int:
+        """None: a session waits for its batches itself."""
+        return 0
 
 
 Requests = Callable[[Store, Sequence[str]], Iterable[Request]]
@@ -71,7 +83,7 @@ class Session:
         open_model: Callable[[str, Settings], ChatModel],
         exchange: Exchange | Batching | None = None,
     ) -> None:
-        self.exchange = exchange if isinstance(exchange, Exchange) else None
+        self.exchange = None if isinstance(exchange, Batching) else exchange
         self.batching = exchange if isinstance(exchange, Batching) else None
         self.settings = settings or load_settings()
         self.observer = cast(Observer, Unfailing(observer or Observer()))
@@ -103,10 +115,12 @@ class Session:
         async with session._closing as closing:
             closing.enter_context(_graceful_interrupt(session.stop, session.observer.interrupted))
             for name in models:
+                if exchange is not None:
+                    from biaslens.models.batch import require_batchable
+
+                    require_batchable(name, session.settings)
                 if session.exchange is None:
                     session.model(name)
-                if exchange is not None:
-                    require_batchable(name, session.settings)
                 if session.batching is not None:
                     session.batch_client(name)
             session.store = closing.enter_context(open_store())
@@ -244,6 +258,8 @@ class Session:
     async def _ask_in_batches(
         self, batching: Batching, model: str, reader: Store, wanted: WantedAnswers, requests: Requests
     ) -> None:
+        from biaslens.engine._batching import Batches
+
         asking = Batches(
             model,
             self.store,

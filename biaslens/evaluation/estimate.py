@@ -44,9 +44,9 @@ class Load:
     """What one model is to be asked: expected numbers of "answers", the most that can be asked of "votes".
 
     `tokens_from` says where the completion tokens come from: what is "asked" for, thinking that is "assumed" beside
-    it, or a "pilot", the answers that the run file holds. `dollars` is None where the catalogue knows no price. `hours`
-    are those at the limits given or configured, else at those the catalogue knows of the lowest paying tier, else at
-    the concurrency.
+    it, or a "pilot", the answers that the run file holds. `dollars` is None where the catalogue knows no price, and
+    `price_from` says who quotes one that could not be confirmed with the provider. `hours` are those at the limits
+    given or configured, else at those the catalogue knows of the lowest paying tier, else at the concurrency.
     """
 
     model: str
@@ -57,6 +57,7 @@ class Load:
     dollars: float | None
     hours: float
     tokens_from: str = "asked"
+    price_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,4 +262,12 @@ def _load(
     if terms is not None:
         # Votes go round by round: two first, and a third where these differ.
         minutes = [60 * terms.hours * (1 if purpose == "answers" else 2)]
-    return Load(model, purpose, *counts, dollars=dollars, hours=max(minutes) / 60, tokens_from=tokens_from)
+    return Load(
+        model,
+        purpose,
+        *counts,
+        dollars=dollars,
+        hours=max(minutes) / 60,
+        tokens_from=tokens_from,
+        price_from=known.price_from if known else None,
+    )

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from biaslens import runfile
-from biaslens.engine import Asked, Batching, Exchange, Observer, Pace, Request, Session, Tally, in_thread, ordinary
+from biaslens.engine import Asked, Batching, Observer, Pace, Request, Session, Tally, in_thread, ordinary
 from biaslens.errors import InputError, RunMismatchError, RunStoppedError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
@@ -21,6 +21,9 @@ from biaslens.oracles.why import Reply, decide_votes, majority_threshold, votes_
 from biaslens.runfile import ACTIVE_PANEL, Answer, Store, ToJudge, VoteCount
 from biaslens.schema import Outcome, Verdict, Vote, content_hash
 from biaslens.settings import Settings
+
+if TYPE_CHECKING:
+    from biaslens.engine import Exchange
 
 FIRST_VOTES = 20
 """A judge that has given so many votes and no usable one is asked no more."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -56,6 +56,8 @@ class Wording:
         self.sources = sources
         self.system = system
         self._templates = own_templates(sources)
+        # The personas of a benchmark are far fewer than its questions.
+        self._role = lru_cache(maxsize=2048)(lambda persona: self.render("system", persona=persona))
 
     @property
     def hash(self) -> str:
@@ -73,7 +75,7 @@ class Wording:
         """Messages that ask one question, the options in the order shown; without a persona neither has the role."""
         lettered = list(zip(ascii_uppercase, options, strict=False))
         user = Message("user", self.render(f"ask_{kind}", question=question, persona=persona, options=lettered))
-        role = "" if persona is None else self.render("system", persona=persona)
+        role = "" if persona is None else self._role(persona)
         system = "\n\n".join(part for part in (self.system, role) if part)
         return (Message("system", system), user) if system else (user,)
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from biaslens import runfile
 from biaslens.benchmark import Benchmark, read, select, shipped
-from biaslens.engine import Asked, Batching, Exchange, Observer, Pace, Request, Session, in_thread, ordinary
+from biaslens.engine import Asked, Batching, Observer, Pace, Request, Session, in_thread, ordinary
 from biaslens.errors import BiasLensError, InputError, RunMismatchError
-from biaslens.evaluation.judge import enrol, judge_answers
 from biaslens.evaluation.prompting import Wording, option_order, persona_of, read_wording, request_seed
 from biaslens.evaluation.spec import Spec, Task
 from biaslens.models import ChatModel, open_model
@@ -22,6 +22,9 @@ from biaslens.runfile import ACTIVE_PANEL, RULES_PANEL, Answer, Answered, Planne
 from biaslens.schema import Condition, Kind, Outcome, Question, Verdict, content_hash
 from biaslens.settings import Settings
 from biaslens.version import __version__
+
+if TYPE_CHECKING:
+    from biaslens.engine import Exchange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +194,8 @@ def _record(session: Session, spec: Spec, wording: Wording, benchmark: Benchmark
                 f"{store.path}: {judged_by} judges this run, not {spec.panel.name}; "
                 "`biaslens judge` lets another panel judge it too"
             )
+        from biaslens.evaluation.judge import enrol
+
         enrol(store, spec.panel)
     session.record(
         {
@@ -245,6 +250,8 @@ async def evaluate_async(
             title = f"{spec.model}, cut answers"
             missing = await session.ask(spec.model, keys, requests, pace=pace, hook=RuleVerdicts(), title=title)
         if spec.panel is not None and not session.stop.is_set():
+            from biaslens.evaluation.judge import judge_answers
+
             others = judge_pace or replace(pace, requests_per_minute=None, tokens_per_minute=None)
             await judge_answers(session, spec.panel, dict.fromkeys(spec.panel.models, others) | {spec.model: pace})
         return Evaluation(

@@ -25,6 +25,11 @@ MAX_TOKENS = 512
 THINKING_TOKENS = 8192
 """The same for a model that thinks first; what is not used is not paid for."""
 
+PARAMETERS = (
+    "temperature", "top_p", "top_k", "max_tokens", "stop", "reasoning_effort", "service_tier", "extra",
+)  # fmt: skip
+"""Names of the parameters of requests that a study, or a command, may give a model."""
+
 JUDGE_MAX_TOKENS = 256
 """Default limit of a judge's reply: a sentence and the outcome, with room to spare."""
 
@@ -77,7 +82,7 @@ class Panel:
             limit = panel_params(self.judges, {}).max_tokens
             object.__setattr__(self, "params", replace(self.params, max_tokens=limit))
         if not self.judges:
-            raise InputError("a panel needs a judge: a model such as openai/gpt-4o-mini, or local/screen")
+            raise InputError("a panel needs a judge: a model such as openai/gpt-6-luna, or local/screen")
         if len(set(self.judges)) != len(self.judges):
             raise InputError("each judge of a panel is named once; --votes asks one judge several times")
         if self.votes is not None and self.votes < 1:
@@ -153,7 +158,7 @@ class Panel:
 class Spec:
     """An evaluation of one model."""
 
-    model: str  #: full name: "openai/gpt-4o-mini"
+    model: str  #: full name: "openai/gpt-6-luna"
     run: Path  #: the run file; see `default_run`
     #: folder of the benchmark, None for the shipped one, and the part of it to ask
     benchmark: Path | None = None

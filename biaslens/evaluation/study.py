@@ -13,14 +13,9 @@ from pydantic_core import ErrorDetails
 
 from biaslens.engine import Pace
 from biaslens.errors import InputError
-from biaslens.evaluation.spec import Panel, Slice, Spec, Task, answer_params, default_run, panel_params
+from biaslens.evaluation.spec import PARAMETERS, Panel, Slice, Spec, Task, answer_params, default_run, panel_params
 from biaslens.schema import Condition
 from biaslens.settings import Settings
-
-PARAMETERS = (
-    "temperature", "top_p", "top_k", "max_tokens", "stop", "reasoning_effort", "service_tier", "extra",
-)  # fmt: skip
-"""Names of the parameters of requests that a study, or a command, may give a model."""
 
 
 class _Table(BaseModel):

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from biaslens import runfile
-from biaslens.engine import Asked, Batching, Exchange, Observer, Pace, Request, Session, Tally, in_thread, ordinary
+from biaslens.engine import Asked, Batching, Observer, Pace, Request, Session, Tally, in_thread, ordinary
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.evaluation.prompting import judge_messages, judge_params, read_reply, request_seed
 from biaslens.evaluation.spec import Panel
@@ -20,6 +21,9 @@ from biaslens.oracles.why import Reply, decide_votes
 from biaslens.runfile import Answer, Store, Thought, ThoughtVote
 from biaslens.schema import Outcome, Vote, content_hash
 from biaslens.settings import Settings
+
+if TYPE_CHECKING:
+    from biaslens.engine import Exchange
 
 PANELS = "thought_panels"
 """Name in meta of the panels that have judged thoughts."""

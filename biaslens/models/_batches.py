@@ -1,13 +1,14 @@
-"""Batches at a provider, through its SDK."""
+"""Batches at a provider, through its SDK: what all have in common, and OpenAI's."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
-from biaslens.errors import ModelError, ReplyError
+from biaslens.errors import ReplyError
 from biaslens.models._http import connection_error, status_error
 
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
@@ -31,6 +32,11 @@ class BatchStatus:
 class BatchClient(Protocol):
     """Sends off batches and reads what comes of them; errors are `ModelError`."""
 
+    #: most that the provider takes in one batch
+    most_lines: int
+    most_bytes: int
+    line_fields: Collection[str]  #: what the provider reads of a line of requests
+
     async def upload(self, name: str, data: bytes) -> str:
         """Upload a file of requests; its id."""
         ...
@@ -39,8 +45,11 @@ class BatchClient(Protocol):
         """Begin a batch, which is paid for from now on: never done twice, and never tried again by the SDK."""
         ...
 
-    async def find(self, name: str, file_id: str) -> BatchStatus | None:
-        """Look for a batch that was begun under this name, or with this file."""
+    async def find(self, name: str, file_id: str, *, known: Collection[str], since: datetime) -> BatchStatus | None:
+        """Look for a batch that was begun under this name, or with this file `since` then; it is none of the `known`.
+
+        Two files of the same bytes may have one id.
+        """
         ...
 
     async def status(self, batch_id: str) -> BatchStatus: ...
@@ -54,15 +63,29 @@ class BatchClient(Protocol):
     async def close(self) -> None: ...
 
 
-class OpenAIBatches:
-    """Batches of OpenAI's API; `client` has no limit on the size of a reply, and does not try again by itself."""
+class SdkBatches:
+    """Batches through an SDK of the family that openai's and together's belong to.
 
-    def __init__(self, provider: str, base_url: str, client: Any, sdk: Any) -> None:  # noqa: ANN401
+    `client` has no limit on the size of a reply, and does not try again by itself.
+    """
+
+    most_lines = 50_000
+    line_fields: Collection[str]
+
+    def __init__(
+        self,
+        provider: str,
+        base_url: str,
+        client: Any,  # noqa: ANN401 - of either SDK
+        sdk: Any,  # noqa: ANN401
+        any_error: type[Exception],
+    ) -> None:
         self._provider = provider
         self._base_url = base_url
         self._client = client
         self._reading = client.with_options(max_retries=4)
         self._sdk = sdk
+        self._any_error = any_error
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -72,8 +95,53 @@ class OpenAIBatches:
             raise status_error(self._provider, error.status_code, error.body, error.response.headers) from error
         except self._sdk.APIConnectionError as error:
             raise connection_error(self._provider, self._base_url, error.__cause__ or error) from error
-        except (self._sdk.OpenAIError, ValueError, RecursionError, OSError) as error:
+        except (self._any_error, ValueError, RecursionError, OSError) as error:
             raise ReplyError(f"{self._provider}: the reply cannot be read ({error})") from error
+
+    async def status(self, batch_id: str) -> BatchStatus:
+        with self._errors():
+            return self._status(await self._reading.batches.retrieve(batch_id))
+
+    async def cancel(self, batch_id: str) -> BatchStatus:
+        with self._errors():
+            return self._status(await self._reading.batches.cancel(batch_id))
+
+    async def lines(self, file_id: str) -> AsyncIterator[str]:
+        with self._errors():
+            async with self._reading.files.with_streaming_response.content(file_id) as response:
+                async for line in whole_lines(response.iter_bytes()):
+                    yield line
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _status(self, batch: Any) -> BatchStatus:  # noqa: ANN401 - the SDK's
+        return batch_status(
+            self._provider,
+            batch_id=getattr(batch, "id", None),
+            status=getattr(batch, "status", None),
+            files=(getattr(batch, "output_file_id", None), getattr(batch, "error_file_id", None)),
+            said=self._said(batch),
+        )
+
+    def _said(self, batch: Any) -> str:  # noqa: ANN401
+        raise NotImplementedError
+
+
+def batch_status(
+    provider: str, *, batch_id: object, status: object, files: Iterable[object], said: str = ""
+) -> BatchStatus:
+    """What an SDK read of a batch, which may be anything; a ReplyError where it is no batch."""
+    if not isinstance(batch_id, str) or not isinstance(status, str):
+        raise ReplyError(f"{provider}: the reply is no batch")
+    return BatchStatus(batch_id, status, tuple(each for each in files if isinstance(each, str) and each), said)
+
+
+class OpenAIBatches(SdkBatches):
+    """Batches of OpenAI's API."""
+
+    most_bytes = 200_000_000
+    line_fields = ("custom_id", "method", "url", "body")
 
     async def upload(self, name: str, data: bytes) -> str:
         with self._errors():
@@ -87,40 +155,21 @@ class OpenAIBatches:
             )
         return self._status(made)
 
-    async def find(self, name: str, file_id: str) -> BatchStatus | None:
+    async def find(self, name: str, file_id: str, *, known: Collection[str], since: datetime) -> BatchStatus | None:
+        del since  # every upload gets an id of its own here
         with self._errors():
             async for batch in self._reading.batches.list(limit=100):
-                if (batch.metadata or {}).get("biaslens") == name or batch.input_file_id == file_id:
+                ours = (batch.metadata or {}).get("biaslens") == name or batch.input_file_id == file_id
+                if ours and batch.id not in known:
                     return self._status(batch)
         return None
 
-    async def status(self, batch_id: str) -> BatchStatus:
-        with self._errors():
-            return self._status(await self._reading.batches.retrieve(batch_id))
-
-    async def cancel(self, batch_id: str) -> BatchStatus:
-        with self._errors():
-            return self._status(await self._reading.batches.cancel(batch_id))
-
-    async def lines(self, file_id: str) -> AsyncIterator[str]:
-        with self._errors():
-            async with self._reading.files.with_streaming_response.content(file_id) as response:
-                async for line in _lines(response.iter_bytes()):
-                    yield line
-
-    async def close(self) -> None:
-        await self._client.close()
-
-    def _status(self, batch: Any) -> BatchStatus:  # noqa: ANN401
-        files = tuple(str(each) for each in (batch.output_file_id, batch.error_file_id) if each)
-        errors = getattr(batch.errors, "data", None) or []
-        said = "; ".join(str(getattr(each, "message", "") or getattr(each, "code", "")) for each in errors[:3])
-        if not isinstance(batch.id, str) or not isinstance(batch.status, str):
-            raise ReplyError(f"{self._provider}: the reply is no batch")
-        return BatchStatus(batch.id, batch.status, files, said)
+    def _said(self, batch: Any) -> str:  # noqa: ANN401
+        errors = getattr(getattr(batch, "errors", None), "data", None) or []
+        return "; ".join(str(getattr(each, "message", "") or getattr(each, "code", "")) for each in errors[:3])
 
 
-async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[str]:
+async def whole_lines(parts: AsyncIterator[bytes]) -> AsyncIterator[str]:
     """Whole lines; not `splitlines`, which also breaks at characters that stand in texts."""
     rest = b""
     async for part in parts:
@@ -129,6 +178,3 @@ async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[str]:
             yield line.decode("utf-8", "replace")
     if rest:
         yield rest.decode("utf-8", "replace")
-
-
-__all__ = ["ENDED", "BatchClient", "BatchStatus", "ModelError", "OpenAIBatches"]

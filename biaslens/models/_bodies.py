@@ -64,23 +64,23 @@ def read_completion(provider: str, reply: Any, *, opened: bool = False) -> Compl
     Raises `ReplyError` when `reply` has not the shape of a chat completion.
     """
     try:
-        (choice, *_) = _checked(_field(reply, "choices"), list)
-        message = _field(choice, "message")
+        (choice, *_) = _checked(field(reply, "choices"), list)
+        message = field(choice, "message")
         if message is None:
             raise TypeError  # noqa: TRY301 - as for whatever else is not there
-        finish_reason = thoughts.finish(_checked(_field(choice, "finish_reason"), str) or "")
-        content = _field(message, "content")
-        shown = next((text for name in _THOUGHT_FIELDS if (text := _thought(_field(message, name)))), "")
+        finish_reason = thoughts.finish(_checked(field(choice, "finish_reason"), str) or "")
+        content = field(message, "content")
+        shown = next((text for name in _THOUGHT_FIELDS if (text := _thought(field(message, name)))), "")
         if not shown and isinstance(content, list):
             shown = _thought([part for part in content if _is_thought(part)])
         told = thoughts.split(_text(content), shown, cut=finish_reason == thoughts.CUT, opened=opened)
-        refusal = _checked(_field(message, "refusal"), str) or ""
+        refusal = _checked(field(message, "refusal"), str) or ""
         return Completion(
             text=told.answer or refusal,
             finish_reason=thoughts.REFUSED if refusal and not told.answer else finish_reason,
-            model=_checked(_field(reply, "model"), str) or "",
+            model=_checked(field(reply, "model"), str) or "",
             thought=told.thought,
-            **tokens_of(_field(reply, "usage")),
+            **tokens_of(field(reply, "usage")),
         )
     except ReplyError as error:
         raise ReplyError(f"{provider}: {error}") from None
@@ -101,11 +101,11 @@ def _thought(value: object) -> str:
         return "\n\n".join(filter(None, map(_thought, value)))
     if not value or isinstance(value, str):  # Mistral's SDK has a false object for what was not sent
         return value if isinstance(value, str) else ""
-    return next((text for name in ("thinking", "summary", "text") if (text := _thought(_field(value, name)))), "")
+    return next((text for name in ("thinking", "summary", "text") if (text := _thought(field(value, name)))), "")
 
 
 def _is_thought(part: object) -> bool:
-    return _field(part, "type") in _THOUGHT_PARTS
+    return field(part, "type") in _THOUGHT_PARTS
 
 
 def tokens_of(usage: object, sent: str = "prompt_tokens", received: str = "completion_tokens") -> dict[str, int | None]:
@@ -113,10 +113,10 @@ def tokens_of(usage: object, sent: str = "prompt_tokens", received: str = "compl
 
     Some count the thought beside the completion, or in the total alone (xAI, Gemini); it is billed like the completion.
     """
-    prompt, completion = _count(_field(usage, sent)), _count(_field(usage, received))
-    total = _count(_field(usage, "total_tokens"))
-    details = _field(usage, f"{received}_details") or usage
-    reasoning = _count(_field(details, "reasoning_tokens"))
+    prompt, completion = _count(field(usage, sent)), _count(field(usage, received))
+    total = _count(field(usage, "total_tokens"))
+    details = field(usage, f"{received}_details") or usage
+    reasoning = _count(field(details, "reasoning_tokens"))
     if prompt is not None and completion is not None and total is not None:
         beside = total - prompt - completion
         if beside > 0 and reasoning in (None, 0, beside):
@@ -124,7 +124,7 @@ def tokens_of(usage: object, sent: str = "prompt_tokens", received: str = "compl
     return {"prompt_tokens": prompt, "completion_tokens": completion, "reasoning_tokens": reasoning}
 
 
-def _field(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever JSON the server sends
+def field(thing: object, name: str) -> Any:  # noqa: ANN401 - whatever JSON the server sends
     """A field of an SDK's object, or of the dictionary that it left unread; None where there is none."""
     return thing.get(name) if isinstance(thing, dict) else getattr(thing, name, None)
 
@@ -141,7 +141,7 @@ def _text(content: object) -> str:
     if isinstance(content, list):
         # Parts without a text are citations, pictures.
         parts = (part for part in content if not _is_thought(part))
-        return "".join(part if isinstance(part, str) else _checked(_field(part, "text"), str) or "" for part in parts)
+        return "".join(part if isinstance(part, str) else _checked(field(part, "text"), str) or "" for part in parts)
     text: str = _checked(content, str)
     return text
 
@@ -191,25 +191,25 @@ def read_response(provider: str, reply: Any) -> Completion:  # noqa: ANN401
     """
     try:
         thought, said, refusal = [], [], []
-        for item in _checked(_field(reply, "output"), list):
+        for item in _checked(field(reply, "output"), list):
             if _is_thought(item):
-                thought.append(_thought(_field(item, "summary")) or _thought(_field(item, "content")))
-            for part in (_field(item, "content") or ()) if _field(item, "type") == "message" else ():
-                said.append(_checked(_field(part, "text"), str) or "")
-                refusal.append(_checked(_field(part, "refusal"), str) or "")
-        status = _field(reply, "status")
+                thought.append(_thought(field(item, "summary")) or _thought(field(item, "content")))
+            for part in (field(item, "content") or ()) if field(item, "type") == "message" else ():
+                said.append(_checked(field(part, "text"), str) or "")
+                refusal.append(_checked(field(part, "refusal"), str) or "")
+        status = field(reply, "status")
         if status not in ("completed", "incomplete"):
             raise TypeError  # noqa: TRY301 - as for whatever else is wrong
-        reason = _checked(_field(_field(reply, "incomplete_details"), "reason"), str) or "stop"
+        reason = _checked(field(field(reply, "incomplete_details"), "reason"), str) or "stop"
         finish_reason = thoughts.finish("stop" if status == "completed" else reason)
         told = thoughts.split("".join(said), "\n\n".join(filter(None, thought)), cut=finish_reason == thoughts.CUT)
         refused = "".join(refusal)
         return Completion(
             text=told.answer or refused,
             finish_reason=thoughts.REFUSED if refused and not told.answer else finish_reason,
-            model=_checked(_field(reply, "model"), str) or "",
+            model=_checked(field(reply, "model"), str) or "",
             thought=told.thought,
-            **tokens_of(_field(reply, "usage"), "input_tokens", "output_tokens"),
+            **tokens_of(field(reply, "usage"), "input_tokens", "output_tokens"),
         )
     except ReplyError as error:
         raise ReplyError(f"{provider}: {error}") from None

@@ -6,19 +6,23 @@ import asyncio
 import email.utils
 import json
 import math
+import os
 import re
+import ssl
 import time
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC
+from functools import cache
+from types import ModuleType
 from typing import Any, ClassVar, Self
 
 from biaslens import errors
 from biaslens._util.text import redacted, shown_address
 from biaslens.errors import ModelError, ReplyError
 from biaslens.models import catalogue, thoughts
-from biaslens.models._bodies import read_completion, request_body, sdk_arguments
+from biaslens.models._bodies import field, read_completion, read_response, request_body, sdk_arguments
 from biaslens.models.base import Completion, Message, Params
 from biaslens.models.endpoints import key_for, server_of
 from biaslens.settings import Settings
@@ -29,7 +33,7 @@ MAX_BODY = 8 * 2**20
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 
 
-class _Limited:
+class Limited:
     """The body of a response, unpacked, as far as it is taken."""
 
     def __init__(self, stream: Any, encoding: str) -> None:  # noqa: ANN401 - of either httpx
@@ -64,7 +68,7 @@ def limited_bodies(stream: type[Any]) -> dict[str, list[Callable[[Any], Awaitabl
 
     `stream` is ``AsyncByteStream`` of the client's library: httpx, or its namesake httpx2.
     """
-    body = type("Body", (_Limited, stream), {})
+    body = type("Body", (Limited, stream), {})
 
     async def ask(request: Any) -> None:  # noqa: ANN401
         request.headers["accept-encoding"] = "gzip, deflate"
@@ -73,6 +77,20 @@ def limited_bodies(stream: type[Any]) -> dict[str, list[Callable[[Any], Awaitabl
         response.stream = body(response.stream, response.headers.pop("content-encoding", "identity").strip().lower())
 
     return {"request": [ask], "response": [limit]}
+
+
+def trusted(library: ModuleType) -> ssl.SSLContext:
+    """Certificates by which httpx, or its namesake httpx2, knows servers; reading them takes longer than many requests.
+
+    All clients of a process share them.
+    """
+    return _trusted(library, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _trusted(library: ModuleType, *_: str | None) -> ssl.SSLContext:
+    context: ssl.SSLContext = library.create_ssl_context()
+    return context
 
 
 CONNECTIONS = 256
@@ -229,7 +247,7 @@ class RemoteModel:
     """
 
     provider: ClassVar[str]  #: how names of its models begin
-    sdk: ClassVar[str]  #: name and version of what asks
+    sdk: str  #: name and version of what asks
     version_in_path: ClassVar[bool] = False  #: whether the SDK writes the API's version into every path itself
 
     def __init__(self, provider: str, model_id: str, settings: Settings) -> None:
@@ -250,6 +268,15 @@ class RemoteModel:
     def open(cls, model_id: str, settings: Settings) -> Self:
         """Open ``PROVIDER/MODEL``, at the address that the settings have for the provider."""
         return cls(cls.provider, model_id, settings)
+
+    def _read_response(self, reply: Any) -> Completion:  # noqa: ANN401 - the SDK's, or JSON
+        """Read a reply of OpenAI's Responses API, which may tell a fault in a reply that is otherwise well."""
+        error = field(reply, "error")
+        if error is not None:
+            code = field(error, "code")
+            status = {"server_error": 500, "rate_limit_exceeded": 429}.get(str(code), 400)
+            return self._refused(status, {"code": code, "message": field(error, "message")}, {})
+        return read_response(self._provider, reply)
 
     def _refused(self, status: int, body: object, headers: Mapping[str, str]) -> Completion:
         return refused(self._provider, self._model_id, status, body, headers, key=self._server.key_variable)

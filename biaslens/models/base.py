@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, Protocol
 
@@ -91,7 +92,7 @@ class Completion:
 
     text: str  #: the answer without the thought; "" where the model gave none
     finish_reason: str  #: as the provider names it, but for those that `biaslens.models.thoughts` names alike
-    model: str  #: the model that answered, as the provider resolved it ("gpt-4o-mini-2024-07-18")
+    model: str  #: the model that answered, as the provider resolved it ("gpt-4.1-2025-04-14")
     #: tokens billed; None where the provider did not say
     prompt_tokens: int | None = None
     completion_tokens: int | None = None  #: those of the thought included
@@ -120,7 +121,7 @@ def _storable(text: str) -> str:
 class ChatModel(Protocol):
     """A chat model: one method to ask it, one to let it go."""
 
-    name: str  #: the full name, provider included: "openai/gpt-4o-mini"
+    name: str  #: the full name, provider included: "openai/gpt-6-luna"
     #: what else decides the answers, for the record of a run: base URL, SDK version, weights' hash
     runtime: Mapping[str, str]
     max_concurrency: int | None  #: most requests it can take at once; None for no limit of its own
@@ -143,6 +144,7 @@ GROUP = "biaslens.models"
 OpenModel = Callable[[str, Settings], ChatModel]
 
 
+@cache
 def providers() -> dict[str, EntryPoint]:
     """Every installed provider by name, sorted; none of them is imported."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
@@ -155,7 +157,7 @@ def provider_of(name: str) -> EntryPoint:
     """
     provider, slash, model_id = name.partition("/")
     if not (provider and slash and model_id):
-        raise UnknownModelError(f"{name!r} is not of the form PROVIDER/MODEL, such as openai/gpt-4o-mini")
+        raise UnknownModelError(f"{name!r} is not of the form PROVIDER/MODEL, such as openai/gpt-6-luna")
     known = providers()
     if provider not in known:
         raise UnknownModelError(
@@ -175,7 +177,7 @@ def _how(provider: str, model_id: str) -> str:
 
 
 def open_model(name: str, settings: Settings | None = None) -> ChatModel:
-    """Open a chat model: "openai/gpt-4o-mini", "compatible/ollama/llama3:8b", "local/smollm2", "local/PATH.gguf".
+    """Open a chat model: "openai/gpt-6-luna", "compatible/ollama/llama3:8b", "local/smollm2", "local/PATH.gguf".
 
     Raises `UnknownModelError` when the name has not this form, or no provider of the name is installed; `SettingsError`
     when a key or a file that the model needs is missing, or the provider cannot be imported.

@@ -26,7 +26,8 @@ class CatalogueEntry(BaseModel):
     `name` is the model's here, `model_id` the provider's, `study` its label in the published study, and `weights` its
     open weights on Hugging Face. Prices are US dollars for 1,000,000 tokens; `context` is the most tokens of prompt
     and answer together; limits per minute are those of the lowest paying tier. A model is "retiring" once a date is
-    set. `source` gave the figures, taken on `as_of`.
+    set. `source` gave the figures, taken on `as_of`; a price that could not be confirmed with the provider by then is
+    as `price_from` quotes it.
 
     A model that `thinks` does so before it answers where nobody tells it not to: usually `thinking_tokens` of them, as
     far as is known; None goes by its name, see `thinks`. `api` is OpenAI's that it is asked through, and `params` are
@@ -41,6 +42,7 @@ class CatalogueEntry(BaseModel):
     weights: str | None = None
     input_price: NonNegativeFloat | None = None
     output_price: NonNegativeFloat | None = None
+    price_from: str | None = None
     context: PositiveInt | None = None
     max_output: PositiveInt | None = None
     requests_per_minute: PositiveFloat | None = None
@@ -75,8 +77,11 @@ def entry(name: str, settings: Settings | None = None) -> CatalogueEntry | None:
     own = settings.models.get(name) if settings else None
     if own is None:
         return _shipped_entry(name)
+    shipped = dict(_shipped()["models"].get(name, {}))
+    if own.keys() & {"input_price", "output_price"}:
+        shipped.pop("price_from", None)
     try:
-        return CatalogueEntry.model_validate({"name": name, **_shipped()["models"].get(name, {}), **own})
+        return CatalogueEntry.model_validate({"name": name, **shipped, **own})
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
@@ -90,7 +95,10 @@ def entries(settings: Settings | None = None) -> list[CatalogueEntry]:
 
 
 class BatchTerms(BaseModel):
-    """What an answer in a batch costs of what it costs otherwise, and the hours within which it is promised."""
+    """What an answer in a batch costs of what it costs otherwise, and the hours within which it is promised.
+
+    Some models have a factor of their own, by the provider's name of them.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -98,16 +106,21 @@ class BatchTerms(BaseModel):
     hours: PositiveFloat
     source: str
     as_of: datetime.date
+    models: dict[str, PositiveFloat] = {}
 
 
 def batch_terms(name: str) -> BatchTerms | None:
-    """Terms of a provider's batches; None where they are not known.
+    """Terms of a model's batches at its provider; None where they are not known.
 
-    >>> batch_terms("openai/gpt-4o-mini").factor
-    0.5
+    >>> batch_terms("openai/gpt-4o-mini").factor, batch_terms("together/openai/gpt-oss-120b").factor
+    (0.5, 1.0)
     """
-    known = _shipped()["batch"].get(name.partition("/")[0])
-    return None if known is None else BatchTerms(**known)
+    provider, _, model_id = name.partition("/")
+    known = _shipped()["batch"].get(provider)
+    if known is None:
+        return None
+    terms = BatchTerms(**known)
+    return terms.model_copy(update={"factor": terms.models.get(model_id, terms.factor)})
 
 
 def price(

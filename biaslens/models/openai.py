@@ -3,42 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
-
-import httpx2
-import openai
+from typing import TYPE_CHECKING, Any
 
 from biaslens.errors import SettingsError, UnknownModelError
-from biaslens.models._batches import OpenAIBatches
-from biaslens.models._bodies import RESPONSES_ARGUMENTS, read_response, request_body, responses_body, sdk_arguments
-from biaslens.models._http import SdkModel, limited_bodies
-from biaslens.models.base import Completion, Message, Params
+from biaslens.models import _http
+from biaslens.models._bodies import RESPONSES_ARGUMENTS, request_body, responses_body, sdk_arguments
+from biaslens.models.base import ChatModel, Completion, Message, Params
 from biaslens.models.catalogue import entry
 from biaslens.models.endpoints import endpoint
 from biaslens.settings import Settings
 
+if TYPE_CHECKING:
+    import openai
 
-class OpenAIModel(SdkModel):
+    from biaslens.models._batches import OpenAIBatches
+
+
+class OpenAIModel(_http.SdkModel):
     """A model asked by OpenAI's chat completion protocol, or its Responses API where the catalogue says so."""
 
     provider = "openai"
-    sdk = f"openai {openai.__version__}"
-    _sdk = openai
-    _any_error = openai.OpenAIError
 
     def __init__(self, provider: str, model_id: str, settings: Settings) -> None:
+        # Only here: the SDK takes longer to load than all else, and the lean transport goes without it.
+        import openai
+
+        self.sdk = f"openai {openai.__version__}"
+        self._sdk, self._any_error = openai, openai.OpenAIError
         super().__init__(provider, model_id, settings)
         known = entry(self.name, settings)
         self._responses = known is not None and known.api == "responses"
         self._client = self._open_client(settings)
 
     def _open_client(self, settings: Settings) -> openai.AsyncOpenAI:
+        import openai
+
         return openai.AsyncOpenAI(api_key=self._key, base_url=self._base_url, **_connection(settings))
 
     def batches(self) -> OpenAIBatches:
         """Batches of this server; their files are read without a limit on the size of a reply."""
-        client = self._client.copy(http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False))
-        return OpenAIBatches(self._provider, self._base_url, client, openai)
+        return _batches(self._provider, self._base_url, self._client)
 
     async def _create(self, messages: Sequence[Message], params: Params) -> Any:  # noqa: ANN401
         server = self._server
@@ -56,22 +60,31 @@ class OpenAIModel(SdkModel):
         return await self._client.chat.completions.create(**sdk_arguments(body))
 
     def _read(self, reply: Any) -> Completion:  # noqa: ANN401
-        if not self._responses:
-            return super()._read(reply)
-        error = getattr(reply, "error", None)
-        if error is not None:  # told in a reply that is otherwise well
-            status = {"server_error": 500, "rate_limit_exceeded": 429}.get(error.code, 400)
-            return self._refused(status, {"code": error.code, "message": error.message}, {})
-        return read_response(self._provider, reply)
+        return self._read_response(reply) if self._responses else super()._read(reply)
+
+
+def _batches(provider: str, base_url: str, client: openai.AsyncOpenAI) -> OpenAIBatches:
+    import httpx2
+    import openai
+
+    from biaslens.models._batches import OpenAIBatches
+
+    http = openai.DefaultAsyncHttpxClient(follow_redirects=False, verify=_http.trusted(httpx2))
+    return OpenAIBatches(provider, base_url, client.copy(http_client=http), openai, openai.OpenAIError)
 
 
 def _connection(settings: Settings) -> dict[str, Any]:
     """How clients connect: a redirect would take questions, and perhaps the key, to where nobody sent them."""
-    hooks = limited_bodies(httpx2.AsyncByteStream)
+    import httpx2
+    import openai
+
+    hooks = _http.limited_bodies(httpx2.AsyncByteStream)
     return {
         "timeout": openai.Timeout(settings.request_timeout, connect=settings.connect_timeout),
         "max_retries": 0,
-        "http_client": openai.DefaultAsyncHttpxClient(follow_redirects=False, event_hooks=hooks),
+        "http_client": openai.DefaultAsyncHttpxClient(
+            follow_redirects=False, event_hooks=hooks, verify=_http.trusted(httpx2)
+        ),
     }
 
 
@@ -92,6 +105,8 @@ class AzureModel(OpenAIModel):
         super().__init__(provider, model_id, settings)
 
     def _open_client(self, settings: Settings) -> openai.AsyncOpenAI:
+        import openai
+
         connection = _connection(settings)
         if settings.azure_api_version is None:
             base_url = f"{self._base_url.removesuffix('/openai/v1')}/openai/v1"
@@ -103,7 +118,7 @@ class AzureModel(OpenAIModel):
 
 
 class CompatibleModel(OpenAIModel):
-    """A model of a named endpoint: ``compatible/deepseek/deepseek-chat``."""
+    """A model of a named endpoint, ``compatible/deepseek/deepseek-chat``, asked through OpenAI's SDK."""
 
     def __init__(self, provider: str, model_id: str, settings: Settings) -> None:
         super().__init__(provider, model_id, settings)
@@ -112,10 +127,14 @@ class CompatibleModel(OpenAIModel):
         self._client.project = None
 
     @classmethod
-    def open(cls, model_id: str, settings: Settings) -> Self:
-        """Open ``compatible/ENDPOINT/MODEL``; `model_id` is "ENDPOINT/MODEL"."""
+    def open(cls, model_id: str, settings: Settings) -> ChatModel:  # type: ignore[override]
+        """Open ``compatible/ENDPOINT/MODEL``, by the endpoint's transport; `model_id` is "ENDPOINT/MODEL"."""
         label, _, model = model_id.partition("/")
-        endpoint(label, settings)
+        server = endpoint(label, settings)
         if not model:
             raise UnknownModelError(f"compatible/{model_id} names no model; the form is compatible/ENDPOINT/MODEL")
-        return cls(f"compatible/{label}", model, settings)
+        if server.transport == "sdk":
+            return cls(f"compatible/{label}", model, settings)
+        from biaslens.models._lean import LeanModel
+
+        return LeanModel(f"compatible/{label}", model, settings)

@@ -39,6 +39,7 @@ class PerspectiveModel(_http.RemoteModel):
             timeout=httpx.Timeout(settings.request_timeout, connect=settings.connect_timeout),
             limits=httpx.Limits(max_connections=_http.CONNECTIONS, max_keepalive_connections=_http.CONNECTIONS),
             event_hooks=_http.limited_bodies(httpx.AsyncByteStream),
+            verify=_http.trusted(httpx),
         )
 
     async def complete(self, messages: Sequence[Message], params: Params) -> Completion:

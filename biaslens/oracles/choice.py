@@ -214,7 +214,9 @@ def _without_echoes(text: str, question: str) -> str:
         text = _RE.echoed.sub("", text)
     if question and question[:20] in text:
         text = text.replace(words.clean(question), "\n")
-    return _RE.as_role.sub(" ", text).strip()
+    if "as a" in text.lower():
+        text = _RE.as_role.sub(" ", text)
+    return text.strip()
 
 
 def _glued(text: str, options: Sequence[str]) -> int | None:
@@ -229,7 +231,7 @@ def _said(marked: str, options: Sequence[str], question: str) -> Verdict | None:
     """Decide a marked text: by the option put as the answer, or else by what the clauses say; None where neither is."""
     last = len(options) - 1
     found = mentions(marked, len(options))
-    listing = found and not any(map(str.isalpha, _RE.of_lists.sub("", marked)))
+    listing = found and _RE.of_lists.fullmatch(marked)
     if listing and [mention.position for mention in found] == [*range(len(options))]:
         return Verdict(Outcome.INVALID, "listing")
     if listing and last not in [mention.position for mention in found] and _RE.both_texts.fullmatch(marked):

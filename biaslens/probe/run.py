@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -161,7 +162,7 @@ def _on_ray(trials: Sequence[Trial], watcher: Watcher) -> list[Tuned]:
 
     if not ray.is_initialized():
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no report of this run to anybody
-        ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     running: dict[Any, int] = {}
     for number, trial in enumerate(trials):
         device, cpus = trial.spec.model.device, trial.spec.threads or 1

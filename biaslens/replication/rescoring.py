@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from biaslens.analysis import corrected_rates, oracle_agreement, read_labels
 from biaslens.analysis.comparison import align
-from biaslens.analysis.frame import BIASED, KINDS, NOTHING, STATES
+from biaslens.analysis.frame import BIASED, KINDS, NOTHING, STATES, read_run
 from biaslens.analysis.labels import read_judged
 from biaslens.analysis.rates import ALL, rates
 from biaslens.annotation.folder import INFO, read_info
@@ -302,7 +302,7 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
         agreement = oracle_agreement(read_labels(run))
         whole = agreement[(agreement["attribute"] == ALL) & (agreement["subset"] == "all")]
         judge = next(iter(whole[whole["oracle"] == PUBLISHED_PANEL].to_dict("records")), {})
-        found = corrected_rates(run, panel=PUBLISHED_PANEL)
+        found = corrected_rates(read_run(run, estimand=Estimand.THESE, took=False), panel=PUBLISHED_PANEL)
         whole_why = (found["kind"] == Kind.WHY.value) & (found["attribute"] == ALL)
         for row in found[whole_why].to_dict("records"):
             trials = row["valid_trials"]
@@ -315,7 +315,6 @@ def why_corrected(runs: Sequence[Path], labels: Path) -> pd.DataFrame:
                 "model": str(row["model"]).removeprefix("published/"),
                 "labelled_by": labelled_by,
                 "biased_trials_published": trials * row["bias_rate"],
-                "estimand": THESE,
             }
             rows.append(row | published | facts | counts | {name: judge.get(name, math.nan) for name in _AGREEMENT})
     table = pd.DataFrame(rows, columns=pd.Index(COLUMNS))

@@ -1,7 +1,11 @@
 """Files and tables for people, all of them from the same `Summary` of a run."""
 
-from biaslens.report.export import Format, export, export_parts
-from biaslens.report.leaderboard import by_attribute, leaderboard
-from biaslens.report.run import print_table
+from pathlib import Path
 
-__all__ = ["Format", "by_attribute", "export", "export_parts", "leaderboard", "print_table"]
+from biaslens._util import lazily
+
+__all__, __getattr__ = lazily(__name__, Path(__file__))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

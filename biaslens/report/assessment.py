@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.text import Text
 
 from biaslens._util.files import json_text, replacing, write_text
-from biaslens._util.text import printable
+from biaslens._util.text import plural, printable
 from biaslens.report.page import environment
-from biaslens.report.table import NOTHING, Column, Table, between, decimal, known, labelled, p_value, write_csv
+from biaslens.report.table import LEVEL, NOTHING, Column, Table, between, decimal, known, labelled, p_value, write_csv
 from biaslens.stats import Estimate
 from biaslens.usecase import CUT, FILTERED, Assessment, GroupMention, Measure, Recorder, Response
 
@@ -115,11 +115,44 @@ def _cell(value: object) -> object:
     return value
 
 
+def findings_of(assessment: Assessment) -> list[str]:
+    """Say what the tests found, or that they found nothing; no more than that."""
+    if not assessment.measures:
+        return ["Nothing was measured."]
+    tested = [measure for measure in assessment.measures if not isnan(measure.p_holm)]
+    if not tested:
+        return ["Nothing was tested: no metric here has a test that groups are treated alike."]
+    found = sorted((measure for measure in tested if measure.p_holm < LEVEL), key=lambda measure: measure.p_holm)
+    tests, at = plural(len(tested), "test"), f"p under {LEVEL:g} after Holm"
+    if not found:
+        told = f"Nothing found: of {tests} that groups are treated alike none fails ({at})."
+        rough = sum(measure.few for measure in tested)
+        more = f" {rough} of them rest{'s' if rough == 1 else ''} on few units." if rough else ""
+        return [told + more, "That is no proof that they are treated alike."]
+    named = []
+    for measure in found[:_NAMED]:
+        where = ", ".join(part for part in (measure.attribute.replace("_", " "), measure.comparison) if part)
+        p = p_value(measure.p_holm)
+        named.append(
+            f"{measure.metric}{f' of {where}' if where else ''} "
+            f"({_value(measure.estimate)}; p {p if p.startswith('<') else f'= {p}'})"
+        )
+    left = f", and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    finds = "finds" if len(found) == 1 else "find"
+    return [f"{len(found)} of {tests} {finds} that groups are treated differently ({at}): {'; '.join(named)}{left}."]
+
+
+_NAMED = 3
+"""Tests that are named at most."""
+
+
 def print_assessment(assessment: Assessment, console: Console | None = None) -> None:
     """Print an assessment: the decision path, the metrics, what a reader must know; on standard output by default."""
     console = console or Console()
     counts = ", ".join(f"{count:,} {what}" for what, count in assessment.counts.items())
     console.print(labelled({"Assessed": assessment.source, "Read": counts}))
+    console.print()
+    console.print(Text(printable(" ".join(findings_of(assessment))), style="bold"))
     console.print()
     console.print(_path(assessment))
     level = _level(assessment)
@@ -250,6 +283,7 @@ def page(assessment: Assessment) -> str:
     return pages.get_template("assessment.html.j2").render(
         up="",
         assessment=assessment,
+        findings=findings_of(assessment),
         mentions=_mentions(assessment.mentions),
         sections=list(_by_heading(assessment.measures)),
         level=_level(assessment),

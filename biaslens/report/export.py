@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from biaslens._util.files import replacing
 from biaslens.errors import InputError
-from biaslens.runfile import question_rows, reading_evaluation, response_rows, vote_rows
+from biaslens.runfile import question_rows, reading_evaluation, response_rows, thought_rows, vote_rows
 
 Type = Literal["string", "integer", "number", "strings", "integers"]
 """Of a column; "strings" and "integers" are lists that come as JSON text."""
@@ -88,8 +88,17 @@ VOTES: Mapping[str, Type] = {
 """Columns of the votes and their types."""
 
 
-def export(path: Path, out: Path, format: Format, *, chunk: int = 8192) -> tuple[Path, Path]:
+THOUGHTS: Mapping[str, Type] = {
+    "key": "string", "thought": "string", "reasoning_tokens": "integer", "panel": "string", "outcome": "string",
+}  # fmt: skip
+"""Columns of the thoughts and their types."""
+
+
+def export(path: Path, out: Path, format: Format, *, thoughts: bool = False, chunk: int = 8192) -> list[Path]:
     """Write every planned response of a run to `out`, and the judges' votes beside it (``NAME.votes.SUFFIX``).
+
+    Only with `thoughts`, a third file (``NAME.thoughts.SUFFIX``) holds what was thought before the answers: a row for
+    each thought and each panel that has judged it, and one without a panel where none has.
 
     Texts are exact in all three formats. Lists are lists in JSONL and Parquet, and JSON in CSV. CSV has no null: an
     empty answer and none look alike there, and ``answered_at`` tells them apart.
@@ -98,27 +107,30 @@ def export(path: Path, out: Path, format: Format, *, chunk: int = 8192) -> tuple
     data: import such a column as text before opening it in a spreadsheet.
 
     Another process may be writing the run file. Older files are replaced, but only when the new ones are complete;
-    `chunk` rows are held in memory at a time. Gives the file of responses and the file of votes.
+    `chunk` rows are held in memory at a time. Gives the files: responses, votes, and the thoughts that were asked for.
 
     Raises `InputError` when the format is unknown, or `out` is the run file itself; `StorageError` when the run file
     cannot be read, is no role-play evaluation, or `out` cannot be written.
     """
     if format not in tuple(Format):
         raise InputError(f"{format!r} is no export format; give one of {', '.join(Format)}")
-    votes = out.with_name(f"{out.stem}.votes{out.suffix}")
-    if path.resolve() in (out.resolve(), votes.resolve()):
+    beside = [out.with_name(f"{out.stem}.{name}{out.suffix}") for name in ("votes", "thoughts")[: 1 + thoughts]]
+    targets = [out, *beside]
+    if path.resolve() in [target.resolve() for target in targets]:
         raise InputError(f"{out}: this is the run file itself; give another --out")
     open_sink = {Format.CSV: _csv, Format.JSONL: _jsonl, Format.PARQUET: _parquet}[format]
     with reading_evaluation(path) as store:
         names = [name for name in RESPONSES if name != "model"]
-        for target, columns, pages in (
-            (out, RESPONSES, response_rows(store, names, model=store.meta().get("model"), chunk=chunk)),
-            (votes, VOTES, vote_rows(store, chunk=chunk)),
-        ):
+        contents: list[tuple[Mapping[str, Type], Iterator[Rows]]] = [
+            (RESPONSES, response_rows(store, names, model=store.meta().get("model"), chunk=chunk)),
+            (VOTES, vote_rows(store, chunk=chunk)),
+            (THOUGHTS, thought_rows(store, chunk=chunk)),
+        ]
+        for target, (columns, pages) in zip(targets, contents, strict=False):
             with replacing(target) as temporary, open_sink(temporary, columns) as write:
                 for rows in pages:
                     write(rows)
-    return out, votes
+    return targets
 
 
 def export_parts(path: Path, out: Path, *, rows: int) -> Path:

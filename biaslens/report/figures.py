@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 from biaslens._util.files import replacing
 from biaslens._util.text import safe_name
 from biaslens.analysis.rates import ALL, PARTS
+from biaslens.report.analyses import Analyses
+from biaslens.report.pictures import FEWEST
 from biaslens.report.table import KINDS
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.stats import Estimand
@@ -29,6 +32,9 @@ _KINDS = {kind: name.capitalize() for kind, name in KINDS.items()}
 
 STEPS = ("#12436d", "#28a197", "#f4b942", "#d9d9d9")
 """Four steps from dark to light: apart in grey, and for every common kind of colour vision."""
+
+RAMP = LinearSegmentedColormap.from_list("biaslens", ("#f3f7fb", STEPS[0]))
+"""From light to dark for heat maps, on paper as on pages: it stays in order when printed in grey."""
 
 HATCHES = ("", "///", "...", "")
 """A second signal beside colour, in the same order."""
@@ -164,11 +170,12 @@ def counts_by_attribute(rates: pd.DataFrame) -> Figure:
 
 
 @styled()
-def heat_map(rates: pd.DataFrame, *, title: str = "", fewest: int = 30) -> Figure:
-    """Draw the bias rates of one model and condition as a table of shaded cells, the number in each.
+def heat_map(rates: pd.DataFrame, *, title: str = "") -> Figure:
+    """Draw the bias rates of one model and condition as a table of coloured cells, the number in each.
 
-    `rates` are rows of `analysis.rates` by attribute and target, without totals. Cells with fewer valid trials than
-    `fewest` are left unshaded and their number is put in brackets: they say little.
+    `rates` are rows of `analysis.rates` by attribute and target, without totals. Cells with fewer than `FEWEST` valid
+    trials are left without a colour and their number is put in brackets: they say little. Where all cells are such, the
+    figure says so.
     """
     rows = ordered(list(rates["attribute"]), list(Attribute))
     known = rates[rates["target"].isin(list(Attribute))]
@@ -180,14 +187,14 @@ def heat_map(rates: pd.DataFrame, *, title: str = "", fewest: int = 30) -> Figur
         for column in ("bias_rate", "valid_trials")
     )
     valid = np.nan_to_num(valid)
-    shaded = np.where(valid >= fewest, value, np.nan)
-    figure, ((axes,),) = panels(1, 1, width=1.9 + 0.62 * len(columns), height=1.5 + 0.38 * len(rows))
-    top = max(0.05, float(np.nanmax(shaded)) if np.isfinite(shaded).any() else 0.05)
-    # From light to dark: it stays in order when printed in grey.
-    image = axes.imshow(shaded, cmap=mpl.colormaps["Blues"], vmin=0, vmax=top, aspect="auto")
+    shaded = np.where(valid >= FEWEST, value, np.nan)
+    figure, ((axes,),) = panels(1, 1, width=max(4.4, 1.9 + 0.62 * len(columns)), height=1.5 + 0.38 * len(rows))
+    enough = bool(np.isfinite(shaded).any())
+    top = max(0.05, float(np.nanmax(shaded))) if enough else 0.05
+    image = axes.imshow(shaded, cmap=RAMP, vmin=0, vmax=top, aspect="auto")
     for (row, column), rate in np.ndenumerate(value):
-        few = valid[row, column] < fewest
-        dark = not few and rate > 0.55 * top
+        few = valid[row, column] < FEWEST
+        dark = not few and rate > 0.65 * top
         text = "–" if np.isnan(rate) else f"({rate:.0%})" if few else f"{rate:.0%}"
         colour = "white" if dark else FAINT if few else INK
         axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
@@ -199,8 +206,11 @@ def heat_map(rates: pd.DataFrame, *, title: str = "", fewest: int = 30) -> Figur
     axes.set_xlabel("Attribute the question asks about")
     axes.set_ylabel("Attribute of the role")
     axes.set_title(short(title, 70))
+    if not enough:
+        figure.suptitle(f"Every cell has under {FEWEST} valid trials: too few for a colour", fontsize=8.5)
+        return figure
     bar = figure.colorbar(image, ax=axes, shrink=0.8, format=PercentFormatter(1.0, decimals=0))
-    bar.set_label(f"Bias rate (brackets: under {fewest} valid trials)")
+    bar.set_label(f"Bias rate (brackets: under {FEWEST} valid trials)")
     return figure
 
 
@@ -210,6 +220,8 @@ _SERIES = {
     Condition.NEUTRAL_ROLE.value: ("as an ordinary person", STEPS[2], "#7a5a10"),
     "published": ("as published", "white", FAINT),
     "ours": ("by the rules of biaslens", STEPS[0], STEPS[0]),
+    "raw": ("raw", STEPS[0], STEPS[0]),
+    "by labels": ("corrected by labels", STEPS[2], "#7a5a10"),
     "corrected": ("and with the why answers corrected by labels", STEPS[1], STEPS[1]),
 }
 
@@ -304,30 +316,34 @@ def consistency_bars(consistency: pd.DataFrame, parts: Sequence[tuple[str, str]]
 
 @styled()
 def trigger_shares(triggers: pd.DataFrame) -> Figure:
-    """Draw how many of the models each question of `trigger_counts` triggers: shares by number, a line a kind."""
-    kinds = ordered(list(triggers["kind"]), [ALL, *Kind])
-    most = int(triggers["k"].max())
-    figure, ((axes,),) = panels(1, 1, width=5.6, height=3.4)
-    for number, kind in enumerate(kinds):
-        rows = triggers[triggers["kind"] == kind].sort_values("k")
-        axes.plot(
-            rows["k"], rows["share"], marker=MARKERS[number], markersize=6, linewidth=1.6,
-            linestyle=("-", "--", "-.", ":")[number % 4], color=(*STEPS[:3], "#5b5b5b")[number % 4],
-            markeredgecolor="#1b1b1b", markeredgewidth=0.5, label=_KINDS[kind],
-        )  # fmt: skip
-    axes.set_xticks(range(most + 1))
-    axes.set_xlabel(f"Number of the {most} models whose answers to a question are biased")
-    axes.set_ylabel("Share of the questions")
-    axes.set_ylim(0, None)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axes.grid(axis="y")
-    axes.legend()
+    """Draw how many of the models each question of `trigger_counts` triggers: bars by number, a panel a kind."""
+    models = int(triggers["k"].max())
+    numbers = [f"{k} of {models}" for k in range(models + 1)]
+    figure, cells = _by_kind(triggers, numbers, width=1.6, height=1.1 + 0.3 * len(numbers))
+    widest = float(triggers["share"].max())
+    for axes, of_kind in cells:
+        rows = of_kind.set_index("k").reindex(range(len(numbers)))
+        axes.barh(range(len(numbers)), rows["share"].fillna(0), color=STEPS[0], height=0.7)
+        for place, (value, count) in enumerate(zip(rows["share"], rows["questions"], strict=True)):
+            if not pd.isna(value):
+                axes.annotate(
+                    f"{value:.1%} ({count:,.0f})", (value, place), xytext=(3, 0), textcoords="offset points",
+                    va="center", fontsize=7.5, color=INK,
+                )  # fmt: skip
+        percent_axis(axes, upper=1.9 * widest)
+        axes.set_xticks([tick for tick in axes.get_xticks() if tick <= 1])
+    figure.supxlabel("Questions by the number of models whose answers are biased")
     return figure
 
 
-def draw(found: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
-    """Write every figure for which the tables of `Analyses` have numbers, as SVG and PNG."""
-    return [path for name, figure in _figures(found) for path in save(figure, out / name)]
+def draw(analyses: Analyses, out: Path) -> list[Path]:
+    """Write every figure for which the tables have numbers, as SVG and PNG."""
+    paths: list[Path] = []
+    analyses.work.begin("drawing", total=6 + 2 * len(analyses.runs))
+    for name, figure in _figures(analyses.tables):
+        paths += save(figure, out / name)
+        analyses.work.step()
+    return paths
 
 
 def _figures(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
@@ -338,6 +354,8 @@ def _figures(found: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, Figure]]:
         for condition, rows in found["consistency"].groupby("condition", sort=False):
             if rows["consistent"].notna().any():
                 yield f"consistency_{condition}", consistency_bars(rows, PARTS)
+    if "corrected" in found:
+        yield from _of_labels(found["corrected"])
     if "triggers" in found:
         for condition, rows in found["triggers"].groupby("condition", sort=False):
             yield f"triggers_{condition}", trigger_shares(rows)
@@ -358,6 +376,17 @@ def _of_rates(rates: pd.DataFrame, found: Mapping[str, pd.DataFrame]) -> Iterato
         yield "ablation", paired_rates(rates[rates["attribute"] == ALL], rows="model")
         for model, rows in rates.groupby("model", sort=False):
             yield f"ablation_{safe_name(str(model))}", paired_rates(rows[rows["kind"] != ALL], rows="attribute")
+
+
+def _of_labels(corrected: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
+    """Corrected rates beside the raw ones, by condition."""
+    known = corrected[corrected["corrected_rate"].notna()]
+    if "attribute" in known:
+        known = known[known["attribute"] == ALL]
+    for condition, rows in known.groupby("condition", sort=False):
+        ends = {f"bias_rate{end}": rows[f"corrected{end or '_rate'}"] for end in ("", "_low", "_high")}
+        both = pd.concat([rows.assign(series="raw"), rows.assign(series="by labels", **ends)])
+        yield f"corrected_{condition}", paired_rates(both, rows="model", series="series")
 
 
 def _groups(found: Mapping[str, pd.DataFrame], condition: str) -> dict[str, str]:

@@ -11,11 +11,8 @@ from biaslens._util.text import plural, printable
 from biaslens.analysis.rates import ALL
 from biaslens.report.analyses import Analyses
 from biaslens.report.run import LOW_COVERAGE
-from biaslens.report.table import CONDITIONS, KINDS, between, percent
+from biaslens.report.table import CONDITIONS, KINDS, LEVEL, between, percent
 from biaslens.schema import Condition, Kind
-
-LEVEL = 0.05
-"""A p-value, corrected for the number of tests, below which a difference is told."""
 
 _NAMED = 3
 """Roles that are named at most."""

@@ -194,6 +194,23 @@ def _condition_warnings(condition: ConditionSummary) -> Iterator[str]:
             f"Coverage {where} is {percent(counts.coverage)}: the numbers describe only the trials that could be "
             "decided, and biased questions are undercounted."
         )
+    yield from _few_make_it_up(condition)
+
+
+FEW_FREE = 5.0
+"""Degrees of freedom under which an interval rests on a handful of roles or comparisons."""
+
+
+def _few_make_it_up(condition: ConditionSummary) -> Iterator[str]:
+    """Say whose interval rests on few roles or comparisons, of those that have enough of both for another."""
+    cells = {KINDS[kind or "all"]: condition.cell(kind=kind) for kind in (None, *Kind)}
+    few = [name for name, cell in cells.items() if cell.roles > FEW_FREE + 1 and cell.bias_rate.freedom < FEW_FREE]
+    if few:
+        yield (
+            f"A handful of roles or comparisons make up how the bias rate {CONDITIONS[condition.condition]} varies "
+            f"({', '.join(few)}): biased answers are rare or bunched. Its interval is wide for that, may still miss "
+            "the rate somewhat more often than it says, and tests between models will hardly find a difference."
+        )
 
 
 def _heading(summary: Summary) -> Text:
@@ -369,4 +386,4 @@ def _row(cell: Cell) -> tuple[str | Text, ...]:
 
 def _table(first: str, *others: str, rows: Sequence[Sequence[object] | None]) -> RenderableType:
     columns = [Column(first, words=True), *(Column(name, words=name == "kind") for name in others)]
-    return Table(columns, rows, loose=True).terminal()
+    return Table(columns, rows, loose=True)

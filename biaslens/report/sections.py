@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 import click
 import pandas as pd
+from markupsafe import Markup
+from rich.console import Console
+from rich.text import Text
 
 from biaslens._util.files import write_text
 from biaslens._util.text import plural, printable
@@ -20,7 +23,8 @@ from biaslens.analysis.variance import LOPSIDED
 from biaslens.report.analyses import Analyses
 from biaslens.report.findings import of_model, of_models
 from biaslens.report.run import FOR_WHAT, warnings
-from biaslens.report.table import NOTHING, Table, between, percent, shown
+from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Table, between, percent, shown
+from biaslens.schema import Condition
 
 _ROLES = 10
 _QUESTIONS = 5
@@ -36,18 +40,52 @@ class Section(NamedTuple):
     note: str = ""
     on_page: bool = False
 
-    def draw(self, rows: pd.DataFrame, title: str, *, in_words: bool = False) -> Table:
-        """Make the table of some rows; where it is `in_words`, what sets sections apart becomes a column."""
+    def draw(self, rows: pd.DataFrame, title: str, *, in_words: bool = False, door: Door | None = None) -> Table:
+        """Make the table of some rows; where it is `in_words`, what sets sections apart becomes a column.
+
+        On a page a `door` gives the address of the answers that a row counts, "" for none.
+        """
         long = "role" in rows or "disfavoured" in rows
         rows = rows.groupby(list(self.apart), sort=False).head(_ROLES) if long else _whole(rows)
         columns = _with_labels(self.columns, rows)
-        if in_words:
+        if door is not None:
             named = {name: name for name in self.apart[1:]} | columns
             columns = {heading[:1].upper() + heading[1:]: source for heading, source in named.items()}
         notes = [self.note] if self.note else []
         if "estimand" in rows and len(rows):
             notes.append(intervals_for(str(rows["estimand"].iloc[0])))
-        return Table.of(shown(rows, columns, in_words=in_words), title=title, notes=notes)
+        cells = shown(rows, columns, in_words=True)
+        if door is not None:
+            _link(cells, columns, rows, door)
+        return Table.of(cells, title=title, notes=notes)
+
+
+Door = Callable[[Mapping[str, Any]], str]
+
+_ANSWERS_OF: Mapping[str, Mapping[str, str]] = {
+    "role": {},
+    "theme": {},
+    "disfavoured": {},
+    "bias_rate": {},
+    "rate_role": {"condition": Condition.ROLE},
+    "rate_against": {"condition": "against"},
+    "biased_questions/questions": {"question": "biased"},
+    "denied_and_followed": {"says_does": "denies and follows"},
+}
+"""Columns that lead to answers, and what these have beside what the row says; "against" is the condition there."""
+
+
+def _link(cells: dict[str, list[object]], columns: Mapping[str, str], rows: pd.DataFrame, door: Door) -> None:
+    records = rows.to_dict("records")
+    for heading, source in columns.items():
+        more = _ANSWERS_OF.get(source)
+        if more is None:
+            continue
+        for place, row in enumerate(records):
+            own = {name: row["against"] if value == "against" else value for name, value in more.items()}
+            address = door({**{str(name): value for name, value in row.items()}, **own})
+            if address and cells[heading][place] != NOTHING:
+                cells[heading][place] = Markup('<a href="{}">{}</a>').format(address, cells[heading][place])
 
 
 def intervals_for(estimand: str) -> str:
@@ -79,23 +117,54 @@ def _with_labels(columns: Mapping[str, str], rows: pd.DataFrame) -> dict[str, st
     return {heading.removeprefix("raw "): source for heading, source in columns.items() if source != "corrected_rate"}
 
 
-def print_analyses(analyses: Analyses) -> None:
-    """Print what was found in the runs."""
-    found = analyses.tables
-    if "rates" not in found:
-        click.echo("Nothing is planned in these runs yet; `biaslens evaluate` asks.")
+def print_findings(told: Sequence[str], console: Console | None = None) -> None:
+    """Print sentences and an empty line; none where there are none."""
+    console = console or Console()
+    if told:
+        console.print(Text(" ".join(told)), soft_wrap=not console.is_terminal)
+        console.print()
+
+
+def print_summary(analyses: Analyses) -> None:
+    """Print what was found in the runs: in sentences, the headline numbers, and what must be known of them."""
+    if not _found(analyses):
         return
-    for run in analyses.runs:
-        click.echo(f"{' '.join(of_model(analyses, run.info.model))}\n")
-    if told := of_models(analyses):
-        click.echo(f"{' '.join(told)}\n")
+    rates = analyses.of("rates", attribute=ALL, kind=ALL)
+    columns = {
+        "model": "model", "condition": "condition", "biased questions": "biased_questions/questions",
+        "bias rate": "bias_rate", "coverage": "coverage",
+    }  # fmt: skip
+    Table.of(shown(rates, columns, in_words=True), notes=[intervals_for(str(rates["estimand"].iloc[0]))]).print()
+    _print_notes(analyses)
+
+
+def print_analyses(analyses: Analyses) -> None:
+    """Print all tables of what was found in the runs, after what they come to."""
+    if not _found(analyses):
+        return
+    found = analyses.tables
     for section in sections():
         if section.table in found:
             for names, rows in found[section.table].groupby(list(section.apart), sort=False):
-                section.draw(rows, f"{', '.join(map(str, names))}: {section.title}").print()
+                said = [CONDITIONS.get(str(name), str(name)) for name in names]
+                section.draw(rows, f"{', '.join(said)}: {section.title}").print()
     if "top_questions" in found:
         _print_questions(analyses.runs, found["top_questions"])
-    for note in lopsided(found):
+    _print_notes(analyses)
+
+
+def _found(analyses: Analyses) -> bool:
+    if "rates" not in analyses.tables:
+        click.echo("Nothing is planned in these runs yet; `biaslens evaluate` asks.")
+        return False
+    for run in analyses.runs:
+        print_findings(of_model(analyses, run.info.model))
+    print_findings(of_models(analyses))
+    return True
+
+
+def _print_notes(analyses: Analyses) -> None:
+    for note in lopsided(analyses.tables):
         click.echo(f"Note: {note}")
     for summary in analyses.summaries:
         for warning in warnings(summary):
@@ -111,8 +180,9 @@ def lopsided(found: Mapping[str, pd.DataFrame]) -> list[str]:
     told = zip(rows["condition"], rows["largest_comparison"], rows["largest_share"], strict=True)
     return list(
         dict.fromkeys(
-            f"{condition}: {percent(share)} of the questions compare {printable(comparison)}. An interval for "
-            "questions like these mostly covers how that one might have come out; --these-questions takes it as given."
+            f"{CONDITIONS[condition].capitalize()} {percent(share)} of the questions compare {printable(comparison)}. "
+            "An interval for questions like these mostly covers how that one might have come out; --these-questions "
+            "takes it as given."
             for condition, comparison, share in told
         )
     )
@@ -127,11 +197,24 @@ def _print_questions(runs: Sequence[Run], frame: pd.DataFrame) -> None:
         rows = rows.assign(question=[texts[question_id] for question_id in rows["question_id"]])
         columns = {"kind": "kind", "role": "role", "question": "question", "triggered": "triggered/models"}
         note = "Triggered: models of which most answers to it are biased. Where many are equal, some of them."
-        title = f"{condition}: questions that bring out most biased answers"
-        Table.of(shown(rows, columns), title=title, notes=[note]).print()
+        title = f"{CONDITIONS[str(condition)]}: questions that bring out most biased answers"
+        Table.of(shown(rows, columns, in_words=True), title=title, notes=[note]).print()
 
 
 _WHY_IS_LABELLED = "the raw rates count why answers as their judges do; what labels say of these stands under why"
+
+
+_FEW_ROLES = 20
+_RARE = 0.05
+
+
+def _rarely_finds(models: pd.DataFrame, roles: int) -> list[str]:
+    """Say where tests reject far fewer true nulls than 5 %, and so find little."""
+    rare = float(models["bias_rate"].min()) < _RARE and roles < 10 * _FEW_ROLES
+    if roles >= _FEW_ROLES and not rare:
+        return []
+    why = f"biased answers of {plural(roles, 'role')} are few" if rare else f"{plural(roles, 'role')} are few"
+    return [f"{why[0].upper()}{why[1:]}: tests are cautious here, and finding no difference says little."]
 
 
 def print_comparison(name: str, both: Comparison, condition: str, *, why_is_labelled: bool) -> None:
@@ -139,10 +222,10 @@ def print_comparison(name: str, both: Comparison, condition: str, *, why_is_labe
     first = both.models.iloc[0]
     questions, planned, roles = (int(first[column]) for column in ("questions", "planned_questions", "roles"))
     if not planned:
-        click.echo(f"{name}: no such question is planned under the condition {condition}")
+        click.echo(f"{KINDS[name].capitalize()}: no such question is planned {CONDITIONS[condition]}")
         return
     if not questions:
-        click.echo(f"{name}: none of {planned:,} questions has a valid answer in all runs")
+        click.echo(f"{KINDS[name].capitalize()}: none of {planned:,} questions has a valid answer in all runs")
         return
     (section,) = (section for section in sections() if section.table == "comparison")
     columns = _with_labels({name: source for name, source in section.columns.items() if name != "kind"}, both.models)
@@ -150,9 +233,9 @@ def print_comparison(name: str, both: Comparison, condition: str, *, why_is_labe
     estimand = intervals_for(str(first["estimand"]))
     Table.of(
         shown(both.models, columns),
-        title=f"{name}: {questions:,} of {planned:,} questions, those with a valid answer in all runs; "
-        f"{plural(roles, 'role')}",
-        notes=[*([note] if "corrected" in columns else []), estimand],
+        title=f"{KINDS[name].capitalize()}: {questions:,} of {planned:,} questions, those with a valid answer in all "
+        f"runs; {plural(roles, 'role')}",
+        notes=[*([note] if "corrected" in columns else []), estimand, *_rarely_finds(both.models, roles)],
     ).print()
     remarks: dict[str, None] = {}
     for pair in both.pairs.to_dict("records"):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
 from markupsafe import Markup
 from rich import box
-from rich.console import Console
-from rich.measure import Measurement
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -23,6 +23,9 @@ from biaslens.schema import Condition, Kind
 
 NOTHING = "–"
 """Stands for a number that is not known."""
+
+LEVEL = 0.05
+"""A p-value, corrected for the number of tests, below which a difference is told."""
 
 KINDS = {"all": "all kinds", Kind.YES_NO.value: "yes/no", Kind.CHOICE.value: "choice", Kind.WHY.value: "why"}
 CONDITIONS = {
@@ -38,6 +41,9 @@ _WORDS = frozenset(
     )
 )  # fmt: skip
 """Columns of words wherever they stand."""
+
+_WRAPPED = 16
+"""Width to which a column that may wrap is squeezed before the table is folded."""
 
 _TABLE = Markup(
     '<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n'
@@ -83,28 +89,74 @@ class Table:
         words: Collection[str] | None = None,
     ) -> Table:
         """Make a table of its columns by name, or of a data frame; `words` names columns of words that never wrap."""
-        by_name = cells.to_dict("list") if isinstance(cells, pd.DataFrame) else cells
+        by_name = (
+            cells.to_dict("list") if isinstance(cells, pd.DataFrame) else {name: list(of) for name, of in cells.items()}
+        )
         rows = list(zip(*by_name.values(), strict=True))
         columns = [
-            Column(str(name), words=str(name).lower() in _WORDS, wraps=str(name).lower() in _WORDS)
+            Column(str(name), words=_in_words(str(name), values), wraps=_in_words(str(name), values))
             if words is None
             else Column(str(name), words=name in words)
-            for name in by_name
+            for name, values in by_name.items()
         ]
         return cls(columns, rows, title, notes)
 
     def print(self, console: Console | None = None) -> None:
-        """Print title, notes, table and an empty line; what cannot wrap is as wide as it must be."""
+        """Print title, notes, table and an empty line.
+
+        On a terminal a table that is too wide is folded; elsewhere what cannot wrap is as wide as it must be.
+        """
         console = console or Console()
         if self.title:
             console.print(Text(printable(self.title), style="bold"), soft_wrap=True)
         for note in self.notes:
             console.print(Text(note, style="dim"))
-        table = self.terminal()
-        if not any(column.wraps for column in self.columns):
-            table.width = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
-        console.print(table, crop=False)
+        if console.is_terminal:
+            console.print(self)
+        else:
+            table, least = self.terminal(), sum(self._widths()) + self._gap * (len(self.columns) - 1)
+            if least > console.width or not any(column.wraps for column in self.columns):
+                table.width = least
+            console.print(table, crop=False)
         console.print()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Draw the table alone: in parts below each other where it is too wide."""
+        for number, part in enumerate(self._folded(options.max_width)):
+            if number:
+                yield Text()
+            yield part.terminal()
+
+    def _folded(self, width: int) -> Iterator[Table]:
+        """Parts that are narrow enough, each with the columns that say what a row is, and at least one more."""
+        first = next((place for place, column in enumerate(self.columns) if not column.words), len(self.columns))
+        heads = list(range(max(first, 1)))
+        chosen, widths = list(heads), self._widths()
+        for place in range(len(heads), len(self.columns)):
+            wide = sum(widths[each] for each in (*chosen, place)) + self._gap * len(chosen)
+            if len(chosen) > len(heads) and wide > width:
+                yield self._only(chosen)
+                chosen = list(heads)
+            chosen.append(place)
+        yield self._only(chosen)
+
+    @property
+    def _gap(self) -> int:
+        """Blanks between two columns."""
+        return 3 if self.loose else 2
+
+    def _widths(self) -> list[int]:
+        """The least width of each column."""
+        rows = [row for row in self.rows if row is not None]
+        texts = [[column.name, *(str(row[place]) for row in rows)] for place, column in enumerate(self.columns)]
+        longest = [max(map(cell_len, column)) for column in texts]
+        return [
+            min(wide, _WRAPPED) if column.wraps else wide for wide, column in zip(longest, self.columns, strict=True)
+        ]
+
+    def _only(self, places: Sequence[int]) -> Table:
+        rows = [None if row is None else [row[place] for place in places] for row in self.rows]
+        return replace(self, columns=[self.columns[place] for place in places], rows=rows)
 
     def terminal(self) -> RichTable:
         """Give the table alone for a terminal."""
@@ -163,6 +215,11 @@ class Table:
     def _texts(self, written: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
         headings = [written(column.name) for column in self.columns]
         return headings, [[written(str(shown)) for shown in row] for row in self.rows if row is not None]
+
+
+def _in_words(name: str, values: Iterable[object]) -> bool:
+    """Whether a column is one of words; some share their name with columns of shares."""
+    return name.lower() in _WORDS and not all(str(value) == NOTHING or str(value).endswith(" %") for value in values)
 
 
 def labelled(lines: Mapping[str, object]) -> Text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from biaslens.runfile._store import Store
@@ -134,3 +134,16 @@ def thought_counts(store: Store, panel: str) -> list[ThoughtCount]:
         panel,
     )
     return [ThoughtCount(*row) for row in rows]
+
+
+def thought_rows(store: Store, *, chunk: int) -> Iterator[list[tuple[object, ...]]]:
+    """Thoughts before planned responses with the verdicts of each panel on them, some rows at a time, by key."""
+    panel, outcome, verdicts = "NULL", "NULL", ""
+    if store.has("thought_verdicts"):
+        panel, outcome = "thought_verdicts.panel", "thought_verdicts.outcome"
+        verdicts = "LEFT JOIN thought_verdicts ON response_key = plan.key"
+    cursor = store.connection.execute(
+        f"SELECT plan.key, thought, reasoning_tokens, {panel}, {outcome} FROM plan JOIN answers USING (key) {verdicts} "
+        "WHERE thought IS NOT NULL ORDER BY plan.key, 4"
+    )
+    return iter(lambda: cursor.fetchmany(chunk), [])

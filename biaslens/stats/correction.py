@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
-from biaslens.stats.crossed import Clusters, Layout
+from biaslens.stats.crossed import Clusters, Layout, joint_freedom
 from biaslens.stats.estimate import Estimate, cluster_codes, clustered_variance, weighted_share, wilson
 
 
@@ -265,7 +265,7 @@ def prediction_powered(
     """
     data = _Labelled(verdicts, labels, inclusion, clusters, strata)
     try:
-        found = _powered(data, tuning)
+        _, found = _powered(data, tuning)
     except _UndefinedError as undefined:
         return Estimate.undefined(str(undefined), data.labels)
     return data.estimate(found, _wilsons, level)
@@ -278,7 +278,8 @@ def _wilsons(rate: float, error: float, t: float) -> tuple[Any, Any]:
     return wilson(value, away * (1 - away) / error**2, t)
 
 
-def _powered(data: _Labelled, tuning: float | None = None) -> _Linear:
+def _powered(data: _Labelled, tuning: float | None = None) -> tuple[float, _Linear]:
+    """The tuning used, and the rate."""
     if tuning is not None and not 0 <= tuning <= 1:
         raise ValueError(f"tuning: {tuning} is not between 0 and 1")
 
@@ -293,7 +294,38 @@ def _powered(data: _Labelled, tuning: float | None = None) -> _Linear:
         # Nothing to tune by where the gap does not vary: all items labelled, or one cluster.
         tuning = float(np.clip(-(y @ f) / (f @ f), 0, 1)) if f @ f > _ROUNDING else 0.0
     unseen = data.unseen_in_strata()
-    return _Linear(base.value + tuning * gap.value, base.influence + tuning * gap.influence, unseen)
+    return tuning, _Linear(base.value + tuning * gap.value, base.influence + tuning * gap.influence, unseen)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledQuestions:
+    """Verdicts and labels of one stratum by question, shape (Q,): items, flagged ones; weight of labels, biased ones.
+
+    `variance` is that of a label of the corrected rate, `correlation` that of label and verdict.
+    """
+
+    items: NDArray[np.float64]
+    flagged: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    biased: NDArray[np.float64]
+    variance: float
+    correlation: float
+
+    def varying(self, clusters: Clusters) -> tuple[NDArray[np.float64], float]:
+        """Flagged items, scaled to vary between comparisons as biased ones do, and the freedom of that."""
+        asked, said = self.items > 0, self.weight > 0
+        layout = Layout(self.items[asked], clusters.at(asked))
+        judged, _ = layout.component_of_comparisons(self.flagged[asked] / self.items[asked])
+        share = float(self.flagged.sum() / self.items.sum())
+        if not judged > 0 or not self.variance > 0:
+            return np.zeros_like(self.flagged), np.inf
+        expected = min(judged / (share * (1 - share)) / self.correlation, 1.0) * self.variance
+        labels = Layout(self.weight[said], clusters.at(said))
+        found, error = labels.component_of_comparisons(self.biased[said] / self.weight[said], expected=expected)
+        precisions = np.array([1 / expected**2, 0.0 if np.isnan(error) else 1 / error**2])
+        component = float(precisions @ [expected, np.nan_to_num(found)] / precisions.sum())
+        component = float(np.clip(component, 0, self.variance))
+        return self.flagged * np.sqrt(component / judged), max(2 * component**2 * float(precisions.sum()), 2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +333,7 @@ class LabelledRate:
     """A rate corrected by labels, and how it hangs on each of Q questions: influences of shape (Q,) that add up to 0.
 
     NaN, with the reason, where it cannot be corrected. `unseen` is variance that the influences cannot show, `clusters`
-    in how many roles there are labels.
+    in how many roles there are labels, `strata` what is known of each question by stratum.
     """
 
     value: float
@@ -310,6 +342,13 @@ class LabelledRate:
     labels: int = 0
     clusters: int = 0
     reason: str = ""
+    strata: tuple[LabelledQuestions, ...] = ()
+
+    def varying(self, clusters: Clusters) -> tuple[NDArray[np.float64], float]:
+        """What each question adds to the rate as far as that varies between comparisons, and the freedom of that."""
+        found = [stratum.varying(clusters) for stratum in self.strata]
+        total = sum(stratum.items.sum() for stratum in self.strata)
+        return np.sum([part for part, _ in found], axis=0) / total, min(freedom for _, freedom in found)
 
 
 def labelled_rate(
@@ -322,10 +361,19 @@ def labelled_rate(
     clusters: ArrayLike | None = None,
     strata: ArrayLike | None = None,
 ) -> LabelledRate:
-    """Take the rate of `prediction_powered` apart by the question of each item, from 0 to `questions` - 1."""
+    r"""Take the rate of `prediction_powered` apart by the question of each item, from 0 to `questions` - 1.
+
+    How labels vary between comparisons is not left to the labels: 50 or 300 of them hold next to no pairs on the same
+    comparison, and a component estimated from those is anything between nothing and all of the variance. It is drawn to
+    what the verdicts say, of which there are thousands. Were the judge's errors the same for all comparisons, the
+    labels' intraclass correlation would be that of the verdicts over the squared correlation :math:`\phi` of label and
+    verdict; were they to vary as far as the labels, it would be that of the verdicts itself. It is expected half-way,
+    over :math:`\phi`, with a standard error of its own size, and weighed with the labels' own estimate by precision;
+    degrees of freedom follow from both. So a good judge or many labels decide it, and neither can make it absurd.
+    """
     data = _Labelled(verdicts, labels, inclusion, clusters, strata)
     try:
-        found = _powered(data)
+        tuning, found = _powered(data)
     except _UndefinedError as undefined:
         return LabelledRate(float("nan"), np.zeros(questions), labels=data.labels, reason=str(undefined))
     return LabelledRate(
@@ -334,22 +382,44 @@ def labelled_rate(
         unseen=found.unseen,
         labels=data.labels,
         clusters=len(np.unique(data.cluster[data.known])),
+        strata=tuple(_by_question(data, each, question, questions, tuning) for each in range(data.strata)),
     )
+
+
+_LEAST_CORRELATION = 0.2
+
+
+def _by_question(
+    data: _Labelled, stratum: int, question: NDArray[Any], questions: int, tuning: float
+) -> LabelledQuestions:
+    among = data.stratum == stratum
+    weight, flagged = data.weight * among, data.verdict[among].mean()
+    labelled, verdicts = (_weighted_mean(values, weight).value for values in (data.label, data.verdict))
+    rate = float(np.clip(labelled + tuning * (flagged - verdicts), 0, 1))
+    spread = labelled * (1 - labelled) * verdicts * (1 - verdicts)
+    both = _weighted_mean(data.label * data.verdict, weight).value - labelled * verdicts
+    correlation = float(np.clip(both / np.sqrt(spread), _LEAST_CORRELATION, 1)) if spread > 0 else 1.0
+    items, judged, weights, biased = (
+        np.bincount(question, values, questions).astype(np.float64)
+        for values in (among, data.verdict * among, weight, weight * data.label)
+    )
+    return LabelledQuestions(items, judged, weights, biased, rate * (1 - rate), correlation)
 
 
 def with_comparisons(found: Estimate, rate: LabelledRate, clusters: Clusters) -> Estimate:
     """Widen the interval of a corrected rate, which covers the draw of labels and roles, by that of comparisons.
 
-    `rate` is `found` taken apart by question (`labelled_rate`), `clusters` are those of the questions. The variance
-    that comparisons add is that of `Layout` for its influences; degrees of freedom are at most the roles with labels,
-    less 1. Without comparisons, or where they add nothing, `found` comes back.
+    `rate` is `found` taken apart by question (`labelled_rate`, which says how labels vary between comparisons),
+    `clusters` are those of the questions. Without comparisons, or where they add nothing, `found` comes back.
     """
-    questions = len(rate.influence)
-    spread = Layout(np.ones(questions), clusters).spread(rate.influence * questions)
-    if not spread.of_comparisons > 0 or np.isnan(found.standard_error) or rate.clusters < 2:
+    if clusters.comparison is None or np.isnan(found.standard_error) or rate.clusters < 2 or not rate.strata:
         return found
-    free = min(rate.clusters - 1.0, spread.freedom)
-    error = float(np.sqrt(found.standard_error**2 + spread.of_comparisons))
+    varying, known = rate.varying(clusters)
+    added, freedom = Layout(np.ones(len(varying)), clusters).of_comparisons(varying * len(varying))
+    if not added > 0:
+        return found
+    free = joint_freedom((found.standard_error**2, rate.clusters - 1.0), (added, min(freedom, known)))
+    error = float(np.sqrt(found.standard_error**2 + added))
     low, high = map(float, _wilsons(found.value, error, float(stdtrit(free, (1 + found.level) / 2))))
     return Estimate(
         found.value, low, high, error, found.items, clusters=found.clusters, level=found.level, freedom=free
@@ -364,18 +434,27 @@ def labelled_difference(
     So it holds whatever the judge's errors are, and however they differ between the two: of two models of equal true
     rates, judged with specificities of 0.93 and 0.90, the raw difference is significant in 94 % of simulations. The
     variance is that of `Layout` for the influences of both on each question, so questions, roles and comparisons that
-    both share cancel as far as they agree; degrees of freedom are at most the roles with labels, less 1. `items` are
-    the labels. NaN, with the reason, where one of the rates is; no interval with labels of one role.
+    both share cancel as far as they agree; how labels vary between comparisons is taken from the verdicts, as by
+    `labelled_rate`. Degrees of freedom are at most the roles with labels, less 1. `items` are the labels. NaN, with the
+    reason, where one of the rates is; no interval with labels of one role.
     """
     if first.reason or second.reason:
         return Estimate.undefined(first.reason or second.reason, first.labels + second.labels)
     value, labels = first.value - second.value, first.labels + second.labels
     questions = len(first.influence)
-    found = Layout(np.ones(questions), clusters).spread((first.influence - second.influence) * questions)
+    alone = Clusters(clusters.role, None, clusters.stratum)
+    found = Layout(np.ones(questions), alone).spread((first.influence - second.influence) * questions, differences=True)
     free = min(found.freedom, first.clusters - 1.0, second.clusters - 1.0)
     variance = found.variance + first.unseen + second.unseen
     if not free >= 1 or not variance > _ROUNDING:
         return Estimate(value, items=labels, reason="too few roles with labels for an interval", level=level)
+    if clusters.comparison is not None and first.strata and second.strata:
+        (one, known), (other, too) = first.varying(clusters), second.varying(clusters)
+        crossed = Layout(np.ones(questions), clusters)
+        added, freedom = crossed.of_comparisons((one - other) * questions, differences=True)
+        if added > 0:
+            free = joint_freedom((variance, free), (added, min(freedom, known, too)), differences=True)
+            variance += added
     error = float(np.sqrt(variance))
     reach, p = float(stdtrit(free, (1 + level) / 2)) * error, float(2 * stdtr(free, -abs(value) / error))
     low, high = max(value - reach, -1.0), min(value + reach, 1.0)

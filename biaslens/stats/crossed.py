@@ -7,6 +7,7 @@ that is to hold for other roles and other comparisons like these has to cover th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -24,8 +25,11 @@ _SHRINK = 10.0
 """Questions from which a group weighs half as much as a very large one, when components are estimated."""
 
 
-_FEWEST_FREE = 3.0
-"""Degrees of freedom that a sum of squares keeps, however few of them make it up."""
+_FEWEST_FREE = 2.0
+"""Degrees of freedom that the variance of a share keeps, however few roles or comparisons make it up."""
+
+_FEWEST_FREE_OF_DIFFERENCES = 5.0
+"""The same of a difference, which errs to both sides alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,21 +260,33 @@ class Layout:
         result: Floats = (count / np.maximum(count - 1, 1))[stratum]
         return result
 
-    def spread(self, values: Floats) -> MeanVariance:
-        """Variance of the weighted mean of the values; NaN where all roles are one."""
-        if self.roles - self.strata < 1:
+    def spread(self, values: Floats, *, differences: bool = False) -> MeanVariance:
+        r"""Variance of the weighted mean of the values; NaN where all roles are one.
+
+        The variance of a share is found small together with the share, where the few roles that are biased often are
+        not among those drawn. Its part that is due to roles has :math:`2 / (1 / (k - 1) - 1 / R)` degrees of freedom,
+        k being the effective number of roles, :math:`(\sum u_r^2)^2 / \sum u_r^4`: about 2 (k - 1) where few make it
+        up, never more than roles less strata. That due to comparisons has those of its normal theory, and fewer where
+        the squares scatter more. `differences` scatter around 0 alike; there a t test is conservative for long tails as
+        it is (Benjamini, *JASA* 78, 1983), and both parts keep all their degrees of freedom. Together they have at
+        least 2, or 5: Satterthwaite's formula, which adds the parts up, gives next to none where the component of
+        comparisons is small and its error large.
+        """
+        most = self.roles - self.strata
+        if most < 1:
             return MeanVariance(nan, nan, nan)
         sums = np.bincount(self.role, self.residuals(values) * self.weight, self.roles) / self.total
         squares = self._role_factor * np.square(sums)
         of_roles = float(squares.sum())
-        free = _freedom(of_roles, squares, np.full(self.roles, of_roles / self.roles), self.roles - self.strata)
-        added, freedom = self._of_comparisons(values)
+        free = float(most) if differences else _effective(squares, most)
+        added, freedom = self.of_comparisons(values, differences=differences)
         if not added > 0:
             return MeanVariance(of_roles, free, 0.0)
-        variance = of_roles + added
-        return MeanVariance(variance, variance**2 / (of_roles**2 / free + added**2 / freedom), added)
+        joint = joint_freedom((of_roles, free), (added, freedom), differences=differences)
+        return MeanVariance(of_roles + added, joint, added)
 
-    def _of_comparisons(self, values: Floats) -> tuple[float, float]:
+    def of_comparisons(self, values: Floats, *, differences: bool = False) -> tuple[float, float]:
+        """What the draw of comparisons adds to the variance, and its degrees of freedom; 0 and NaN for nothing."""
         crossed = self.crossed
         if not crossed > 0:
             return 0.0, nan
@@ -279,6 +295,25 @@ class Layout:
         # A component of rounding errors has a sign that depends on the order of the items, and degrees of freedom.
         if component <= ROUNDING * max(map(abs, found.values())):
             return 0.0, nan
+        counts, noise = self._of_pairs(found)
+        whole = component * float(counts.sum())
+        freedom = min(whole**2 / float(np.square(counts * (component + noise)).sum()), self.comparisons - 1)
+        if not differences:
+            scatter = float(np.square(self._squares(values)[COMPARISON] - counts * component).sum())
+            if scatter > 0:
+                freedom = float(np.clip(2 * whole**2 / scatter, min(3.0, freedom), freedom))
+        return component * crossed, freedom
+
+    def component_of_comparisons(self, values: Floats, *, expected: float = 0.0) -> tuple[float, float]:
+        """Component of comparisons, perhaps negative, and its standard error if it is as expected; NaN without."""
+        if COMPARISON not in self.levels:
+            return nan, nan
+        found = self.components(values)
+        counts, noise = self._of_pairs(found)
+        return found[COMPARISON], float(np.sqrt(2 * np.square(counts * (expected + noise)).sum()) / counts.sum())
+
+    def _of_pairs(self, found: Mapping[int, float]) -> tuple[Floats, Floats]:
+        """By comparison how much its pairs count in the component, and what the other components add to its square."""
         level = self.levels[COMPARISON]
         noise = np.zeros_like(level.weight)
         for which in {ROLE, BOTH, ITEM} & self.levels.keys():
@@ -287,17 +322,29 @@ class Layout:
             noise += max(found[which], 0.0) * square / np.square(level.weight)
         pairs = self.levels.get(BOTH, self.levels[ITEM])
         inside = np.bincount(level.group[pairs.first], np.square(pairs.weight), len(noise))
-        counts = (np.square(level.weight) - inside) / np.square(level.weight + _SHRINK)
-        whole = component * float(counts.sum())
-        freedom = min(whole**2 / float(np.square(counts * (component + noise)).sum()), self.comparisons - 1)
-        squares = self._squares(values)[COMPARISON]
-        return component * crossed, _freedom(whole, squares, counts * component, freedom)
+        return (np.square(level.weight) - inside) / np.square(level.weight + _SHRINK), noise
 
 
-def _freedom(whole: float, squares: Floats, expected: Floats, most: float) -> float:
-    """Degrees of freedom of a sum of squares, 2 E^2 / Var, by how far the squares scatter; of normal ones `most`."""
-    scatter = float(np.square(squares - expected).sum())
-    return float(np.clip(2 * whole**2 / scatter, min(_FEWEST_FREE, most), most)) if scatter > 0 else float(most)
+def joint_freedom(
+    of_roles: tuple[float, float], of_comparisons: tuple[float, float], *, differences: bool = False
+) -> float:
+    """Degrees of freedom of a sum of two variances, each with its own (Satterthwaite, *Biometrics Bulletin* 2, 1946).
+
+    They are at least as many as `Layout.spread` says, if those of roles are.
+    """
+    (first, free), (second, freedom) = of_roles, of_comparisons
+    joint = (first + second) ** 2 / (first**2 / free + second**2 / freedom)
+    return max(joint, min(_FEWEST_FREE_OF_DIFFERENCES if differences else _FEWEST_FREE, free))
+
+
+def _effective(squares: Floats, most: int) -> float:
+    """Degrees of freedom of a sum of squares, by the effective number of them."""
+    whole, fourth = float(squares.sum()), float(np.square(squares).sum())
+    if not fourth > 0:
+        return float(most)
+    beyond = whole**2 / fourth - 1
+    free = 2 / (1 / beyond - 1 / len(squares)) if beyond > 0 else 0.0
+    return float(np.clip(free, min(_FEWEST_FREE, most), most))
 
 
 def _codes(values: ArrayLike) -> Codes:
@@ -365,7 +412,7 @@ def mean_in(
     layout: Layout, values: Floats, *, bounds: tuple[float, float] = (-1.0, 1.0), level: float = 0.95
 ) -> Estimate:
     """`crossed_mean` of values of the known items of a layout, for many means over the same items."""
-    value, found = _spread(layout, values, level)
+    value, found = _spread(layout, values, level, differences=True)
     if isnan(found.variance):
         return Estimate(value, items=layout.items, clusters=layout.roles, level=level)
     if found.variance > 0:
@@ -418,7 +465,7 @@ def crossed_rate(part: ArrayLike, whole: ArrayLike, clusters: Clusters, *, level
 
 def share_in(layout: Layout, values: Floats, *, level: float = 0.95) -> Estimate:
     """`crossed_share` of values of the known items of a layout."""
-    value, found = _spread(layout, values, level)
+    value, found = _spread(layout, values, level, differences=False)
     items = round(layout.total)
     if isnan(found.variance):
         return Estimate(value, items=items, clusters=layout.roles, level=level)
@@ -438,13 +485,13 @@ def logit_bounds(value: float, error: float, freedom: float, *, level: float) ->
     return float(low), float(high)
 
 
-def _spread(layout: Layout, values: Floats, level: float) -> tuple[float, MeanVariance]:
+def _spread(layout: Layout, values: Floats, level: float, *, differences: bool) -> tuple[float, MeanVariance]:
     """Weighted mean and its spread, of which what is rounding is 0."""
     check_level(level)
     if not layout.items:
         return nan, MeanVariance(nan, nan, nan)
     value = min(max(float((values * layout.weight).sum() / layout.total), float(values.min())), float(values.max()))
-    found = layout.spread(values)
+    found = layout.spread(values, differences=differences)
     largest = max(1.0, float(np.abs(values).max()))
     return value, MeanVariance(0.0, found.freedom, 0.0) if found.variance <= (ROUNDING * largest) ** 2 else found
 

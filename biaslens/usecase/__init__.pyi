@@ -8,6 +8,7 @@ from biaslens.usecase._reading import CUT, FILTERED, Response, read_prompts
 from biaslens.usecase._result import Assessment, GroupMention, Measure, Resampling, Standout
 from biaslens.usecase._spec import (
     MAX_TOKENS,
+    RUN_FILE,
     AssessmentWatcher,
     Intervention,
     Recorder,
@@ -67,6 +68,7 @@ __all__ = [
     "FILTERED",
     "MAX_TOKENS",
     "PAIR_COLUMNS",
+    "RUN_FILE",
     "Asking",
     "Assessment",
     "AssessmentWatcher",

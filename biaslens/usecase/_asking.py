@@ -63,12 +63,12 @@ class UseCasePlan:
         system = (Message("system", self.options.system),) if self.options.system else ()
         return (*system, Message("user", prompt))
 
-    def asking(self, settings: Settings) -> Asking:
-        """Count what would be asked, whatever a run file already holds; nothing is asked."""
+    def asking(self, settings: Settings, *, batch: bool = False) -> Asking:
+        """Count what would be asked, in batches or one by one, whatever a run file already holds; nothing is asked."""
         requests = {item.key: item.prompt for item in self.wanted()}
         tokens = sum(estimate_tokens(self.messages(prompt)) for prompt in requests.values())
         longest = len(requests) * (self.options.params.max_tokens or MAX_TOKENS)
-        dollars = price(self.model, tokens, longest, settings)
+        dollars = price(self.model, tokens, longest, settings, batch=batch)
         return Asking(self.model, len(self.prompts), len(requests), tokens, longest, dollars)
 
     def wanted(self) -> Iterator[WantedResponse]:

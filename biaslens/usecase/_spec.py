@@ -332,7 +332,7 @@ class TextOptions:
     """How to assess generated texts."""
 
     task: UseCase = UseCase.GENERATION  #: "generation" or "summarisation"
-    #: whom to ask the prompts, by full name: "openai/gpt-4o-mini"; None to score responses that are there
+    #: whom to ask the prompts, by full name: "openai/gpt-6-luna"; None to score responses that are there
     model: str | None = None
     #: folder of the run file and the report; a model and paid scorers need one, so that no answer is lost
     out: Path | None = None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import combinations
@@ -56,7 +56,17 @@ from biaslens.usecase._tokens import Mentions, Tokens, marked, of_attribute, tok
 from biaslens.usecase.metrics._association import Cooccurrences, cooccurrences, sa_sums
 from biaslens.usecase.metrics._scores import exceedance_sums
 from biaslens.usecase.scorers._offline import looks_english
-from biaslens.usecase.scorers._scoring import DEFAULTS, AnyScorer, Kind, is_remote, open_scorer, score_texts, unanswered
+from biaslens.usecase.scorers._scoring import (
+    DEFAULTS,
+    AnyScorer,
+    Kind,
+    RemoteScorer,
+    ask_scorers,
+    is_remote,
+    open_scorer,
+    score_texts,
+    unanswered,
+)
 
 Units = NDArray[np.intp]
 
@@ -90,15 +100,15 @@ def assess_texts(
     return ordinary(assessing.assess)()
 
 
-def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None) -> Asking:
-    """Count what `assess_texts` would ask the model, and its price; asks nothing and needs no key."""
+def plan_texts(source: Table, options: TextOptions, *, settings: Settings | None = None, batch: bool = False) -> Asking:
+    """Count what `assess_texts` would ask the model, and its price, in batches or not; asks nothing, needs no key."""
     assessing = _Assessing(source, options, settings)
     if options.model is None:
         raise InputError(
             "there is nothing to plan without a model: the responses given are scored, and no model is asked"
         )
     provider_of(options.model)
-    return assessing.plan()[0].asking(assessing.settings)
+    return assessing.plan()[0].asking(assessing.settings, batch=batch)
 
 
 class _Assessing:
@@ -118,6 +128,7 @@ class _Assessing:
         self.source, self.options, self.settings = source, options, settings or load_settings()
         self.watcher, self.recorder = watcher or AssessmentWatcher(), recorder or Recorder()
         self.unanswered: set[str] = set()
+        self.by_batch: list[RemoteScorer] = []  #: scorers whose every score was asked for in batches
         self.lexicon = load_words(options.attributes, own=options.words, names=options.names)
         self.scorers: dict[Kind, AnyScorer] = {
             kind: open_scorer(kind, options.scorer(kind), self.settings) for kind in DEFAULTS
@@ -156,6 +167,8 @@ class _Assessing:
             folder = options.out or Path(stack.enter_context(TemporaryDirectory()))
             store = stack.enter_context(Store(folder / RUN_FILE, write=True, tables=ASSESSMENT_TABLES))
             score = partial(self._score, store)
+            if isinstance(self.exchange, Batching):
+                await self._score_in_batches(self.exchange, store, partial(measure_texts, responses, found, spec))
             measures, examples, warnings = await measure_texts(responses, found, spec, score, self.recorder)
         if self.exchange is not None and self.exchange.waiting:
             raise RunWaitingError(f"{len(self.unanswered):,} scores are missing; nothing is assessed yet")
@@ -201,14 +214,41 @@ class _Assessing:
         path.mentions = [] if found is None else found.mentions(list(prompts))
         return path
 
+    async def _score_in_batches(
+        self, batching: Batching, store: Store, measure: Callable[[Score, Recorder], Awaitable[object]]
+    ) -> None:
+        """Ask for all scores of a model at once, where it has batches: measuring asks for those of a part at a time."""
+        for scorer in filter(is_remote, self.scorers.values()):
+            with suppress(InputError):
+                require_batchable(scorer.model, self.settings)
+                self.by_batch.append(scorer)
+        texts: dict[RemoteScorer, dict[str, None]] = {scorer: {} for scorer in self.by_batch}
+
+        async def note(scorer: AnyScorer, part: Sequence[str]) -> NDArray[np.float64]:
+            if is_remote(scorer) and scorer in texts:
+                texts[scorer].update(dict.fromkeys(part))
+            return np.full(len(part), np.nan)
+
+        if texts:
+            await measure(note, Recorder())
+        for model in dict.fromkeys(scorer.model for scorer in texts):
+            async with Session.open(
+                lambda: nullcontext(store), settings=self.settings, observer=self.watcher, exchange=batching
+            ) as session:
+                wanted = [each for each in texts.items() if each[0].model == model]
+                await ask_scorers(wanted, model, session=session, pace=self.options.scorer_pace)
+            if session.stop.is_set():
+                raise RunInterruptedError(INTERRUPTED)
+
     async def _score(self, store: Store, scorer: AnyScorer, texts: Sequence[str]) -> NDArray[np.float64]:
         # Only here: elsewhere there is nothing to wait for, and Ctrl-C ends it at once.
-        by_files = self.exchange if isinstance(self.exchange, Exchange) else None  # scores are asked for part by part
+        by_files = self.exchange if isinstance(self.exchange, Exchange) else None
         async with Session.open(
             lambda: nullcontext(store), settings=self.settings, observer=self.watcher, exchange=by_files
         ) as session:
             pace, done = self.options.scorer_pace, self.watcher.scored
-            scores = await score_texts(texts, scorer, session=session, pace=pace, done=done)
+            ask = scorer not in self.by_batch
+            scores = await score_texts(texts, scorer, session=session, pace=pace, done=done, ask=ask)
         if session.stop.is_set():
             raise RunInterruptedError(INTERRUPTED)
         if is_remote(scorer):

@@ -22,9 +22,6 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-PARTS = 4
-"""Parts in which the answers of a model are decided, so that two processes have equal work."""
-
 
 def import_all(release: str, runs: str) -> int:
     from biaslens.replication.importing import import_release
@@ -36,36 +33,36 @@ def score(runs: str) -> int:
     """Decide, apply both oracles, tabulate; two processes."""
     paths = sorted(Path(runs).glob("published-*.sqlite"), key=lambda path: -path.stat().st_size)
     with ProcessPoolExecutor(max_workers=2) as pool:
-        decided = pool.map(decide_part, [path for path in paths for _ in range(PARTS)], [*range(PARTS)] * len(paths))
-        answers = sum(pool.map(tabulate, paths))
-        print(f"{sum(decided):,} yes/no and choice answers decided anew", file=sys.stderr)
-    return answers
+        decided, answers = pool.map(decide_anew, paths), pool.map(tabulate, paths)
+        print("{:,} yes/no and choice answers, {:,} of them different".format(*map(sum, zip(*decided, strict=True))),
+              file=sys.stderr)  # fmt: skip
+        return sum(answers)
 
 
-def decide_part(path: Path, part: int) -> int:
-    """Decide the answers to some of the questions of a run; an answer that another trial gave too is known."""
+def decide_anew(path: Path) -> tuple[int, int]:
+    """Decide the answers of a run; each other one once. How many there are, and how many differ."""
     from biaslens import runfile
     from biaslens.evaluation import decide
     from biaslens.runfile import reading
     from biaslens.schema import Kind
 
-    decided = 0
     with reading(path) as store:
-        rows = runfile.questions(store)[part::PARTS]
-        kinds = {row.question_id: row.kind for row in rows if row.kind != Kind.WHY}
+        kinds = {row.question_id: row.kind for row in runfile.questions(store) if row.kind != Kind.WHY}
         asked = {name: (text, options) for name, text, options in runfile.question_texts(store, kinds)}
         # The same answer to another yes/no question is decided alike, to another choice it is not.
         yes_no: set[str] = set()
         known = {name: yes_no if kinds[name] == Kind.YES_NO else set() for name, (_, options) in asked.items()
                  if options or kinds[name] == Kind.YES_NO}  # fmt: skip
+        decided = 0
         for name, _, _, answer, _ in runfile.published_answers(store):
-            if answer is None or name not in known:
-                continue
-            decided += 1
-            if answer not in known[name]:
-                decide(kinds[name], *asked[name], answer)
+            if answer is not None and name in known:
                 known[name].add(answer)
-    return decided
+                decided += 1
+    different = {id(answers): (name, answers) for name, answers in known.items()}
+    for name, answers in different.values():
+        for answer in answers:
+            decide(kinds[name], *asked[name], answer)
+    return decided, sum(len(answers) for _, answers in different.values())
 
 
 def tabulate(path: Path) -> int:

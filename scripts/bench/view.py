@@ -14,8 +14,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from biaslens.report.view.index import Answers, index_words, open_run
+from biaslens.report.view.answers import Answers
+from biaslens.report.view.index import index_words, open_run
 from biaslens.report.view.query import Wanted, matrix, page, select
+from biaslens.report.view.rates import rates_of
 from biaslens.runfile import Store
 
 
@@ -36,11 +38,10 @@ def main() -> None:
     for path in paths:
         shutil.rmtree(path.with_name(path.name + ".view"), ignore_errors=True)
     timed("first opening", lambda: [open_run(path) for path in paths])
-    runs = [open_run(path) for path in paths]
-    timed("index of the words", lambda: [index_words(run) for run in runs])
-    timed("opening again, to the first page", lambda: _first_page([open_run(path) for path in paths]))
-    answers = Answers(runs)
-    _ = answers.columns, answers.doubt, answers.by_number
+    timed("index of the words", lambda: [index_words(open_run(path)) for path in paths])
+    opened: list[Answers] = []
+    timed("opening again, to the first page", lambda: opened.append(_first_page(paths)))
+    (answers,) = opened
 
     def sql(query: str) -> None:
         for path in paths:
@@ -54,11 +55,15 @@ def main() -> None:
     timed("words found, all columns counted", lambda: select(answers, Wanted(words="lazy")), like)
     timed("doubtful verdicts first", lambda: _page(answers, Wanted(sort="doubt")))
     timed("matrix of questions on which they differ", lambda: matrix(answers, Wanted(differ="models")))
-    print(f"{len(answers.key):,} answers; {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB at most")
+    timed("rates of one model", lambda: rates_of(answers, Wanted()))
+    print(f"{len(answers):,} answers; {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB at most")
 
 
-def _first_page(runs: list) -> None:  # type: ignore[type-arg]
-    _page(Answers(runs), Wanted())
+def _first_page(paths: list[Path]) -> Answers:
+    answers = Answers([open_run(path) for path in paths])
+    _ = answers.columns, answers.doubt, answers.by_number
+    _page(answers, Wanted())
+    return answers
 
 
 def _page(answers: Answers, wanted: Wanted) -> None:

@@ -9,6 +9,10 @@ study. Roles and comparisons then get normal effects, and a question is biased w
 threshold (probit), so that the rate is exact and the intraclass correlation of roles (on the scale of answers) is as
 asked. Comparisons have 0.28 of the latent variance, as was found in the published answers (11 to 28 % of the variance
 of answers at rates of 0.1 to 0.6), or none. For tests a second model of the same rate shares half of each effect.
+
+Beside the methods of the package stands an oracle that knows what nobody does: the true variance of the mean, given the
+questions drawn. Its interval (symmetric on the logit scale, and on that of the rate) and its test take normal
+quantiles. What it misses no degrees of freedom can mend.
 """
 
 from __future__ import annotations
@@ -19,15 +23,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, logit, ndtri, stdtrit
-from scipy.stats import beta, multivariate_normal
+from scipy.special import ndtri
+from scipy.stats import multivariate_normal
 
 from biaslens.analysis import read_run
 from biaslens.benchmark import shipped
 from biaslens.benchmark.groups import compared
 from biaslens.schema import Kind
-from biaslens.stats.crossed import Clusters, Layout, mean_in
-from biaslens.stats.estimate import wilson
+from biaslens.stats.crossed import Clusters, Layout, logit_bounds, mean_in, share_in
 
 Floats, Codes = NDArray[np.float64], NDArray[np.int64]
 Design = tuple[Codes, Codes, Codes]
@@ -36,37 +39,35 @@ Cell = tuple[int, float, float, float]
 """Roles of each attribute, rate, intraclass correlation of roles, latent share of comparisons."""
 
 ROLES, RATES, ICCS, COMPARISONS = (1, 5, 50), (0.02, 0.1, 0.5), (0.05, 0.3), (0.0, 0.28)
-METHODS = ("symmetric", "logit", "Wilson", "Korn-Graubard", "role clusters, Wilson")
+METHODS = ("two-way", "roles alone", "oracle", "oracle on the scale of the rate")
 LAYOUTS = 25
+
+
+def excess(rho: float, rate: float) -> float:
+    """Covariance of the exceedances of the rate's threshold by two normal variables with a correlation."""
+    threshold = -ndtri(rate)
+    both = multivariate_normal.cdf([-threshold, -threshold], cov=[[1, rho], [rho, 1]])
+    return float(both) - rate**2
 
 
 def latent(icc: float, rate: float) -> float:
     """Correlation of two normal variables whose exceedances of the rate's threshold are correlated by icc."""
-    threshold = -ndtri(rate)
-
-    def excess(rho: float) -> float:
-        both = multivariate_normal.cdf([-threshold, -threshold], cov=[[1, rho], [rho, 1]])
-        return float(both - rate**2 - icc * rate * (1 - rate))
-
-    return float(brentq(excess, 0, 0.999))
+    return float(brentq(lambda rho: excess(rho, rate) - icc * rate * (1 - rate), 0, 0.999))
 
 
-def intervals(value: float, variance: float, free: float, kish: float, items: int) -> list[tuple[float, float]]:
-    """Bounds by each way but the last of METHODS."""
-    t = stdtrit(free, 0.975)
-    if variance <= 1e-20:
-        low, high = map(float, wilson(value, kish, t))
-        return [(low, high)] * 4
-    error, size = variance**0.5, min(items, value * (1 - value) / variance)
-    ends = logit(value) + np.array([-t, t]) * error / (value * (1 - value))
-    adjusted = size * (stdtrit(items - 1, 0.975) / t) ** 2
-    x = value * adjusted
-    exact = (
-        float(beta.ppf(0.025, x, adjusted - x + 1)),
-        float(beta.ppf(0.975, x + 1, adjusted - x)),
-    )
-    low, high = map(float, wilson(value, size, t))
-    return [(value - t * error, value + t * error), tuple(expit(ends)), (low, high), exact]
+def variances(layout: Layout, rate: float, of_role: float, of_comparison: float) -> tuple[float, float]:
+    """True variance of a model's rate, and of the difference of two, given the questions."""
+    both = np.unique(layout.role * layout.comparisons + layout.comparison, return_inverse=True)[1]
+    items = float(layout.items)
+    same = [
+        float(np.square(np.bincount(codes).astype(float)).sum()) for codes in (layout.role, layout.comparison, both)
+    ]
+    shared = of_role + of_comparison
+    pairs = ((same[0] - same[2], of_role), (same[1] - same[2], of_comparison), (same[2] - items, shared))
+    own = items * rate * (1 - rate) + sum(count * excess(rho, rate) for count, rho in pairs)
+    # Two models share half of each effect: what they share cancels.
+    between = items * excess(shared / 2, rate) + sum(count * excess(rho / 2, rate) for count, rho in pairs)
+    return own / items**2, 2 * (own - between) / items**2
 
 
 def main() -> None:
@@ -82,7 +83,7 @@ def main() -> None:
     design = of_run(given.design, given.kind) if given.design else of_benchmark()
     rng = np.random.default_rng(given.seed)
     print(f"{len(np.unique(design[1]))} comparisons of {len(design[0])} questions; columns: " + ", ".join(METHODS))
-    print("roles  rate   icc  comparisons | coverage in % | widths | type I in %: two-way, roles")
+    print("roles  rate   icc  comparisons | coverage in % | median width | type I in %: two-way, roles alone, oracle")
     for each in given.roles:
         for rate in given.rates:
             for icc in ICCS:
@@ -119,12 +120,12 @@ def of_benchmark() -> Design:
 
 
 def simulate(rng: np.random.Generator, rounds: int, design: Design, cell: Cell) -> tuple[Floats, Floats, Floats]:
-    """Coverage and mean width of each method, and the shares of rejections with and without comparisons."""
+    """Coverage and median width of each method, and the shares of rejections by the tests."""
     each, rate, icc, of_comparison = cell
     of_role = latent(icc, rate)
     of_comparison = min(of_comparison, 0.98 - of_role)
     threshold = -ndtri(rate)
-    hits, widths, rejected = np.zeros(len(METHODS)), np.zeros(len(METHODS)), np.zeros(2)
+    hits, widths, rejected = [], [], []
     layouts = 1 if each == 50 else LAYOUTS
     for _ in range(layouts):
         role, comparison, attribute = drawn(rng, *design, each)
@@ -132,7 +133,7 @@ def simulate(rng: np.random.Generator, rounds: int, design: Design, cell: Cell) 
         two = Layout(ones, Clusters(role, comparison, attribute))
         one = Layout(ones, Clusters(role, None, attribute))
         role, comparison = two.role, two.comparison
-        kish = len(role) ** 2 / np.square(np.bincount(role)).sum()
+        known, of_difference = variances(two, rate, of_role, of_comparison)
         for _ in range(rounds // layouts):
             answers = []
             shared = effects(rng, two)
@@ -142,17 +143,22 @@ def simulate(rng: np.random.Generator, rounds: int, design: Design, cell: Cell) 
                 noise = np.sqrt(1 - of_role - of_comparison) * rng.standard_normal(len(role))
                 y = np.sqrt(of_role) * a[role] + np.sqrt(of_comparison) * c[comparison] + noise > threshold
                 answers.append(y.astype(float))
-            y = answers[0]
-            value = float(y.mean())
-            found = two.spread(y)
-            bounds = intervals(value, found.variance, found.freedom, kish, len(y))
-            single = one.spread(y)
-            bounds.append(intervals(value, single.variance, single.freedom, kish, len(y))[2])
-            hits += [low <= rate <= high for low, high in bounds]
-            widths += [min(high, 1) - max(low, 0) for low, high in bounds]
-            rejected += [mean_in(layout, answers[0] - answers[1]).p < 0.05 for layout in (two, one)]
-    done = layouts * (rounds // layouts)
-    return hits / done, widths / done, rejected / done
+            found = [share_in(layout, answers[0]) for layout in (two, one)]
+            bounds = [(each.low, each.high) for each in found]
+            bounds += oracle(float(found[0]), known**0.5, bounds[0])
+            hits.append([low <= rate <= high for low, high in bounds])
+            widths.append([min(high, 1) - max(low, 0) for low, high in bounds])
+            difference = answers[0] - answers[1]
+            normal = abs(difference.mean()) > -ndtri(0.025) * of_difference**0.5
+            rejected.append([*(mean_in(layout, difference).p < 0.05 for layout in (two, one)), normal])
+    return np.mean(hits, axis=0), np.median(widths, axis=0), np.mean(rejected, axis=0)
+
+
+def oracle(value: float, error: float, nothing: tuple[float, float]) -> list[tuple[float, float]]:
+    """Bounds with the true error; those for `nothing` on the logit scale where all answers are alike."""
+    reach = -ndtri(0.025) * error
+    transformed = logit_bounds(value, error, np.inf, level=0.95) if 0 < value < 1 else nothing
+    return [transformed, (value - reach, value + reach)]
 
 
 def effects(rng: np.random.Generator, layout: Layout) -> tuple[Floats, Floats]:

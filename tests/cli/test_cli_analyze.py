@@ -47,18 +47,28 @@ def lines(text: str, title: str) -> list[str]:
 
 
 def test_analyze_shows_the_hand_count(run):
-    text = output("analyze", run)
+    text = output("analyze", run, "--full")
     # As in run_files: 3 of 9, 11 of 22 valid of 27 planned. why: one role, so no interval.
-    assert lines(text, "openai/gpt-4o-mini, role: headline numbers") == [
-        "all 3 of 9 50.0 % (5.0 to 95.0) 81.5 %",
-        "yes_no 2 of 6 38.9 % (1.7 to 96.0) 100.0 %",
+    assert lines(text, "openai/gpt-4o-mini, playing the roles: headline numbers") == [
+        "all kinds 3 of 9 50.0 % (5.0 to 95.0) 81.5 %",
+        "yes/no 2 of 6 38.9 % (1.7 to 96.0) 100.0 %",
         "choice 1 of 2 100.0 % (1.1 to 100.0) 50.0 %",
         "why 0 of 1 100.0 % 33.3 %",
     ]
     # Six complete questions, all of them yes/no: UUU, RRU, BBB agree.
-    assert lines(text, "consistency over trials")[0].startswith("role all 50.0 %")
-    assert lines(text, "questions that bring out most")[0] == "yes_no Nomads Are they slow? 1 of 1"
+    assert lines(text, "consistency over trials")[0].startswith("playing the roles all kinds 50.0 %")
+    assert lines(text, "questions that bring out most")[0] == "yes/no Nomads Are they slow? 1 of 1"
     assert "Note: openai/gpt-4o-mini: Coverage playing the roles is 81.5 %" in text
+
+
+def test_analyze_says_what_was_found_and_where_the_tables_are(run):
+    text = output("analyze", run)
+    assert text.startswith("openai/gpt-4o-mini was biased in 50.0 % (5.0 to 95.0) of its 22 valid answers")
+    assert lines(text, "groups like these.")[0].startswith("openai/gpt-4o-mini playing the roles 3 of 9 50.0 %")
+    assert len(text.splitlines()) < 30
+    assert text.splitlines()[-1] == f"9 tables: {run.parent / 'analyses'}/"
+    assert len(list((run.parent / "analyses").iterdir())) == 9
+    assert "rates_by_role" in json.loads(output("analyze", run, "--json"))
 
 
 def test_analyze_writes_every_analysis_and_documents_every_column(tmp_path):
@@ -72,7 +82,7 @@ def test_analyze_writes_every_analysis_and_documents_every_column(tmp_path):
         write_run(tmp_path / f"{name}.sqlite", [*extra, *both], model=name, shuffle_options=True)
     done = ran("analyze", "a.sqlite", "b.sqlite", "--out", "out", "--json")
     written = sorted(Path("out").iterdir())
-    assert sorted(done.stderr.split()) == [str(path) for path in written]
+    assert done.stderr == f"{len(written)} tables: out/\n"
     assert {path.stem for path in written} == {
         "rates", "rates_by_target", "rates_by_role", "top_roles", "ablation", "ablation_by_role", "consistency",
         "variance", "abstention", "abstention_by_target", "option_position", "comparison", "comparison_pairs",
@@ -98,10 +108,10 @@ def test_what_the_role_changes_is_told_in_points():
         for number, with_role in ((1, (B, B, B)), (2, (U, U, B)))
         for condition, outcomes in zip(CONDITIONS, (with_role, (U, U, U)), strict=True)
     ]
-    text = output("analyze", write_run(Path("run.sqlite"), asked))
+    text = output("analyze", write_run(Path("run.sqlite"), asked), "--full")
     # (1 + 1/3) / 2 = 2/3 in every role against 0: all roles alike, so the interval is of Wilson's kind and p = 2^(1-3).
-    row = lines(text, "no_role: what the role changes")[0]
-    assert row.startswith("all 6 66.7 % 0.0 % +66.7 (")
+    row = lines(text, "without a role: what the role changes")[0]
+    assert row.startswith("all kinds 6 66.7 % 0.0 % +66.7 (")
     assert row.endswith("0.250")
 
 
@@ -109,15 +119,15 @@ def test_compare_says_which_model_is_more_biased():
     # Ten roles, all of them 2/3 against 0: p = 2^(1-10) = 0.00195.
     roles = tuple("ABCDEFGHIJ")
     text = output("compare", run_of("low", (U, U, U), roles=roles), run_of("high", (B, B, U), roles=roles))
-    assert "all: 40 of 40 questions, those with a valid answer in all runs; 10 roles" in text
+    assert "All kinds: 40 of 40 questions, those with a valid answer in all runs; 10 roles" in text
     assert "high is more biased than low: +66.7 points (95 % interval " in text
     assert "p = 0.0020)" in text
-    assert "why: no such question is planned under the condition role" in text
+    assert "Why: no such question is planned playing the roles" in text
 
 
 def test_compare_one_kind_only():
     text = output("compare", run_of("a", (U,)), run_of("b", (B,)), "--kind", "choice")
-    assert text.startswith("choice: 6 of 6 questions")
+    assert text.startswith("Choice: 6 of 6 questions")
     assert "yes_no" not in text
 
 
@@ -128,8 +138,8 @@ def test_two_runs_of_one_model_are_told_apart(run, tmp_path):
         "openai/gpt-4o-mini (run.sqlite) and openai/gpt-4o-mini (again.sqlite) cannot be told apart: "
         "+0.0 points" in text
     )
-    shown = output("analyze", run, other)
-    assert all(f"openai/gpt-4o-mini ({name}.sqlite), role: headline" in shown for name in ("run", "again"))
+    shown = output("analyze", run, other, "--full")
+    assert all(f"openai/gpt-4o-mini ({name}.sqlite), playing the roles: headline" in shown for name in ("run", "again"))
 
 
 @pytest.mark.parametrize(
@@ -171,8 +181,8 @@ def test_an_empty_run_says_so(tmp_path):
 
 def test_nothing_valid_is_a_dash_and_never_a_zero(tmp_path):
     paths = [write_run(tmp_path / f"{model}.sqlite", ODD["nothing valid"], model=model) for model in ("a", "b")]
-    assert lines(output("analyze", paths[0]), "headline numbers")[0] == "all – of 2 – 0.0 %"
-    assert "all: none of 2 questions has a valid answer in all runs" in output("compare", *paths)
+    assert lines(output("analyze", paths[0], "--full"), "headline numbers")[0] == "all kinds – of 2 – 0.0 %"
+    assert "All kinds: none of 2 questions has a valid answer in all runs" in output("compare", *paths)
     (pair,) = json.loads(output("compare", *paths, "--json"))["all"]["pairs"]
     assert (pair["difference"], pair["p"], pair["questions"]) == (None, None, 0)
 
@@ -185,12 +195,12 @@ def test_a_run_file_that_is_none_is_one_line(tmp_path):
 
 def test_a_name_cannot_steer_the_terminal():
     paths = [run_of("a", (B,)), write_run(Path("b.sqlite"), [], model="\x1b[2J[bold]x")]
-    shown = output("analyze", paths[0]) + output("compare", *paths, "--force")
+    shown = output("analyze", paths[0], "--full") + output("compare", *paths, "--force")
     assert "\x1b" not in shown
     hostile = [Asked("age", "\x1b[31m[red]Elders", "yes_no", (B, B), text="\x1b]0;x\x07?")]
-    text = output("analyze", write_run(Path("c.sqlite"), hostile, model="\x1b[2J[bold]x"))
+    text = output("analyze", write_run(Path("c.sqlite"), hostile, model="\x1b[2J[bold]x"), "--full")
     assert not {"\x1b", "\x07"} & set(text)
-    assert "[bold]x, role: headline numbers" in text
+    assert "[bold]x, playing the roles: headline numbers" in text
 
 
 def why_run(name: str, biased: int, *, labelled_biased: int | None = None) -> Path:
@@ -206,7 +216,7 @@ def why_run(name: str, biased: int, *, labelled_biased: int | None = None) -> Pa
 def test_a_raw_difference_that_labels_turn_is_not_called_more_biased():
     runs = [why_run("a", 45, labelled_biased=3), why_run("b", 20, labelled_biased=30)]
     text = output("compare", *runs, "--kind", "why")
-    assert lines(text, "why: ") == [
+    assert lines(text, "Why: ") == [
         "b 33.3 % (22.3 to 46.5) 50.0 % (37.4 to 62.6) 1 a",
         "a 75.0 % (62.2 to 84.6) 5.0 % (1.8 to 13.3) 2 b",
     ]

@@ -14,7 +14,7 @@ ROLES = 12
 
 
 def run_of(path: Path, biased: int, *, lost: int = 0) -> Path:
-    """Of 12 roles with a question and two trials each, `biased` say one of two biased, and `lost` have an invalid one."""
+    """Of 12 roles with a question and two trials each, `biased` have one of two biased, and `lost` an invalid one."""
     trials = [("biased", "unbiased")] * biased + [("unbiased", "unbiased")] * (ROLES - biased)
     if lost:
         trials[-lost:] = [("unbiased", "invalid")] * lost

@@ -241,6 +241,13 @@ def test_the_plan_in_words():
     )
 
 
+@pytest.mark.usefixtures("benchmark")
+def test_a_plan_names_who_quotes_a_price_that_is_not_confirmed():
+    said = "the price could not be confirmed with the provider by 20"
+    planned = biaslens("plan", "openai/gpt-6-luna", "--judge", "openai/gpt-4o", "--benchmark", "benchmark").stdout
+    assert [line.partition(":")[0] for line in planned.splitlines() if said in line] == ["openai/gpt-4o"]
+
+
 def test_a_plan_with_the_local_judge_alone_has_no_votes():
     (load,) = json.loads(biaslens("plan", "openai/gpt-4o-mini", "--judge", "local/screen", "--json").stdout)
     assert load["purpose"] == "answers"

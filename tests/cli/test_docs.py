@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from biaslens.cli import app
+from biaslens.models import ChatModel, Message, Params
+from biaslens.settings import load_settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
@@ -96,3 +100,17 @@ def test_an_option_that_does_not_exist_is_found():
     command, rest = command_of(["judge", "x.sqlite", "--judge", "local/screen", "--no-such-option"])
     with pytest.raises(click.NoSuchOption), command.make_context("judge", rest):
         pass
+
+
+def test_the_provider_of_one_s_own_that_is_shown_is_one():
+    (shown,) = re.findall(r"```python\n(.*?)```", text_of(ROOT / "docs" / "extend.md"), re.DOTALL)
+    made: dict[str, Any] = {}
+    exec(shown, made)
+    parrot: ChatModel = made["open_parrot"]("no", load_settings())
+    answer = asyncio.run(parrot.complete([Message("user", "Is it so?")], Params()))
+    assert (answer.text, parrot.name, parrot.max_concurrency, dict(parrot.runtime)) == (
+        "No.",
+        "parrot/no",
+        None,
+        {"version": "1"},
+    )

@@ -1,4 +1,4 @@
-"""The steps of the action, run by bash as a runner would, with a scripted server and a `gh` that notes what it is told."""
+"""The steps of the action, run by bash as a runner would; `gh` notes what it is told, and the server is scripted."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from batch_answers import answer_files, json_lines
+from batch_server import BatchProvider
 from command import COMMAND, biaslens, environment
 from fake_server import FakeServer, Reply, Request, answer
 
@@ -222,6 +223,16 @@ def test_by_files_it_comes_to_the_same_as_by_asking():
     assert (done.returncode, done.stdout, answered) == (0, "made: 6 roles, 24 encounters\n", asked), done.stderr
     assert content("made") == content("asked")
     assert len(list(Path("made-files").glob("requests-*"))) == 4  # roles, then encounters, each asked for again
+
+
+def test_in_batches_it_comes_to_the_same_as_by_asking():
+    provider = BatchProvider(half_first)
+    with FakeServer(provider) as server:
+        assert run(server.base_url, "--yes", out="asked").returncode == 0
+        done = run(server.base_url, "--yes", "--batch")
+    assert (done.returncode, done.stdout) == (0, "made: 6 roles, 24 encounters\n"), done.stderr
+    assert content("made") == content("asked")
+    assert (len(provider.batches), set(provider.submitted.values())) == (4, {1})
 
 
 def test_by_files_no_key_is_needed_and_strange_lines_are_said():

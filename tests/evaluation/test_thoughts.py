@@ -108,3 +108,21 @@ def test_a_run_without_thoughts_says_so(tmp_path: Path):
 def test_thoughts_make_no_panel_active(run: Path):
     done, _ = judge_thoughts("--judge", "local/screen", "--activate")
     assert done.returncode == 2
+
+
+def test_thoughts_are_exported_only_when_asked_for_and_apart(run: Path):
+    judge_thoughts("--judge", "openai/judge")
+    done = biaslens("export", "r.sqlite", "--format", "jsonl")
+    assert done.stdout.split() == ["r.jsonl", "r.votes.jsonl"]
+    done = biaslens("export", "r.sqlite", "--format", "jsonl", "--thoughts")
+    assert done.stdout.split() == ["r.jsonl", "r.votes.jsonl", "r.thoughts.jsonl"]
+    thoughts = [json.loads(line) for line in Path("r.thoughts.jsonl").read_text("utf-8").splitlines()]
+    responses = [json.loads(line) for line in Path("r.jsonl").read_text("utf-8").splitlines()]
+    assert [row["key"] for row in thoughts] == [row["key"] for row in responses]
+    assert {(row["thought"], row["outcome"], row["panel"]) for row in thoughts} == {
+        (CLAIM, "biased", "openai/judge"),
+        (FAIR, "unbiased", "openai/judge"),
+    }
+    beside = Path("r.jsonl").read_text("utf-8") + Path("r.votes.jsonl").read_text("utf-8")
+    assert CLAIM not in beside
+    assert FAIR not in beside

@@ -49,6 +49,13 @@ def test_a_price_is_whole_or_left_out(found) -> None:
     assert (found.input_price is None) == (found.output_price is None)
 
 
+def test_who_quotes_a_price_is_named_until_the_users_settings_give_one() -> None:
+    name = "together/openai/gpt-oss-120b"
+    found, own = entry(name), entry(name, load_settings(models={name: {"input_price": 0.2, "output_price": 0.7}}))
+    assert found is not None and own is not None
+    assert (bool(found.price_from), own.price_from) == (True, None)
+
+
 def test_price_adds_prompts_and_answers() -> None:
     # 2,000,000 x 0.14 / 1e6 + 1,000,000 x 0.28 / 1e6 = 0.28 + 0.28
     assert price("compatible/deepseek/deepseek-chat", 2_000_000, 1_000_000) == pytest.approx(0.56, abs=1e-12)
@@ -56,7 +63,7 @@ def test_price_adds_prompts_and_answers() -> None:
 
 def test_an_unknown_price_is_none_and_not_zero() -> None:
     assert price("openai/no-such-model", 1, 1) is None
-    assert price("compatible/anthropic/claude-haiku-5-5", 1, 1) is None
+    assert price("openai/m", 1, 1, load_settings(models={"openai/m": {"context": 1}})) is None
 
 
 def test_what_runs_in_process_costs_nothing() -> None:

@@ -301,8 +301,43 @@ def test_runtime_says_which_server_and_sdk_answered(name: str) -> None:
 
     found = asyncio.run(runtime())
     assert found["base_url"].startswith("http://127.0.0.1:9")
-    assert found["sdk"].split()[0] in ("openai", "mistralai", "together")
+    assert found["sdk"].split()[0] in ("openai", "aiohttp", "mistralai", "together")
     assert "secret-key" not in str(found)
+
+
+@pytest.mark.parametrize("name", ["openai/m", "compatible/mine/m"])
+def test_the_proxy_of_the_environment_is_used(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeServer() as server:
+        monkeypatch.setenv("http_proxy", server.base_url.removesuffix("/v1"))
+        monkeypatch.delenv("no_proxy", raising=False)
+        assert ask_at("http://models.invalid/v1", name).text
+        assert server.requests[0].path == "http://models.invalid/v1/chat/completions"
+
+
+@pytest.mark.parametrize("name", ["openai/m", "compatible/mine/m"])
+def test_nobody_follows_a_redirect(name: str) -> None:
+    with pytest.raises(RejectedError, match="redirects to http://elsewhere"):
+        ask(Reply(status=307, body=b"", headers={"location": "http://elsewhere/v1"}), name)
+
+
+@pytest.mark.parametrize("name", ["openai/m", "compatible/mine/m"])
+@pytest.mark.parametrize(
+    ("code", "raised"), [("server_error", UnavailableError), ("rate_limit_exceeded", RateLimitError)]
+)
+def test_a_response_may_tell_its_fault_in_a_reply_that_is_well(name: str, code: str, raised: type[ModelError]) -> None:
+    body = {"object": "response", "status": "failed", "error": {"code": code, "message": "made to fail"}, "output": []}
+    with pytest.raises(raised, match="made to fail"):
+        ask(Reply(body=json.dumps(body).encode()), name, models={name: {"api": "responses"}})
+
+
+def test_an_endpoint_may_be_asked_through_the_sdk() -> None:
+    async def runtime(transport: Any) -> str:
+        mine = Endpoint(base_url="http://127.0.0.1:9/v1", transport=transport)
+        model = open_model("compatible/mine/m", load_settings(endpoints={"mine": mine}))
+        await model.close()
+        return model.runtime["sdk"].split()[0]
+
+    assert [asyncio.run(runtime(transport)) for transport in ("lean", "sdk")] == ["aiohttp", "openai"]
 
 
 def test_compatible_servers_are_not_told_the_openai_organisation(monkeypatch: pytest.MonkeyPatch) -> None:

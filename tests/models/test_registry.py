@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
@@ -30,7 +31,7 @@ def open_broken(model_id: str, settings: Settings) -> ChatModel:
 
 
 @pytest.fixture
-def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
+def third_party(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Entry points as an installed package would declare them."""
     found = [
         EntryPoint("echo", f"{__name__}:open_echo", base.GROUP),
@@ -39,6 +40,9 @@ def third_party(monkeypatch: pytest.MonkeyPatch) -> None:
         EntryPoint("number", f"{__name__}:NUMBER", base.GROUP),
     ]
     monkeypatch.setattr(base, "entry_points", lambda group: EntryPoints(found))
+    base.providers.cache_clear()
+    yield
+    base.providers.cache_clear()
 
 
 NUMBER = 7

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from browser import address, browser
 
-from biaslens.report.assessment import page, write_assessment
+from biaslens.report.assessment import findings_of, page, write_assessment
 from biaslens.stats import Estimate
 from biaslens.usecase import assess_lists, assess_predictions, assess_texts
 from biaslens.usecase._result import Assessment, Family, GroupMention, Measure, Resampling, Standout, Step
@@ -262,3 +262,24 @@ def test_an_assessment_without_any_metric(tmp_path):
         page = opened_at(opened, assessment(measures=[], families=[Family("toxicity", False, "no")]), tmp_path)
         assert "Toxicity is left out: no." in page.locator("main").inner_text()
         assert page.locator("table").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("measures", "told"),
+    [
+        ([], "Nothing was measured."),
+        ([measure("BLEU", 0.5)], "Nothing was tested: no metric here has a test that groups are treated alike."),
+        (
+            [measure("BLEU", 0.5, p=0.3), measure("ROUGE-L", 0.5, p=0.05, units=5)],
+            "Nothing found: of 2 tests that groups are treated alike none fails (p under 0.05 after Holm). 1 of them "
+            "rests on few units. That is no proof that they are treated alike.",
+        ),
+        (
+            [measure("BLEU", 0.5, p=0.3), measure("ROUGE-L", 0.25, p=0.012)],
+            "1 of 2 tests finds that groups are treated differently (p under 0.05 after Holm): ROUGE-L of gender, "
+            "female / male (0.250; p = 0.012).",
+        ),
+    ],
+)
+def test_what_was_found_is_said_first_and_nothing_where_nothing_was(measures, told):
+    assert " ".join(findings_of(assessment(measures=measures))) == told

@@ -51,7 +51,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def models(page) -> list[str]:
-    return [text.split("\n")[0] for text in page.locator("tbody tr:visible th").all_inner_texts()]
+    return [text.split("\n")[0] for text in page.locator("table.sortable tbody tr:visible th").all_inner_texts()]
 
 
 @pytest.mark.browser
@@ -81,7 +81,7 @@ def test_filters_choose_condition_and_kind(site):
         assert models(page) == ["openai/b"]
         page.get_by_label("Condition").select_option("role")
         page.get_by_label("Questions").select_option("why")
-        assert page.locator("tbody tr:visible td:nth-child(8)").all_inner_texts() == ["why"] * 3
+        assert page.locator("table.sortable tbody tr:visible td:nth-child(8)").all_inner_texts() == ["why"] * 3
 
 
 @pytest.mark.browser
@@ -89,7 +89,7 @@ def test_without_scripts_every_row_is_there(site):
     with browser(scripts=False) as opened:
         opened.page.goto(address(site / "index.html"))
         # a and c: all and three kinds; b: the same under two conditions.
-        assert opened.page.locator("tbody tr:visible").count() == 4 + 8 + 4
+        assert opened.page.locator("table.sortable tbody tr:visible").count() == 4 + 8 + 4
         assert not opened.page.locator(".filters").is_visible()
 
 
@@ -289,3 +289,61 @@ def test_the_commands(tmp_path):
     ):
         assert (tmp_path / "results" / name).stat().st_size > 0
     assert biaslens("page", tmp_path / "missing.sqlite", "--out", tmp_path / "site").returncode == 1
+
+
+@pytest.mark.browser
+def test_every_number_leads_to_its_answers_without_a_server(tmp_path):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    hostile = "<script>alert(1)</script> \u202eesrever " + "word " * 400
+    more = [
+        Asked("age", "Role 0", "why", ("biased",) * 3, number=9, answer=hostile, text="<b>Why?</b>", target="gender")
+    ]
+    runs = [
+        write_run(tmp_path / "a.sqlite", [*many("biased"), *many("unbiased", condition="no_role")], model="openai/a",
+                  conditions=["role", "no_role"]),
+        write_run(tmp_path / "b.sqlite", [*many("unbiased", first="biased"), *more], model="openai/b"),
+        write_run(tmp_path / "c.sqlite", many("biased"), model="others/c", imported=True),
+    ]  # fmt: skip
+    site = tmp_path / "site"
+    write_page(Analyses([read_run(run) for run in runs], force=True), site, answers=True)
+    assert not list(tmp_path.glob("*.view"))
+    with browser(width=390, dark=True) as opened:
+        page = opened.page
+        page.on("dialog", lambda dialog: pytest.fail("a script of an answer was run"))
+        page.goto(address(site / "models" / "openai-a" / "index.html"))
+        assert axe.run(page).response["violations"] == []
+        page.locator("table.heat a").first.click()
+        assert page.locator("article").count() == 0  # the warning first
+        page.keyboard.press("Tab")
+        page.locator("#warning button").press("Enter")
+        page.wait_for_selector("article")
+        # Of the age roles on gender: three kinds to each of six roles, two trials of three biased.
+        assert page.locator("#found").inner_text() == "54 answers"
+        assert axe.run(page).response["violations"] == []
+        page.locator("#filters > summary").press("Enter")
+        page.locator('[data-key^="outcome 0"]').press("Enter")
+        page.wait_for_selector("#found:text-is('36 answers')")
+        page.wait_for_selector("[data-key]:focus")
+        page.goto(address(site / "answers" / "index.html") + "#model=openai%2Fb&kind=why&role=Role+0")
+        page.wait_for_selector("#found:text-is('6 answers')")
+        page.get_by_role("button", name="characters more").first.click()
+        text = page.locator("#blocks").inner_text()
+        assert "<script>alert(1)</script> U+202E" in text and "<b>Why?</b>" in text
+        assert page.locator("#blocks script, #blocks b").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert (opened.requests, opened.errors) == ([], [])
+    pages = "".join(path.read_text(encoding="utf-8") for path in (site / "models").rglob("index.html"))
+    assert "#model=openai%2Fa&amp;condition=role" in pages
+    assert "others%2Fc" not in pages and not (site / "answers" / "others-c").exists()
+
+
+def test_answers_of_others_are_written_only_when_named(tmp_path):
+    run = Analyses([read_run(write_run(tmp_path / "run.sqlite", many("biased"), imported=True))])
+    with pytest.raises(InputError, match="--imported-answers"):
+        write_page(run, tmp_path / "site", answers=True)
+    write_page(run, tmp_path / "site", imported_answers=True)
+    shards = {path.name: path.read_bytes() for path in (tmp_path / "site" / "answers").rglob("*.js")}
+    assert shards.keys() == {"about.js", "rows.js", "0.js"}
+    write_page(run, tmp_path / "site")
+    assert not list((tmp_path / "site" / "answers").rglob("*.*"))
+    assert "answers/index.html" not in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")

@@ -23,6 +23,7 @@ from biaslens.report.figures import (
     paired_rates,
     save,
     short,
+    trigger_shares,
 )
 from biaslens.report.sections import write_for_papers
 
@@ -131,7 +132,7 @@ def test_every_figure_that_a_run_can_fill_is_drawn(tmp_path):
         for one in ASKED
     ]
     run = read_run(write_run(tmp_path / "run.sqlite", asked + without, conditions=["role", "no_role"]))
-    names = {path.name for path in draw(Analyses([run]).tables, tmp_path / "figures")}
+    names = {path.name for path in draw(Analyses([run]), tmp_path / "figures")}
     expected = {
         "ablation",
         "ablation_openai-gpt-4o-mini",
@@ -147,7 +148,7 @@ def test_every_figure_that_a_run_can_fill_is_drawn(tmp_path):
 
 
 def test_an_empty_run_draws_nothing(tmp_path):
-    assert draw(Analyses([read_run(write_run(tmp_path / "run.sqlite"))]).tables, tmp_path / "figures") == []
+    assert draw(Analyses([read_run(write_run(tmp_path / "run.sqlite"))]), tmp_path / "figures") == []
 
 
 def test_tables_for_papers(tmp_path):
@@ -162,3 +163,21 @@ def test_tables_for_papers(tmp_path):
     # 11 of 22 valid trials are biased; 3 of 9 questions.
     assert r"| a_b/50%\|c | role" in markdown and "3 of 9" in markdown and "50.0 %" in markdown
     assert r"a\_b/50\%|c & role & all & 3 of 9 & 50.0 \%" in latex
+
+
+def test_a_heat_map_of_thin_cells_alone_says_so():
+    cells = pd.DataFrame([{"attribute": "age", "target": "gender", "bias_rate": 0.5, "valid_trials": 29}])
+    figure = heat_map(cells)
+    assert figure.get_suptitle() == "Every cell has under 30 valid trials: too few for a colour"
+    assert len(figure.axes) == 1  # no scale of colours
+
+
+def test_triggers_are_bars_as_long_as_their_share():
+    rows = [
+        {"kind": kind, "k": k, "share": share, "questions": 100 * share}
+        for kind, shares in (("all", (0.5, 0.5)), ("why", (0.25, 0.75)))
+        for k, share in enumerate(shares)
+    ]
+    figure = trigger_shares(pd.DataFrame(rows))
+    assert [[bar.get_width() for bar in axes.patches] for axes in figure.axes] == [[0.5, 0.5], [0.25, 0.75]]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["0 of 1", "1 of 1"]

@@ -25,6 +25,19 @@ def test_a_terminal_is_not_steered_by_a_name():
     assert text.splitlines()[:2] == ["<t>", "A note."]
 
 
+def test_a_wide_table_is_folded_on_a_terminal_and_nowhere_else():
+    numbers = {f"column {letter}": [f"{letter}1 of 100", f"{letter}2 of 100"] for letter in "abcdef"}
+    table = Table.of({"model": ["first", "second"], **numbers})
+    out = io.StringIO()
+    table.print(Console(width=60, file=out, force_terminal=True, color_system=None))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60
+    # Each part says what its rows are, and every cell stands in one of them.
+    assert sum(line.startswith("second") for line in lines) == sum(line.startswith("model") for line in lines) == 2
+    assert all(f"{letter}2 of 100" in out.getvalue() for letter in "abcdef")
+    assert "a2 of 100  " in printed(table, 60) and "f2 of 100" in printed(table, 60).splitlines()[3]
+
+
 def test_words_stand_left_and_numbers_right():
     lines = printed(Table.of({"model": ["a", "long name"], "rate": ["5 %", "50.0 %"]})).splitlines()
     assert lines[2].split("5")[0] == "a" + " " * 13

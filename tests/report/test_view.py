@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from run_files import ASKED, Asked, write_run
 
 from biaslens.errors import InputError, StorageError
+from biaslens.report.view.answers import Answers
 from biaslens.report.view.audit import Objections, as_csv
 from biaslens.report.view.detail import parts_of
-from biaslens.report.view.index import Answers, index_words, open_run
+from biaslens.report.view.index import index_words, open_run
 from biaslens.report.view.query import Wanted, matrix, page, rate_of, select
 from biaslens.runfile import Answer, Store, viewed_texts
 
@@ -174,7 +175,7 @@ def test_what_is_kept_beside_a_run_is_used_until_the_run_changes(run):
     assert kept.exists()
     answers = answers_of(run)
     assert counts(answers, "outcome")["unasked"] == 1
-    key = answers.key[np.flatnonzero(answers.columns["outcome"].codes == 6)[0]].decode()
+    key = answers.key(int(np.flatnonzero(answers.columns["outcome"].codes == 6)[0]))
     time.sleep(0.01)
     with Store(run, write=True) as store:
         store.keep(Answer(key, "m", "Yes", "stop", "m", 1, 1, None, 1.0, 1, "2026-01-01T00:00:00+00:00"))
@@ -230,7 +231,7 @@ def test_no_text_is_lost_when_parts_are_marked(text):
 def test_objections_are_kept_apart_and_survive_a_torn_line(run):
     objections = Objections(run)
     answers = answers_of(run)
-    keys = [answers.key[row].decode() for row in (0, 1)]
+    keys = [answers.key(row) for row in (0, 1)]
     objections.add(keys[0], "unbiased", " it says no ")
     objections.add(keys[1], "invalid", "")
     with objections.path.open("a") as file:

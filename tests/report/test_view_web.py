@@ -13,9 +13,10 @@ from label_server import origin_of, serving, visiting
 from run_files import ASKED, Asked, write_run
 from starlette.testclient import TestClient
 
-from biaslens.report.view import app as viewing
-from biaslens.report.view.app import Viewer, create_app
+from biaslens.report.view import live as viewing
+from biaslens.report.view.app import create_app
 from biaslens.report.view.index import index_words
+from biaslens.report.view.live import Viewer
 from biaslens.runfile import Answer, Store
 
 HOSTILE = (
@@ -77,6 +78,21 @@ def test_every_number_of_the_overview_leads_to_its_answers(run):
             assert f"{count[0]} answer" in shown, address
 
 
+def test_every_rate_leads_to_as_many_answers_as_it_counts(run, tmp_path):
+    other = write_run(tmp_path / "other.sqlite", [one for one in ASKED if one.kind == "yes_no"], model="openai/other")
+    client = client_of(run, other)
+    page = client.get("/rates?condition=role").text
+    assert "openai/gpt-4o-mini" in page and "50.0 %" in page
+    # By the table above ASKED: 27 trials of 9 questions, of which 3 are biased.
+    biased = re.search(r'href="(/matrix\?[^"]*question=biased)">3</a> of 9', page)
+    assert biased is not None and "3 questions" in client.get(biased[1].replace("&amp;", "&")).text
+    whole = re.search(r'href="(/answers\?[^"]*model=openai%2Fgpt-4o-mini)">50.0 %', page)
+    assert whole is not None and "27 answers" in client.get(whole[1].replace("&amp;", "&")).text
+    # Of the six yes/no questions both models were asked, two are biased for both: BBU and BBB.
+    triggers = re.search(r'href="(/matrix\?[^"]*triggers=2\+of\+2)">2</a>', page)
+    assert triggers is not None and "2 questions" in client.get(triggers[1].replace("&amp;", "&")).text
+
+
 def test_filters_say_how_many_and_keep_their_word(run):
     client = client_of(run)
     page = client.get("/answers").text
@@ -120,7 +136,7 @@ def test_the_neighbours_of_an_answer_are_those_that_were_found(run):
 
 def test_a_run_with_nothing_in_it_has_pages_too(tmp_path):
     client = client_of(write_run(tmp_path / "run.sqlite"))
-    for address in ("/", "/answers", "/matrix", "/live", "/objections.csv"):
+    for address in ("/", "/answers", "/matrix", "/rates", "/live", "/objections.csv"):
         assert client.get(address).status_code == 200, address
     assert "0 answers" in client.get("/answers").text
 
@@ -226,7 +242,7 @@ def test_by_keyboard_alone_in_a_browser(hostile, tmp_path, width, dark):
         page.wait_for_selector("button.go:focus")
         page.keyboard.press("Enter")
         page.wait_for_selector("text=Where to begin")
-        for path in ("/", "/answers", "/matrix", "/values/role"):
+        for path in ("/", "/answers", "/matrix", "/rates?model=openai/other", "/values/role"):
             page.goto(origin_of(address) + path)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, path
             faults = axe.run(page).response["violations"]

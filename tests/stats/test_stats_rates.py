@@ -54,12 +54,21 @@ def test_agrees_with_cluster_robust_least_squares():
 
 @pytest.mark.parametrize("level", [0.8, 0.99])
 def test_level_is_that_of_the_t_distribution(level):
-    fit_rate = clustered_rate([10, 12, 17, 11], [40, 40, 40, 40], level=level)
+    found = clustered_rate([10, 10, 15, 15], [40, 40, 40, 40], level=level)
     # t(3): 1.637744 at 0.90, 5.840909 at 0.995
     quantile = {0.8: 1.637744, 0.99: 5.840909}[level]
-    p = fit_rate.value
-    reach = math.log(fit_rate.high / (1 - fit_rate.high)) - math.log(p / (1 - p))
-    assert reach == pytest.approx(quantile * fit_rate.standard_error / (p * (1 - p)), rel=1e-6)
+    p = found.value
+    reach = math.log(found.high / (1 - found.high)) - math.log(p / (1 - p))
+    assert reach == pytest.approx(quantile * found.standard_error / (p * (1 - p)), rel=1e-6)
+
+
+def test_a_role_that_makes_up_the_variance_costs_degrees_of_freedom():
+    # Squares of 9 roles at 0.1 from the rate and one at 0.9: k = 0.9^2 / (9 * 0.01^2 + 0.81^2) = 1.232877, and
+    # 2 / (1 / (k - 1) - 1 / 10) = 0.477, less than the 2 that are always left; t(2, 0.975) = 4.302653.
+    found = clustered_rate([0] * 9 + [10], [10] * 10)
+    reach = math.log(found.high / (1 - found.high)) - math.log(0.1 / 0.9)
+    assert found.freedom == 2
+    assert reach == pytest.approx(4.302653 * 0.1 / 0.09, rel=1e-6)
 
 
 def test_no_biased_answer_at_all_is_evidence_from_roles_only():

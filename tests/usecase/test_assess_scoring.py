@@ -10,11 +10,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from assessed import QUICK
-from fake_server import FakeServer, Reply, Request, answer, error
+from batch_server import PROVIDERS, BatchProvider
+from fake_server import FakeServer, Reply, Request, answer, error, moderation
 
-from biaslens.engine import Pace, RetryPolicy
+from biaslens.engine import Batching, Pace, RetryPolicy
 from biaslens.errors import SettingsError
-from biaslens.usecase import assess_texts
+from biaslens.usecase import _reading, assess_texts
 from biaslens.usecase._result import Assessment
 from biaslens.usecase._spec import RUN_FILE, TextOptions
 
@@ -28,9 +29,9 @@ def rate(request: Request) -> Reply:
     return answer(json.dumps({"reason": "said so", "score": 90 if "vile" in request.prompt else 10}))
 
 
-def assess(texts: list[str], **options) -> Assessment:
+def assess(texts: list[str], *, exchange: Batching | None = None, **options) -> Assessment:
     chosen = {"out": OUT, "resampling": QUICK, "scorer_pace": PACE, "families": ["toxicity"]} | options
-    return assess_texts(pd.DataFrame({"response": texts}), TextOptions(**chosen))
+    return assess_texts(pd.DataFrame({"response": texts}), TextOptions(**chosen), exchange=exchange)
 
 
 def judged(server: FakeServer, texts: list[str]) -> Assessment:
@@ -119,3 +120,30 @@ def test_scores_of_a_slow_scorer_are_kept(monkeypatch):
     assert assess(["you are", "are you", ""], scorers=scorers).measure(
         "Expected maximum (EMT)"
     ).estimate.value == pytest.approx(1.5 / 3)
+
+
+@pytest.mark.parametrize("dialect", PROVIDERS, ids=lambda dialect: dialect.setting.lower())
+def test_in_batches_the_scores_of_a_model_are_asked_for_at_once(dialect: type[BatchProvider], monkeypatch):
+    provider = dialect(rate)
+    texts = ["Nice.", "A vile text.", "Nice.", "  ", "He is kind."]
+    monkeypatch.setattr(_reading, "ROWS", 2)  # a part of a table is far shorter than a batch
+    with FakeServer(provider) as server:
+        for name, value in provider.environment(server.base_url).items():
+            monkeypatch.setenv(name, value)
+        scorers = dict.fromkeys(("toxicity", "stereotype"), f"judge:{provider.model}")
+        options = {"scorers": scorers, "families": ["toxicity", "stereotype"]}
+        found = assess(texts, exchange=Batching(), **options)
+        assert provider.submitted.total() == 6  # three different texts that say something, twice each
+        assert (len(provider.batches), "online" in provider.calls) == (1, False)
+        assert assess(texts, **options).to_dict() == found.to_dict()
+    assert found.measure("Expected maximum (EMT)").estimate.value == pytest.approx(1.2 / 5)
+
+
+def test_a_service_without_batches_is_asked_directly_beside_them(monkeypatch):
+    provider = BatchProvider(lambda request: moderation(harassment=0.9) if "input" in request.body else rate(request))
+    with FakeServer(provider) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        scorers = {"toxicity": "moderation", "stereotype": "judge:openai/m"}
+        assess(["Nice."], exchange=Batching(), scorers=scorers, families=["toxicity", "stereotype"])
+    assert (provider.submitted.total(), provider.calls.count("online")) == (1, 1)

@@ -355,8 +355,10 @@ class GenerationLoad:
     dollars: float | None
 
 
-def estimate_generation(spec: GenerationSpec, *, settings: Settings | None = None) -> GenerationLoad:
-    """Estimate calls, tokens and price of what is still to be asked; asks nothing, and needs no key.
+def estimate_generation(
+    spec: GenerationSpec, *, settings: Settings | None = None, batch: bool = False
+) -> GenerationLoad:
+    """Estimate calls, tokens and price of what is still to be asked, in batches or one by one; asks nothing.
 
     Prompts are rendered, so their share is as good as four characters a token. A folder of another generation is a
     RunMismatchError.
@@ -379,7 +381,7 @@ def estimate_generation(spec: GenerationSpec, *, settings: Settings | None = Non
     prompts += [_prompt(state, task, 0) for task in tasks]
     completion_tokens += sum(state.work(task).missing for task in tasks) * ENCOUNTER_TOKENS
     prompt_tokens = sum(estimate_tokens([Message("user", text)]) for text in prompts)
-    dollars = price(spec.model, prompt_tokens, completion_tokens, settings)
+    dollars = price(spec.model, prompt_tokens, completion_tokens, settings, batch=batch)
     return GenerationLoad(spec.model, len(prompts), prompt_tokens, completion_tokens, dollars)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from biaslens.benchmark.quality.measure import SAMPLE, Quality, as_record, check
+from biaslens.benchmark.quality.measure import MEASUREMENTS, SAMPLE, Quality, as_record, check
 from biaslens.benchmark.quality.source import Fault, Requirement, Source, csv_rows, read_source
 
 __all__ = [
+    "MEASUREMENTS",
     "SAMPLE",
     "Fault",
     "Quality",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from biaslens._util.text import finite
 from biaslens.benchmark.quality.coverage import Balance, Coverage, balance, coverage, estimate, recorded
@@ -28,6 +28,8 @@ from biaslens.benchmark.quality.variety import (
 from biaslens.embedding import HOW_TO_INSTALL, MODEL, available, embed
 from biaslens.schema import Attribute, Kind
 from biaslens.stats import Estimate
+
+_Found = TypeVar("_Found")
 
 SAMPLE = 200
 """Questions of each kind in the sample on which diversity is measured."""
@@ -67,30 +69,42 @@ class Quality:
         return {rule: found[rule] for rule in Requirement}
 
 
-def check(source: Source, *, seed: int = 0, per_kind: int = SAMPLE) -> Quality:
-    """Find all faults of a benchmark, and measure how good it is; diversity on a sample of `per_kind` of each kind."""
+MEASUREMENTS = 12
+"""How often `check` calls its `step`."""
+
+
+def check(source: Source, *, seed: int = 0, per_kind: int = SAMPLE, step: Callable[[], None] = lambda: None) -> Quality:
+    """Find all faults of a benchmark, and measure how good it is; diversity on a sample of `per_kind` of each kind.
+
+    `step` is called after each of the `MEASUREMENTS`.
+    """
+
+    def done(found: _Found) -> _Found:
+        step()
+        return found
+
     questions = source.questions
     drawn = sample(questions, per_kind, seed)
-    repeats = duplicates(questions)
-    estimates = [estimate(question) for question in questions]
+    repeats = done(duplicates(questions))
+    estimates = done([estimate(question) for question in questions])
     known = [(one.target, question.target) for one, question in zip(estimates, questions, strict=True)]
     told = [(found, target) for found, target in known if target is not None]
     texts = {kind: [statement(q) for q in questions if kind in (None, q.kind)] for kind in (*Kind, None)}
     return Quality(
         source=source,
-        faults=lint(source, repeats.exact),
+        faults=done(lint(source, repeats.exact)),
         counts=Counter((question.role.attribute, question.kind) for question in questions),
         duplicates=repeats,
-        diversity=diversity(drawn),
-        spread=spread(embed([statement(question) for question in drawn])) if available() else None,
-        estimated=coverage(questions, estimates),
-        recorded=coverage(questions, recorded(questions)) if told else None,
+        diversity=done(diversity(drawn)),
+        spread=done(spread(embed([statement(question) for question in drawn])) if available() else None),
+        estimated=done(coverage(questions, estimates)),
+        recorded=done(coverage(questions, recorded(questions)) if told else None),
         agreement=sum(found == target for found, target in told) / len(told) if told else float("nan"),
-        leaks=leaks(source.roles),
-        readability={kind: readability(said) for kind, said in texts.items() if said},
-        balance=balance(questions, estimates),
-        manner=manner(questions),
-        role_fit=role_fit(questions, seed=seed),
+        leaks=done(leaks(source.roles)),
+        readability=done({kind: readability(said) for kind, said in texts.items() if said}),
+        balance=done(balance(questions, estimates)),
+        manner=done(manner(questions)),
+        role_fit=done(role_fit(questions, seed=seed)),
         seed=seed,
     )
 

@@ -42,11 +42,11 @@ def _mark(found: re.Match[str]) -> str:
     return f'<span class="mark" title="{name}">U+{ord(char):04X}</span>'
 
 
-def environment(package: str = _HERE, **values: Any) -> Environment:  # noqa: ANN401 - template values
+def environment(package: str = _HERE, *, script: str = "script.js", **values: Any) -> Environment:  # noqa: ANN401 - template values
     """Make the environment of some pages: style and script are inside each page, and nothing else is loaded.
 
     Templates are looked for in `package` before those that all pages share, and so are its ``style.css``, which
-    follows the common one, and ``script.js``. What models and people wrote goes through the filter `visible`. Beside
+    follows the common one, and its script. What models and people wrote goes through the filter `visible`. Beside
     `values` templates get `style`, `script`, and `policy`, the content security policy under which these two work.
     """
     made = Environment(
@@ -57,11 +57,11 @@ def environment(package: str = _HERE, **values: Any) -> Environment:  # noqa: AN
         lstrip_blocks=True,
     )
     made.filters["visible"] = visible
-    styles, script = (_sources(made, *names) for names in (("common.css", "style.css"), ("script.js",)))
+    styles, code = (_sources(made, *names) for names in (("common.css", "style.css"), (script,)))
     made.globals |= values | {
         "style": Markup(styles),  # noqa: S704 - our own files
-        "script": Markup(script),  # noqa: S704
-        "policy": f"default-src 'none'; style-src '{_hash(styles)}'; script-src '{_hash(script)}'",
+        "script": Markup(code),  # noqa: S704
+        "policy": f"default-src 'none'; style-src '{_hash(styles)}'; script-src '{_hash(code)}'",
     }
     return made
 

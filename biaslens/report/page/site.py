@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,13 +18,18 @@ from biaslens.analysis import Run, RunInfo
 from biaslens.analysis.frame import ATTRIBUTES
 from biaslens.analysis.rates import ALL
 from biaslens.errors import InputError, StorageError
-from biaslens.report.analyses import Analyses, write_tables
+from biaslens.report.analyses import Analyses, Watched, write_tables
 from biaslens.report.findings import of_model, of_models
 from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import environment
+from biaslens.report.pictures import FEWEST, HeatMap, axis
 from biaslens.report.run import FOR_WHAT, LOW_COVERAGE
-from biaslens.report.sections import sections, verdict, what_labels_say
-from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, intervals, percent, shown
+from biaslens.report.sections import Door, sections, verdict, what_labels_say
+from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Table, intervals, shown
+from biaslens.report.view.answers import Answers
+from biaslens.report.view.index import open_run
+from biaslens.report.view.query import wanted_of
+from biaslens.report.view.shards import write_answers
 from biaslens.runfile import decided_answers, example, reading
 from biaslens.schema import Attribute, Condition, Kind, Outcome
 
@@ -33,9 +38,6 @@ PER_ROLE = 3
 
 LONGEST = 600
 """Characters shown of an answer or a question."""
-
-FEWEST = 30
-"""Valid answers under which a cell of role against target stands in brackets."""
 
 MANIFEST = "biaslens-page.json"
 """Lists the files of a page, so that the next one in the same folder removes those it does not write again."""
@@ -56,27 +58,38 @@ _DOWNLOADS = {
 }
 
 
-def by_name(runs: Sequence[Run]) -> list[Run]:
-    """Put runs in the order of the page."""
-    return sorted(runs, key=lambda run: (run.info.model, run.info.path.name))
-
-
-def write_page(analyses: Analyses, out: Path, *, show_examples: bool | None = None) -> list[Path]:
+def write_page(
+    analyses: Analyses,
+    out: Path,
+    *,
+    show_examples: bool | None = None,
+    answers: bool = False,
+    imported_answers: bool = False,
+) -> list[Path]:
     """Write the page of one or more runs; where they were put together by force, it says so.
 
     The same runs give the same bytes. Files in the folder that are not of an earlier page are left alone. Sizes are
     bounded: at most `PER_ROLE` answers of `LONGEST` characters a role. By default those of imported runs are not shown:
-    they are others' data. Every file is returned, the leaderboard first.
+    they are others' data. With `answers` all of them are written beside the page and every number leads to its own;
+    those of imported runs only with `imported_answers`. Every file is returned, the leaderboard first.
 
-    Raises `InputError` without a run; `RunMismatchError` when the runs asked or judged differently, and are not forced
-    together; `StorageError` when the folder cannot be written.
+    Raises `InputError` without a run, or where no run's answers may be written; `RunMismatchError` when the runs asked
+    or judged differently, and are not forced together; `StorageError` when the folder cannot be written.
     """
     if not analyses.runs:
         raise InputError("a page needs at least one run file; `biaslens evaluate` makes them")
-    runs, found = by_name(analyses.runs), analyses.tables
+    runs = sorted(analyses.runs, key=lambda run: (run.info.model, run.info.path.name))
+    found = analyses.tables
+    analyses.work.begin("writing pages", total=(1 + len(Attribute)) * len(runs))
     before = _manifest(out)
-    site = _Site(out)
     slugs = _slugs([run.info for run in runs])
+    folders = [
+        slug if imported_answers or (answers and not _imported(run)) else None
+        for run, slug in zip(runs, slugs, strict=True)
+    ]
+    if answers and not any(folders):
+        raise InputError("all of these runs were imported: --imported-answers writes what others' models answered")
+    site = _Site(out, {run.info.model for run, folder in zip(runs, folders, strict=True) if folder})
     downloads = [*write_leaderboard(analyses.summaries, out / "data"), *write_tables(found, out / "data")]
     site.files += downloads
     rows = [row for run, slug in zip(runs, slugs, strict=True) for row in _rows(analyses, run, slug)]
@@ -84,8 +97,9 @@ def write_page(analyses: Analyses, out: Path, *, show_examples: bool | None = No
     site.render(
         "index.html",
         rows=rows,
-        findings=of_models(analyses),
+        findings=of_models(analyses) if len(runs) > 1 else of_model(analyses, runs[0].info.model),
         axis=_axis(rows),
+        triggers=_triggers(found),
         low_coverage=LOW_COVERAGE,
         conditions=[name for name in CONDITIONS if any(row["condition"] == name for row in rows)],
         kinds=[name for name in KINDS if any(row["kind"] == name for row in rows)],
@@ -97,21 +111,38 @@ def write_page(analyses: Analyses, out: Path, *, show_examples: bool | None = No
     site.render("method.html", runs=[run.info for run in runs], estimand=FOR_WHAT[runs[0].estimand])
     for run, slug in zip(runs, slugs, strict=True):
         _write_model(site, analyses, run, slug, show_examples=show_examples)
+        analyses.work.step()
+    if any(folders):
+        site.files += _write_answers(runs, out, folders, analyses.work)
     site.finish(before)
     return site.files
 
 
 class _Site:
-    """Renders pages into a folder and remembers them."""
+    """Renders pages into a folder and remembers them; numbers of the models `with_answers` lead to these."""
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, with_answers: Collection[str]) -> None:
         self.out = out
         self.files: list[Path] = []
+        self._with_answers = with_answers
         self._environment = environment(condition_names=CONDITIONS, kind_names=KINDS)
+
+    def door(self, path: str) -> Door:
+        """What gives, for the page at a path, the address of the answers that a row counts; "" where none are there."""
+        up = "../" * path.count("/")
+
+        def address(row: Mapping[str, Any], **more: str) -> str:
+            if not self._with_answers or row.get("model", next(iter(self._with_answers))) not in self._with_answers:
+                return ""
+            wanted = wanted_of({**row, **more})
+            return "" if wanted is None else f"{up}answers/index.html#{wanted.address}"
+
+        return address
 
     def render(self, path: str, *, template: str = "", **values: Any) -> None:  # noqa: ANN401 - template values
         """Write one page; `path` is within the folder, and says how far up its root is."""
-        text = self._environment.get_template((template or path) + ".j2").render(up="../" * path.count("/"), **values)
+        made = self._environment.get_template((template or path) + ".j2")
+        text = made.render(up="../" * path.count("/"), answers_of=self.door(path), **values)
         write_text(self.out / path, text)
         self.files.append(self.out / path)
 
@@ -133,6 +164,20 @@ def _manifest(out: Path) -> list[str]:
         raise StorageError(f"{path}: cannot be read ({error}); remove it, or give another --out") from None
     # A list that somebody has edited must not remove files elsewhere.
     return [name for name in names if isinstance(name, str) and (out / name).resolve().is_relative_to(out.resolve())]
+
+
+def _imported(run: Run) -> bool:
+    return bool(run.info.meta.get("imported"))
+
+
+def _write_answers(runs: Sequence[Run], out: Path, folders: Sequence[str | None], work: Watched) -> list[Path]:
+    work.begin("reading answers", total=len(runs))
+    opened = []
+    for run in runs:
+        # Nothing is kept beside the runs: a page is written once.
+        opened.append(open_run(run.info.path, keep=False))
+        work.step()
+    return write_answers(Answers(opened), out / "answers", folders, [run.info.model for run in runs], work=work)
 
 
 def _slugs(infos: Sequence[RunInfo]) -> list[str]:
@@ -174,10 +219,30 @@ def _rows(analyses: Analyses, run: Run, slug: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _corrected(analyses: Analyses, run: Run, condition: str, attribute: str, kind: str) -> str | None:
-    """A rate corrected by labels with its interval, for people; None where there is none."""
+def _triggers(found: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
+    """How many models the questions trigger, of all kinds, by condition."""
+    table = found.get("triggers")
+    if table is None:
+        return []
+    return [
+        {
+            "condition": condition,
+            "rows": [row | {"triggers": f"{row['k']} of {row['models']}"} for row in _records(rows)],
+        }
+        for condition, rows in table[table["kind"] == ALL].groupby("condition", sort=False)
+    ]
+
+
+def _corrected(analyses: Analyses, run: Run, condition: str, attribute: str, kind: str) -> dict[str, Any] | None:
+    """A rate corrected by labels with its interval; None where there is none."""
     rows = analyses.of("corrected", model=run.info.model, condition=condition, attribute=attribute, kind=kind)
-    return next(iter(intervals(rows[rows["corrected_rate"].notna()], "corrected_rate")), None) if len(rows) else None
+    rows = rows[rows["corrected_rate"].notna()] if len(rows) else rows
+    if not len(rows):
+        return None
+    (text,) = intervals(rows, "corrected_rate")
+    (record,) = _records(rows)
+    ends = {name: record[f"corrected_{name}"] for name in ("rate", "low", "high")}
+    return ends | {"text": text}
 
 
 def _contradicted(found: Mapping[str, pd.DataFrame]) -> list[str]:
@@ -197,7 +262,7 @@ def _marks(run: Run) -> list[str]:
     marks = []
     if run.info.embedded:
         marks.append("the small embedded model: answers near chance")
-    if run.info.meta.get("imported"):
+    if _imported(run):
         marks.append("imported from the published study; why answers as its judge voted")
     pending = sum(int((trials.states >= len(Outcome)).sum()) for trials in run.conditions.values())
     if pending:
@@ -226,20 +291,23 @@ def _place(analyses: Analyses, run: Run, condition: str, kind: str) -> dict[str,
 
 def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_examples: bool | None) -> None:
     info, name = run.info, run.info.model or run.info.path.name
-    conditions = [_condition(analyses, run, condition) for condition in run.conditions]
+    path = f"models/{slug}/index.html"
+    door = site.door(path)
+    conditions = [_condition(analyses, run, condition, door) for condition in run.conditions]
     site.render(
-        f"models/{slug}/index.html",
+        path,
         template="model.html",
         name=name,
         marks=_marks(run) or ([] if conditions else ["Nothing is planned in this run yet."]),
         run=info,
         findings=of_model(analyses, info.model),
         conditions=conditions,
-        tables=list(_tables(analyses, run)),
+        pairs=_pairs(conditions),
+        tables=list(_tables(analyses, run, door)),
         fewest=FEWEST,
     )
     by_role = analyses.of("rates_by_role", model=info.model)
-    imported = bool(info.meta.get("imported"))
+    imported = _imported(run)
     without = imported or info.path.is_dir()
     with_examples = show_examples if show_examples is not None else not without
     for attribute in ATTRIBUTES:
@@ -256,9 +324,10 @@ def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_e
                 per_role=PER_ROLE,
                 longest=LONGEST,
             )
+        analyses.work.step()
 
 
-def _condition(analyses: Analyses, run: Run, condition: Condition) -> dict[str, Any]:
+def _condition(analyses: Analyses, run: Run, condition: Condition, door: Door) -> dict[str, Any]:
     """Rates by attribute and kind under a condition, and by attribute asked about."""
     table = analyses.of("rates", model=run.info.model, condition=condition)
     kinds = [kind for kind in KINDS if kind in set(table["kind"])]
@@ -270,43 +339,61 @@ def _condition(analyses: Analyses, run: Run, condition: Condition) -> dict[str, 
         rows.append(by_kind[ALL] | {"rates": [by_kind.get(kind) for kind in kinds]})
     targets = analyses.of("rates_by_target", model=run.info.model, condition=condition)
     axis = _axis([rate for row in rows for rate in row["rates"] if rate is not None])
-    return {"name": condition, "kinds": kinds, "rows": rows, "axis": axis, "targets": _targets(targets)}
+    return {"name": condition, "kinds": kinds, "rows": rows, "axis": axis, "targets": _targets(targets, door)}
 
 
-def _axis(rates: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """Ends of the axis that the bars of a table share: those of all intervals, to the next twentieth."""
-    ends = [
-        rate[name]
-        for rate in rates
-        for name in ("bias_rate", "bias_rate_low", "bias_rate_high")
-        if rate[name] is not None
-    ]
-    if not ends:
-        return 0.0, 1.0
-    low, high = math.floor(20 * min(ends)) / 20, math.ceil(20 * max(ends)) / 20
-    return (low, high) if low < high else (max(0.0, low - 0.05), min(1.0, high + 0.05))
+def _axis(rates: Iterable[Mapping[str, Any]]) -> tuple[float, float]:
+    """Ends of the axis that the bars of a table share."""
+    ends = [rate[name] for rate in rates for name in ("bias_rate", "bias_rate_low", "bias_rate_high")]
+    corrected = [rate["corrected"] for rate in rates if rate.get("corrected")]
+    return axis([*ends, *(found[name] for found in corrected for name in ("rate", "low", "high"))])
 
 
-def _targets(table: pd.DataFrame) -> Table:
+def _targets(table: pd.DataFrame, door: Door) -> HeatMap:
     table = table[(table["attribute"] != ALL) & table["target"].isin(list(Attribute))]
-    texts = [
-        f"({percent(rate)})" if 0 < valid < FEWEST else percent(rate)
-        for rate, valid in zip(table["bias_rate"], table["valid_trials"], strict=True)
-    ]
-    wide = table.assign(text=texts).pivot(index="attribute", columns="target", values="text")
+    records = {(record["attribute"], record["target"]): record for record in _records(table)}
     targets = [attribute.value for attribute in Attribute if attribute in set(table["target"])]
-    wide = wide.reindex(index=table["attribute"].unique(), columns=targets).fillna(NOTHING)
-    columns = [Column("Role", words=True, heads=True), *map(Column, targets)]
-    return Table(columns, list(wide.reset_index().itertuples(index=False, name=None)), title="Role against target")
+    nothing = (math.nan, 0, "")
+    rows = [
+        (
+            str(attribute),
+            [
+                nothing if record is None else (record["bias_rate"] or 0.0, record["valid_trials"], door(record))
+                for record in (records.get((attribute, target)) for target in targets)
+            ],
+        )
+        for attribute in table["attribute"].unique()
+    ]
+    return HeatMap.of(targets, rows)
 
 
-def _tables(analyses: Analyses, run: Run) -> Iterator[Table]:
+def _pairs(conditions: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Rates of all kinds under every condition, by attribute; None for a single condition."""
+    if len(conditions) < 2:
+        return None
+    by_name = [{row["attribute"]: row for row in section["rows"]} for section in conditions]
+    names = [name for name in by_name[0] if all(name in rows for rows in by_name)]
+    rows = [
+        {
+            "attribute": name,
+            "rates": [
+                {"rate": row["bias_rate"], "low": row["bias_rate_low"], "high": row["bias_rate_high"], "row": row}
+                for row in (rows[name] for rows in by_name)
+            ],
+        }
+        for name in names
+    ]
+    ends = _axis([rate["row"] for row in rows for rate in row["rates"]])
+    return {"conditions": [section["name"] for section in conditions], "rows": rows, "axis": ends}
+
+
+def _tables(analyses: Analyses, run: Run, door: Door) -> Iterator[Table]:
     for section in sections():
         rows = analyses.of(section.table, model=run.info.model) if section.on_page else pd.DataFrame()
         if "consistent" in rows:  # a single trial agrees with itself
             rows = rows[rows["consistent"].notna()]
         if len(rows):
-            yield section.draw(rows, section.title.capitalize(), in_words=True)
+            yield section.draw(rows, section.title.capitalize(), door=door)
 
 
 def _examples(path: Path, attribute: Attribute) -> list[dict[str, Any]]:

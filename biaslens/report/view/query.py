@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens.analysis.frame import BIASED, NOTHING, STATES, VALID
+from biaslens.analysis.rates import ALL, UNKNOWN
 from biaslens.errors import InputError
-from biaslens.report.view.index import Answers, Facet
+from biaslens.report.view.answers import Answers, Facet, said
 from biaslens.schema import Condition
 from biaslens.stats import Estimate, crossed_rate
 
@@ -23,7 +24,8 @@ PAGE = 50
 _NAMES = frozenset(
     (
         "model", "outcome", "condition", "kind", "attribute", "target", "role", "groups", "theme", "against",
-        "stereotype", "took", "reason", "oracle", "votes", "trials", "mirror", "says_does", "cut", "label",
+        "stereotype", "took", "reason", "oracle", "votes", "trials", "question", "triggers", "mirror", "says_does",
+        "cut", "label",
     )
 )  # fmt: skip
 
@@ -85,9 +87,33 @@ class Wanted:
         now = tuple(one for one in values if one != value) if value in values else (*values, value)
         return replace(self, chosen={**self.chosen, name: now} if now else self.without(name).chosen, after=NOTHING)
 
+    def only(self, name: str, value: str) -> Self:
+        """The same with this value alone in one column."""
+        return replace(self, chosen={**self.chosen, name: (value,)}, after=NOTHING)
+
     def without(self, name: str) -> Self:
         """The same without one column's choice."""
         return replace(self, chosen={key: values for key, values in self.chosen.items() if key != name}, after=NOTHING)
+
+
+def wanted_of(row: Mapping[str, object]) -> Wanted | None:
+    """The answers that a row of an analysis counts; None where no address tells them.
+
+    >>> wanted_of({"model": "a", "condition": "no_role", "kind": "all", "disfavoured": "women"}).address
+    'model=a&condition=no+role&against=women'
+    """
+    values = {name: str(row[column]) for name, column in _COLUMNS.items() if row.get(column) not in (None, "", ALL)}
+    if UNKNOWN in values.values():
+        return None
+    return Wanted({name: (said(value) if name in ("condition", "kind") else value,) for name, value in values.items()})
+
+
+_COLUMNS = {
+    "model": "model", "condition": "condition", "kind": "kind", "attribute": "attribute", "target": "target",
+    "role": "role", "theme": "theme", "against": "disfavoured", "outcome": "outcome", "question": "question",
+    "triggers": "triggers", "says_does": "says_does",
+}  # fmt: skip
+"""Columns of an address by those of the analyses."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +158,7 @@ def select(answers: Answers, wanted: Wanted) -> Selection:
             found = np.bincount(column.codes[known], weights=of_questions[known], minlength=len(column.values))
         else:
             codes = column.codes if mask is everything and mask.all() else column.codes[mask]
-            found = np.bincount(codes + 1, minlength=len(column.values) + 1)[1:]
+            found = np.bincount(np.add(codes, 1, dtype=np.intp), minlength=len(column.values) + 1)[1:]
         counts[name] = found.astype(np.int64)
     return Selection(everything, counts)
 
@@ -151,7 +177,7 @@ def _chosen(answers: Answers, column: Facet | None, name: str, values: Sequence[
 
 
 def _with_words(answers: Answers, words: str) -> NDArray[np.bool_]:
-    mask = np.zeros(len(answers.key), dtype=np.bool_)
+    mask = np.zeros(len(answers), dtype=np.bool_)
     if not words:
         return ~mask
     asked = np.zeros(len(answers.questions), dtype=np.bool_)
@@ -164,8 +190,11 @@ def _with_words(answers: Answers, words: str) -> NDArray[np.bool_]:
     return mask | asked[answers.question]
 
 
-def rate_of(answers: Answers, mask: NDArray[np.bool_]) -> Estimate:
-    """The bias rate of some answers, with the interval of every table: for other roles and other comparisons."""
+def rate_of(answers: Answers, mask: NDArray[np.bool_] | NDArray[np.int64]) -> Estimate:
+    """The bias rate of answers in a mask, or of some rows, with the interval of every table.
+
+    It is for other roles and other comparisons.
+    """
     question, state = answers.question[mask], answers.state[mask]
     asked = len(answers.questions)
     valid = np.bincount(question, weights=VALID[state], minlength=asked).astype(np.int64)

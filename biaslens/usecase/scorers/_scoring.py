@@ -98,7 +98,7 @@ NAMES: dict[Kind, tuple[str, ...]] = {
 
 
 def open_scorer(kind: Kind, name: str, settings: Settings) -> AnyScorer:
-    """Open a scorer by one of `NAMES`: "offline", "judge:openai/gpt-4o-mini", "hf:unitary/toxic-bert:toxic".
+    """Open a scorer by one of `NAMES`: "offline", "judge:openai/gpt-6-luna", "hf:unitary/toxic-bert:toxic".
 
     What only it needs is imported here, and no service is asked yet; a key that is missing is found out now. InputError
     when there is no such scorer, or what it needs is missing; the line says what there is, or what to install.
@@ -149,28 +149,42 @@ async def score_texts(
     pace: Pace | None = None,
     done: Callable[[int, int], None] = lambda scored, of: None,
     batch: int = 64,
+    ask: bool = True,
 ) -> NDArray[np.float64]:
     """Score texts, each different one once; NaN where a text cannot be scored, or its every request failed.
 
     What a remote scorer is told is stored as an answer of the engine, raw; what a slow local one finds is committed
     batch by batch; quick ones are worked out anew each time. So a second call with the same file asks and computes only
-    what is missing. Blank texts get `BLANK`, and nobody is asked about them. Once the session is stopped, texts not
-    scored by then are NaN. RunStoppedError when too many requests fail, RunError when a local scorer fails.
+    what is missing; without `ask`, nothing is asked. Blank texts get `BLANK`, and nobody is asked about them. Once the
+    session is stopped, texts not scored by then are NaN. RunStoppedError when too many requests fail, RunError when a
+    local scorer fails.
     """
     different = list(dict.fromkeys(text for text in texts if not is_blank(text)))
     if is_remote(scorer):
+        if ask:
+            await ask_scorers([(scorer, different)], scorer.model, session=session, pace=pace)
         by_key = {score_key(scorer, text): text for text in different}
-
-        def requests(_: Store, keys: Sequence[str]) -> Iterator[Request]:
-            return (Request(key, scorer.messages(by_key[key]), scorer.params) for key in keys)
-
-        await session.ask(scorer.model, by_key, requests, pace=pace, title=scorer.name)
         replies = runfile.answer_texts(session.store, by_key)
         known = {by_key[key]: scorer.read(reply) for key, reply in replies.items()}
     else:
         known = await _compute(different, cast(Scorer, scorer), session, done=done, batch=batch)
     blank = BLANK[scorer.kind]
     return np.fromiter((blank if is_blank(text) else known.get(text, nan) for text in texts), np.float64, len(texts))
+
+
+async def ask_scorers(
+    wanted: Iterable[tuple[RemoteScorer, Iterable[str]]], model: str, *, session: Session, pace: Pace | None = None
+) -> None:
+    """Ask a model, once, for what is missing of the replies to the texts of each of its scorers."""
+    by_key: dict[str, tuple[RemoteScorer, str]] = {}
+    for scorer, texts in wanted:
+        by_key |= {score_key(scorer, text): (scorer, text) for text in texts if not is_blank(text)}
+
+    def requests(_: Store, keys: Sequence[str]) -> Iterator[Request]:
+        return (Request(key, scorer.messages(text), scorer.params) for key in keys for scorer, text in [by_key[key]])
+
+    title = " and ".join(dict.fromkeys(scorer.name for scorer, _ in by_key.values()))
+    await session.ask(model, by_key, requests, pace=pace, title=title or None)
 
 
 def score_key(scorer: AnyScorer, text: str) -> str:
