@@ -96,7 +96,8 @@ def runs_in(path: Path) -> list[Path]:
     """
     if is_run(path) or not path.is_dir():
         return [path]
-    found = sorted(each for each in path.iterdir() if is_run(each))
+    # What `new_run` was killed over begins with a dot.
+    found = sorted(each for each in path.iterdir() if is_run(each) and not each.name.startswith("."))
     if not found:
         raise StorageError(
             f"{path}: holds no run; give a run file, or a folder that `biaslens export --rows-per-file` has written"

@@ -123,7 +123,9 @@ def test_what_is_damaged_or_lies_in_the_way_is_one_line(run, tmp_path):
     folder = export_parts(run, tmp_path / "data", rows=99)
     with pytest.raises(InputError, match="the dataset itself"):
         list(rescore(folder, tmp_path / "data"))
-    (tmp_path / "mine" / "run").mkdir(parents=True)
+    (tmp_path / "mine" / ".killed.new").mkdir(parents=True)
+    (tmp_path / "mine" / ".killed.new" / "run.json").touch()
+    (tmp_path / "mine" / "run").mkdir()
     (tmp_path / "mine" / "run" / "thesis.tex").touch()
     with pytest.raises(InputError, match="holds something else"):
         export_parts(run, tmp_path / "mine", rows=9)
