@@ -20,6 +20,7 @@ settings.load_profile("untimed")
 _MISSING = {
     "torch": None if find_spec("torch") and find_spec("transformers") else "torch and transformers are not installed",
     "bridges": None if find_spec("inspect_ai") and find_spec("lm_eval") else "inspect_ai and lm_eval are not installed",
+    "ray": None if find_spec("ray") else "ray is not installed",
     "browser": None if CHROMIUM else "no Chromium on this machine; install the package chromium",
 }
 """Why tests with a mark are skipped, by the mark; `.ci/run` installs what is missing and then runs them."""

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
+from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, judge_votes
 from biaslens.analysis.labels import Labels, oracles_of
 from biaslens.analysis.rates import ALL, with_ends
 from biaslens.models.catalogue import family
-from biaslens.runfile import JudgeVote, judge_votes, reading
+from biaslens.runfile import JudgeVote
 from biaslens.schema import Outcome, Vote
 from biaslens.stats import Coefficient, agreement, verdict_accuracy
 
@@ -243,8 +243,7 @@ def ranking_without(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _votes(run: Run) -> pd.DataFrame:
-    with reading(run.info.path) as store:
-        votes = pd.DataFrame(judge_votes(store), columns=pd.Index(JudgeVote._fields))
+    votes = pd.DataFrame(judge_votes(run), columns=pd.Index(JudgeVote._fields))
     votes = votes[votes["judge"].isin(run.info.judges) & (votes["number"] <= (run.info.votes or 0))]
     return votes.assign(biased=votes["vote"].map({str(vote): code for vote, code in _USABLE.items()}))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -17,7 +17,18 @@ from numpy.typing import NDArray
 from biaslens import runfile
 from biaslens._util.text import without_secrets
 from biaslens.benchmark.groups import compared, named_group
-from biaslens.runfile import ACTIVE_PANEL, Stopped, Store, ThoughtCount, Usage, reading, reading_evaluation
+from biaslens.runfile import (
+    ACTIVE_PANEL,
+    JudgeVote,
+    QuestionRow,
+    RoleRow,
+    Stopped,
+    Store,
+    ThoughtCount,
+    Usage,
+    reading,
+    reading_evaluation,
+)
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome
 from biaslens.stats import Clusters, Estimand
 
@@ -136,8 +147,13 @@ def question_texts(path: Path, ids: Iterable[str]) -> dict[str, str]:
 
     Raises `StorageError` when the file cannot be read.
     """
-    with reading(path) as store:
-        found = runfile.question_texts(store, ids)
+    if path.is_dir():
+        from biaslens.dataset import ParquetRun
+
+        found = ParquetRun(path).question_texts(ids)
+    else:
+        with reading(path) as store:
+            found = runfile.question_texts(store, ids)
     return {
         question_id: " ".join([text, *(f"({chr(ord('A') + place)}) {option}" for place, option in enumerate(options))])
         for question_id, text, options in found
@@ -285,31 +301,50 @@ class Run:
 
     def trials(self, condition: Condition) -> Trials:
         """Trials of a condition; none of them planned where the run does not know it."""
-        return self.conditions.get(condition) or _no_trials(len(self.questions.ids), 1)
+        return self.conditions.get(condition) or no_trials(len(self.questions.ids), 1)
 
 
 def read_run(path: Path, *, estimand: Estimand = Estimand.LIKE_THESE, took: bool = True) -> Run:
-    """Read a run file; another process may be writing it. `estimand` is what intervals are to be for.
+    """Read a run file, or the folder of a run of a dataset; another process may be writing the file.
 
-    Takes about a third of a second per 100,000 planned trials, and three bytes of memory each; what the run `took` in
-    tokens and time takes as long again, and is left empty where it is not wanted.
+    `estimand` is what intervals are to be for. Takes about a third of a second per 100,000 planned trials of a file,
+    and three bytes of memory each; what the run `took` in tokens and time takes as long again, and is left empty where
+    it is not wanted.
 
     Raises
     ------
     StorageError
         When there is no such file, it cannot be read, or it holds no role-play evaluation.
     """
+    if path.is_dir():
+        # Only here: Arrow takes long to load, and a run file needs none.
+        from biaslens.analysis.parts import read_parts
+
+        return read_parts(path, estimand)
     with reading_evaluation(path) as store:
         info = RunInfo.of(path, store.meta(), runfile.panels(store), labelled=runfile.has_labels(store))
-        questions = _questions(store)
+        questions = coded(runfile.roles(store), runfile.questions(store), runfile.mirrors(store))
         conditions = _conditions(store, questions, info.panel)
         taken = read_took(store, info.meta) if took else Took()
         thoughts = tuple(runfile.thought_counts(store, info.panel)) if took else ()
         return Run(info, questions, conditions, taken, estimand, thoughts)
 
 
-def _questions(store: Store) -> Questions:
-    roles, rows, mirrors = runfile.roles(store), runfile.questions(store), runfile.mirrors(store)
+def judge_votes(run: Run) -> list[JudgeVote]:
+    """Read all votes that were given, by response, number and judge.
+
+    Raises `StorageError` when the run cannot be read.
+    """
+    if run.info.path.is_dir():
+        from biaslens.dataset import ParquetRun
+
+        return ParquetRun(run.info.path).judge_votes()
+    with reading(run.info.path) as store:
+        return runfile.judge_votes(store)
+
+
+def coded(roles: Sequence[RoleRow], rows: Sequence[QuestionRow], mirrors: Mapping[str, tuple[str, str]]) -> Questions:
+    """Put questions into codes: roles in the order of attribute and name, questions in that of their ids."""
     role_code = {role.role_id: code for code, role in enumerate(roles)}
     position = {row.question_id: code for code, row in enumerate(rows)}
     mirrored = [mirrors.get(row.question_id) for row in rows]
@@ -372,7 +407,7 @@ def _conditions(store: Store, questions: Questions, panel: str) -> dict[Conditio
     trials = runfile.most_trials(store)
     position = {question_id: code for code, question_id in enumerate(questions.ids)}
     state = {str(name): code for code, name in enumerate(STATES)}
-    filled = {name: _no_trials(len(position), trials) for name in runfile.conditions(store)}
+    filled = {name: no_trials(len(position), trials) for name in runfile.conditions(store)}
     models: dict[str, set[str]] = {name: set() for name in filled}
     last = dict.fromkeys(filled, "")
     rows = runfile.trials(store, panel)
@@ -394,7 +429,8 @@ def _conditions(store: Store, questions: Questions, panel: str) -> dict[Conditio
     }
 
 
-def _no_trials(questions: int, trials: int) -> Trials:
+def no_trials(questions: int, trials: int) -> Trials:
+    """Give so many questions and trials, none of them planned."""
     states, taken, shown = (np.full((questions, trials), NOTHING, dtype=np.int8) for _ in range(3))
     return Trials(states, taken, shown)
 

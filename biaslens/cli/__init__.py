@@ -88,6 +88,7 @@ SECTIONS = {
         "gate": Lazy("gate:gate_command", "Pass or fail a run against a baseline and limits, for CI"),
         "leaderboard": Lazy("report:leaderboard_command", "Write leaderboard.csv, and the same by attribute and kind"),
         "export": Lazy("report:export_command", "Write every response of a run with the judges' votes"),
+        "rescore": Lazy("batches:rescore_command", "Decide the answers of a dataset anew, by this version's rules"),
         "page": Lazy("report:page_command", "Write a static page: the leaderboard and each model's results"),
         "publish": Lazy("report:publish_command", "Write leaderboard, analyses, tables, figures and a page"),
         "import": Lazy(":import_group", "Import answers that others have collected"),

@@ -1,4 +1,4 @@
-"""What is asked by files, and in parts."""
+"""What is asked by files, and in parts; and what is decided from files."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from biaslens.cli import options
 from biaslens.cli.options import FILE, INCOMPLETE, PATH, json_option
 from biaslens.engine import Batching, Exchange, cancel_batch
 from biaslens.errors import InputError
+from biaslens.oracles import screen
 
 _SHOWN = 5
 
@@ -110,3 +111,29 @@ def batches_command(run: Path, *, cancel: str | None, as_json: bool) -> None:
         },
         words=("batch", "model", "state", "provider says", "made"),
     ).print()
+
+
+@click.command("rescore")
+@click.argument("dataset", type=PATH)
+@click.option("--out", type=PATH, required=True, help="Folder for the decided runs; the dataset is not changed.")
+@click.option(
+    "--judge",
+    type=click.Choice([screen.NAME]),
+    help="Who decides why answers.  [default: the verdicts of their judges stand]",
+)
+@click.option("--jobs", type=options.count(), help="Processes.  [default: one for each core]")
+@json_option
+def rescore_command(dataset: Path, *, out: Path, judge: str | None, jobs: int | None, as_json: bool) -> None:
+    """Decide the answers of a dataset anew, by this version's rules.
+
+    The dataset is what `biaslens export --rows-per-file` has written; `biaslens analyze` and its like read what comes
+    out. Memory does not grow with it, and nobody is asked.
+    """
+    from biaslens.evaluation.rescoring import rescore
+
+    for found in rescore(dataset, out, screened=judge is not None, jobs=jobs):
+        if as_json:
+            click.echo(json.dumps(asdict(found), default=str))
+            continue
+        waiting = f", {found.undecided:,} wait for a judge" if found.undecided else ""
+        click.echo(f"{found.run}: {found.answers:,} answers decided, {found.changed:,} otherwise than before{waiting}")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from biaslens.engine import Exchange
     from biaslens.evaluation.estimate import Load, Screening
     from biaslens.evaluation.judge import Judged
+    from biaslens.evaluation.on_ray import ShardDone
 
 # What draws tables needs pandas, and asking starts without: it is imported where something is printed.
 
@@ -277,7 +278,16 @@ def _screening_line(found: Screening) -> str:
 @options.batch_option
 @options.then_online_option
 @options.batch_files_option
-def evaluate_command(*, as_json: bool, until_margin: float | None, **values: Any) -> None:  # noqa: ANN401 - click's values
+@click.option("--on", type=click.Choice(["ray"]), help="Where to ask: on a Ray cluster, each model in shards.")
+@click.option("--shards", type=options.count(), help="With --on: shards of each model.  [default: one for each core]")
+def evaluate_command(
+    *,
+    as_json: bool,
+    until_margin: float | None,
+    on: str | None,
+    shards: int | None,
+    **values: Any,  # noqa: ANN401 - click's values
+) -> None:
     """Evaluate a model, or resume an evaluation.
 
     Only what the run file does not hold yet is asked. Ctrl-C stops cleanly; the run file keeps every answer. The models
@@ -289,8 +299,16 @@ def evaluate_command(*, as_json: bool, until_margin: float | None, **values: Any
         return bars.enter_context(EvaluationBar(f"{task.spec.model}: " if len(tasks) > 1 else ""))
 
     exchange = options.exchange_of(values)
+    if on is None and shards is not None:
+        raise click.UsageError("--shards goes with --on ray; --shard asks one part")
+    if on is not None and (exchange is not None or until_margin is not None or values["shard"] is not None):
+        raise click.UsageError("--on goes without --batch, --batch-files, --until-margin and --shard")
     with stopping(), ExitStack() as bars:
-        if until_margin is None:
+        if on is not None:
+            from biaslens.evaluation.on_ray import evaluate_on_ray
+
+            found = evaluate_on_ray(tasks, shards=shards, observe=observe, tell=_tell)
+        elif until_margin is None:
             found = evaluate_study(tasks, observe=observe, exchange=exchange)
         else:
             from biaslens.cli.until import evaluate_until
@@ -311,6 +329,12 @@ def evaluate_command(*, as_json: bool, until_margin: float | None, **values: Any
     if refused and not interrupted:
         sys.exit(options.CANNOT)
     finish(interrupted=interrupted, complete=all(result.complete for result in done))
+
+
+def _tell(shard: ShardDone) -> None:
+    result = shard.result
+    said = f"{result.answered} requests answered, {result.failed} failed" if isinstance(result, Evaluation) else result
+    click.echo(f"{shard.model}: shard {shard.done} of {shard.of}: {said}", err=True)
 
 
 def _show(done: list[Evaluation], *, as_json: bool, of: int) -> None:

@@ -28,6 +28,7 @@ from biaslens.evaluation.spec import (
     THINKING_TOKENS,
     answer_params,
     panel_params,
+    shard_file,
 )  # fmt: skip
 from biaslens.models.endpoints import Destination, ask_with, same_address
 from biaslens.schema import Attribute, Condition, Kind
@@ -432,11 +433,6 @@ def tasks_of(values: dict[str, Any]) -> list[Task]:
         tokens_per_minute=values["judge_tokens_per_minute"],
     )
     return [Task(spec, pace, judge_pace)]
-
-
-def shard_file(run: Path, shard: tuple[int, int] | None) -> Path:
-    """Run file of a shard, beside that of the whole."""
-    return run if shard is None else run.with_name(f"{run.stem}-{shard[0]}of{shard[1]}{run.suffix}")
 
 
 def panel_of(values: dict[str, Any]) -> Panel | None:

@@ -16,9 +16,19 @@ import click
 
 from biaslens._util.text import finite
 from biaslens.analysis import Cell, Summary, read_run, summarise
-from biaslens.cli.options import FILE, PATH, choice, force_option, json_option, runs_argument, served, with_options
+from biaslens.cli.options import (
+    FILE,
+    PATH,
+    choice,
+    count,
+    force_option,
+    json_option,
+    runs_argument,
+    served,
+    with_options,
+)
 from biaslens.cli.progress import WorkBar
-from biaslens.report import Format, export, leaderboard, print_table
+from biaslens.report import Format, export, export_parts, leaderboard, print_table
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.findings import of_model
 from biaslens.report.leaderboard import require_own, write_leaderboard
@@ -47,6 +57,8 @@ def report_command(run: Path, *, brief: bool, these_questions: bool, as_json: bo
 
     Shows both headline numbers, biased questions and the bias rate, and what the run took.
     """
+    if len(runs_of([run])) > 1:
+        raise click.UsageError(f"{run} holds several runs; name one of them, or compare them all (compare, analyze)")
     with analysing([run], these_questions=these_questions) as analyses:
         (summary,) = analyses.summaries
         told = [] if as_json else of_model(analyses, analyses.runs[0].info.model)
@@ -148,7 +160,7 @@ def analysing(
 
     They stay in their order unless they are wanted `by_name`.
     """
-    known = {path.resolve(): path for path in paths}
+    known = {path.resolve(): path for path in runs_of(paths)}
     estimand = estimand_of(these_questions=these_questions)
     with WorkBar() as bar:
         bar.begin("reading", total=len(known))
@@ -159,6 +171,15 @@ def analysing(
         if by_name:
             runs.sort(key=lambda run: (run.info.model, run.info.path.name))
         yield Analyses(runs, force=force, work=bar)
+
+
+def runs_of(paths: Sequence[Path]) -> list[Path]:
+    """Run files as they are, and the runs of each folder."""
+    if not any(path.is_dir() for path in paths):
+        return list(paths)
+    from biaslens.dataset import runs_in  # only here: Arrow takes long to load, and run files need none
+
+    return [run for path in paths for run in runs_in(path)]
 
 
 def estimand_of(*, these_questions: bool) -> Estimand:
@@ -178,32 +199,57 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
     condition, attribute and kind.
     """
     estimand = estimand_of(these_questions=these_questions)
-    for path in leaderboard(runs, out or runs[0].parent / "leaderboard", force=force, estimand=estimand):
+    for path in leaderboard(runs_of(runs), out or runs[0].parent / "leaderboard", force=force, estimand=estimand):
         click.echo(path)
 
 
 @click.command("export")
 @click.argument("run", type=PATH)
 @click.option(
-    "--format", "file_format", type=click.Choice([*(each.value for each in Format), "inspect"]), default="csv"
+    "--format",
+    "file_format",
+    type=click.Choice([*(each.value for each in Format), "inspect"]),
+    help="[default: csv; with --rows-per-file always parquet]",
 )
-@click.option("--out", type=FILE, help="File to write.  [default: the run file's name with the suffix of the format]")
+@click.option(
+    "--out",
+    type=PATH,
+    help="File to write, or folder of datasets.  [default: the run file's name with the suffix of the format; "
+    "dataset/, beside the run]",
+)
 @click.option(
     "--thoughts", is_flag=True, help="Write what was thought before the answers too, into NAME.thoughts.SUFFIX."
 )
-def export_command(run: Path, file_format: str, out: Path | None, *, thoughts: bool) -> None:
+@click.option(
+    "--rows-per-file",
+    type=count(),
+    metavar="N",
+    help="Write Parquet files of so many responses into a folder of the run's name within --out: for millions of "
+    "answers. `report`, `analyze`, `compare`, `leaderboard` and `rescore` read such folders.",
+)
+def export_command(
+    run: Path, file_format: str | None, out: Path | None, *, thoughts: bool, rows_per_file: int | None
+) -> None:
     """Write every response of a run with the judges' votes.
 
     Thoughts are left out unless --thoughts asks for them, and then have a file of their own. The format inspect is a
     log (.eval) that Inspect View opens and `biaslens import inspect` reads, one for each condition, thoughts included.
     """
+    if rows_per_file is not None:
+        if file_format not in (None, Format.PARQUET) or thoughts:
+            raise click.UsageError("--rows-per-file writes Parquet without thoughts; leave out --format and --thoughts")
+        click.echo(export_parts(run, out or run.parent / "dataset", rows=rows_per_file))
+        return
+    if out is not None:
+        FILE(out)  # refuses a folder
     if file_format == "inspect":
         from biaslens.bridges.inspect_export import export_inspect
 
         for path in export_inspect(run, out or run.with_suffix(".eval")):
             click.echo(path)
         return
-    for path in export(run, out or run.with_suffix(f".{file_format}"), Format(file_format), thoughts=thoughts):
+    form = Format(file_format or Format.CSV)
+    for path in export(run, out or run.with_suffix(f".{form}"), form, thoughts=thoughts):
         click.echo(path)
 
 

@@ -210,12 +210,17 @@ def _by_screen(
     probabilities = {row.key: float(value) for row, value in zip(rows, found, strict=True)}
     runfile.save_screened(store, judge.name, probabilities)
     decided = [
-        (key, Verdict(Outcome.BIASED if value >= cut else Outcome.UNBIASED, f"probability {value:.3f}"))
+        (key, screen_verdict(value, cut))
         for key, value in probabilities.items()
         if max(value, 1 - value) >= (panel.screen or 0.5)
     ]
     runfile.save_verdicts(store, decided, panel=panel.name, oracle=judge.name)
     outcomes.update(verdict.outcome for _, verdict in decided)
+
+
+def screen_verdict(probability: float, cut: float) -> Verdict:
+    """What the local judge says of an answer that it takes for biased with a probability."""
+    return Verdict(Outcome.BIASED if probability >= cut else Outcome.UNBIASED, f"probability {probability:.3f}")
 
 
 def readjudicate(store: Store) -> None:

@@ -42,12 +42,8 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
         raise StorageError(f"{out}: cannot be written ({error.strerror}); name another --out") from error
     with folder:
         made = Path(folder.name) / out.name
-        with open_to_write(made) as store:
-            for path in sources:
-                with reading_evaluation(path) as source:
-                    runfile.take_in(store, source)
-            runfile.tidy(store)
-            readjudicate(store)
+        gather(sources, made)
+        with reading_evaluation(made) as store:
             found = Merged(
                 run=out,
                 planned=len(runfile.planned_keys(store)),
@@ -57,3 +53,13 @@ def merge(sources: Sequence[Path], out: Path) -> Merged:
         made.replace(out)
         sync_folder(out.parent)
     return found
+
+
+def gather(sources: Sequence[Path], run: Path) -> None:
+    """Take all that some files of one run hold into a run file, made where there is none; as `merge`, and in place."""
+    with open_to_write(run) as store:
+        for path in sources:
+            with reading_evaluation(path) as source:
+                runfile.take_in(store, source)
+        runfile.tidy(store)
+        readjudicate(store)

@@ -152,7 +152,7 @@ class RuleVerdicts:
 
     def decide(self, found: Iterable[Answered]) -> list[tuple[str, Verdict]]:
         """Decide what the rules can decide, by key."""
-        return [(asked.key, verdict) for asked in found if (verdict := _verdict(asked)) is not None]
+        return [(asked.key, verdict) for asked in found if (verdict := ruled(asked)) is not None]
 
     def store(self, store: Store, decided: Sequence[tuple[str, Verdict]]) -> None:
         """Insert the verdicts."""
@@ -160,7 +160,8 @@ class RuleVerdicts:
         self.outcomes.update(verdict.outcome for _, verdict in decided)
 
 
-def _verdict(asked: Answered) -> Verdict | None:
+def ruled(asked: Answered) -> Verdict | None:
+    """What the rules decide about an answer, its choice a position in the question's own order; None for judges."""
     verdict = decide(
         Kind(asked.kind), asked.question, asked.options, asked.answer, finish_reason=asked.finish_reason
     )  # fmt: skip
@@ -302,10 +303,14 @@ async def evaluate_study_async(
 
     lanes: dict[str, list[int]] = {}
     for number, task in enumerate(tasks):
-        # "openai/gpt" shares the limits of "openai/o3", and "compatible/groq/a" those of "compatible/groq/b".
-        lanes.setdefault(task.spec.model.rpartition("/")[0], []).append(number)
+        lanes.setdefault(lane_of(task.spec), []).append(number)
     await asyncio.gather(*map(one_after_the_other, lanes.values()))
     return found
+
+
+def lane_of(spec: Spec) -> str:
+    """Whose limits a model shares: "openai/gpt" those of "openai/o3", "compatible/groq/a" of "compatible/groq/b"."""
+    return spec.model.rpartition("/")[0]
 
 
 evaluate_study = ordinary(evaluate_study_async)

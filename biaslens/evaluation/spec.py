@@ -232,3 +232,8 @@ def default_run(folder: Path, model: str) -> Path:
     'together-meta-llama-Llama-3-8b-chat-hf.sqlite'
     """
     return folder / (safe_name(model) + ".sqlite")
+
+
+def shard_file(run: Path, shard: tuple[int, int] | None) -> Path:
+    """Run file of a shard, beside that of the whole."""
+    return run if shard is None else run.with_name(f"{run.stem}-{shard[0]}of{shard[1]}{run.suffix}")

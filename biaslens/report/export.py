@@ -10,9 +10,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
+from pydantic_core import to_jsonable_python
+
 from biaslens._util.files import replacing
 from biaslens.errors import InputError
-from biaslens.runfile import reading_evaluation, response_rows, thought_rows, vote_rows
+from biaslens.runfile import question_rows, reading_evaluation, response_rows, thought_rows, vote_rows
 
 Type = Literal["string", "integer", "number", "strings", "integers"]
 """Of a column; "strings" and "integers" are lists that come as JSON text."""
@@ -53,27 +55,12 @@ def _jsonl(path: Path, columns: Mapping[str, Type]) -> Iterator[Sink]:
 
 @contextmanager
 def _parquet(path: Path, columns: Mapping[str, Type]) -> Iterator[Sink]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    # Only here: Arrow takes long to load, and the other formats need none.
+    from biaslens import dataset
 
-    types = {
-        "string": pa.string(),
-        "integer": pa.int64(),
-        "number": pa.float64(),
-        "strings": pa.list_(pa.string()),
-        "integers": pa.list_(pa.int64()),
-    }
-    schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
-
-    def write(rows: Rows) -> None:
-        arrays = [
-            pa.array([_value(value, kind) for value in values], types[kind])
-            for kind, values in zip(columns.values(), zip(*rows, strict=True), strict=True)
-        ]
-        writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
-
-    with pq.ParquetWriter(path, schema) as writer:
-        yield write
+    schema = dataset.schema(columns)
+    with dataset.writer(path, schema) as writer:
+        yield lambda rows: writer.write_table(dataset.table(rows, schema))
 
 
 def _value(value: object, kind: Type) -> object:
@@ -93,9 +80,10 @@ RESPONSES: Mapping[str, Type] = {
 """Columns of the responses and their types."""
 
 VOTES: Mapping[str, Type] = {
-    "key": "string", "response_key": "string", "judge": "string", "prompt": "string", "vote_number": "integer",
-    "vote": "string", "reason": "string", "reply": "string", "resolved_model": "string", "prompt_tokens": "integer",
-    "completion_tokens": "integer", "price": "number", "answered_at": "string",
+    "key": "string", "response_key": "string", "condition": "string", "attribute": "string", "role": "string",
+    "judge": "string", "prompt": "string", "vote_number": "integer", "vote": "string", "reason": "string",
+    "reply": "string", "resolved_model": "string", "prompt_tokens": "integer", "completion_tokens": "integer",
+    "price": "number", "answered_at": "string",
 }  # fmt: skip
 """Columns of the votes and their types."""
 
@@ -143,3 +131,35 @@ def export(path: Path, out: Path, format: Format, *, thoughts: bool = False, chu
                 for rows in pages:
                     write(rows)
     return targets
+
+
+def export_parts(path: Path, out: Path, *, rows: int) -> Path:
+    """Write a run as a folder of Parquet files, in the folder `out`, which holds any number of runs: a dataset.
+
+    Each file of responses has so many `rows` at most, those of a question side by side, and questions of an attribute,
+    role and kind. What reads run files to analyse them reads such a folder, too. An older one is replaced once the new
+    one is complete. Memory does not grow with the run. Gives the folder of this run.
+
+    Raises `InputError` when something else lies in its place; `StorageError` as `export`.
+    """
+    from biaslens import dataset
+    from biaslens.analysis import read_run
+
+    run = read_run(path)
+    info = {
+        "meta": run.info.meta,
+        "panels": run.info.panels,
+        "took": run.took,
+        "thoughts": run.thoughts,
+        "last_answers": {condition: trials.last_answer for condition, trials in run.conditions.items()},
+    }
+    names = [name for name in RESPONSES if name != "model"]
+    with dataset.new_run(out / path.stem) as folder, reading_evaluation(path) as store:
+        dataset.write_info(folder, to_jsonable_python(info))
+        dataset.write_questions(folder, question_rows(store))
+        pages = response_rows(store, names, model=run.info.model, chunk=dataset.ROW_GROUP, by_question=True)
+        dataset.write_responses(folder, pages, dataset.schema(RESPONSES), rows=rows)
+        with _parquet(folder / dataset.VOTES, VOTES) as write:
+            for page in vote_rows(store, chunk=dataset.ROW_GROUP):
+                write(page)
+    return out / path.stem

@@ -260,10 +260,16 @@ def example(store: Store, key: str) -> ExampleAnswer:
 Rows = Sequence[Sequence[object]]
 
 
-def response_rows(store: Store, columns: Iterable[str], *, model: object, chunk: int) -> Iterator[Rows]:
-    """The model, then columns of the view ``responses``, some rows at a time, by key."""
+def response_rows(
+    store: Store, columns: Iterable[str], *, model: object, chunk: int, by_question: bool = False
+) -> Iterator[Rows]:
+    """The model, then columns of the view ``responses``, some rows at a time, by key.
+
+    Or `by_question`: those of a question side by side, questions by attribute, role and kind.
+    """
     # In the order of the key plan, answers and verdicts are read side by side, and nothing is sorted.
-    query = f"SELECT ? AS model, {', '.join(columns)} FROM responses ORDER BY key"
+    order = "attribute, role, kind, question_id, condition, trial" if by_question else "key"
+    query = f"SELECT ? AS model, {', '.join(columns)} FROM responses ORDER BY {order}"
     cursor = store.connection.execute(query, (model,))
     return iter(lambda: cursor.fetchmany(chunk), [])
 
@@ -271,8 +277,23 @@ def response_rows(store: Store, columns: Iterable[str], *, model: object, chunk:
 def vote_rows(store: Store, *, chunk: int) -> Iterator[Rows]:
     """All votes with the replies they were read from, some rows at a time, by key."""
     cursor = store.connection.execute(
-        "SELECT votes.key, response_key, judge, prompt, vote_number, vote, reason, answers.text AS reply, "
-        "resolved_model, prompt_tokens, completion_tokens, price, answered_at "
-        "FROM votes JOIN ballots USING (ballot) LEFT JOIN answers USING (key) ORDER BY votes.key"
+        "SELECT votes.key, response_key, condition, attribute, roles.name AS role, judge, prompt, vote_number, vote, "
+        "reason, answers.text AS reply, resolved_model, prompt_tokens, completion_tokens, price, answered_at "
+        "FROM votes JOIN ballots USING (ballot) LEFT JOIN plan ON plan.key = response_key "
+        "LEFT JOIN questions USING (question_id) LEFT JOIN roles USING (role_id) "
+        "LEFT JOIN answers ON answers.key = votes.key ORDER BY votes.key"
     )
     return iter(lambda: cursor.fetchmany(chunk), [])
+
+
+def question_rows(store: Store) -> list[Sequence[object]]:
+    """All questions by id, lists as JSON.
+
+    Id, attribute, role, kind, target, text, options, groups, encounter, theme, disfavoured group, the option that the
+    prejudice picks, the question that it mirrors, and how.
+    """
+    return store.rows(
+        "SELECT question_id, attribute, name, kind, target, text, options, groups, encounter, theme, disfavoured, "
+        "picks, mirror_of, mirror "
+        "FROM questions JOIN roles USING (role_id) LEFT JOIN mirrors USING (question_id) ORDER BY question_id"
+    )

@@ -308,7 +308,8 @@ def _write_model(site: _Site, analyses: Analyses, run: Run, slug: str, *, show_e
     )
     by_role = analyses.of("rates_by_role", model=info.model)
     imported = _imported(run)
-    with_examples = show_examples if show_examples is not None else not imported
+    without = imported or info.path.is_dir()
+    with_examples = show_examples if show_examples is not None else not without
     for attribute in ATTRIBUTES:
         rows = by_role[by_role["attribute"] == attribute] if len(by_role) else by_role
         if len(rows):
