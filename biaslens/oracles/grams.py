@@ -64,7 +64,7 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 _LINE_MARK = re.compile(r"(?m)^[ \t]*(?:#+|[-*\u2022>]|\d+[.)])[ \t]*")
 _TOKEN_OR_END = re.compile(_TOKEN.pattern + r"|\n")
 _ASKED, _RARE, _END = 1, 2, crc32(b".")
-_ENDS = frozenset(crc32(mark) for mark in (b".", b"!", b"?"))
+_ENDS = frozenset(map(crc32, (b".", b"!", b"?")))
 _NAMING_FROM, _RARE_FROM = 5.0, 7.5
 """Importance from which a word of a question names what is asked about, and from which a word is rare."""
 
