@@ -68,9 +68,13 @@ def _parts(summary: Summary, *, brief: bool) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: answers in the ten minutes before the last one, and seconds since that, None without any."""
+    """How fast a run goes: replies of the last ten minutes that had any, in how many seconds, and the age of the last.
+
+    `since` is None without a reply.
+    """
 
     recent: int
+    over: float
     since: float | None
 
     @classmethod
@@ -79,10 +83,11 @@ class Progress:
         with reading(path) as store:
             times = sorted(answer_times(store))[-100_000:]
         if not times:
-            return cls(0, None)
+            return cls(0, 0.0, None)
         last = datetime.fromisoformat(times[-1])
-        begin = (last - timedelta(minutes=_RECENT)).isoformat()
-        return cls(len(times) - bisect_left(times, begin), (now - last).total_seconds())
+        first = bisect_left(times, (last - timedelta(minutes=_RECENT)).isoformat())
+        over = (last - datetime.fromisoformat(times[first])).total_seconds()
+        return cls(len(times) - first, over, (now - last).total_seconds())
 
 
 def print_status(summary: Summary, progress: Progress, console: Console | None = None) -> None:
@@ -110,14 +115,15 @@ def print_status(summary: Summary, progress: Progress, console: Console | None =
     if progress.since is None:
         console.print(Text("Nothing was answered yet."))
         return
-    pace = f"{progress.recent:,} replies in the {_RECENT} minutes before the last one, {_ago(progress.since)} ago."
-    if left and progress.recent and progress.since < 60 * _RECENT:
-        pace += f" At this pace {left:,} answers take about {_ago(60 * _RECENT * left / progress.recent)}."
+    pace = f"Replies within {_ago(progress.over)}: {progress.recent:,}; the last one {_ago(progress.since)} ago."
+    if left and progress.over and progress.since < 60 * _RECENT:
+        # The first of them began the time, and was answered before it.
+        pace += f" At this pace {left:,} answers take about {_ago(progress.over * left / (progress.recent - 1))}."
     console.print(Text(pace))
 
 
 _RECENT = 10
-"""Minutes by which the pace is told."""
+"""Minutes by which the pace is told, at most."""
 
 
 def _ago(seconds: float) -> str:
