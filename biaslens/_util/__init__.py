@@ -1,6 +1,8 @@
 """The ground floor: what every part needs and none of them owns."""
 
 import ast
+import logging
+import os
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -54,3 +56,12 @@ class _Package(ModuleType):
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in self._shadowed and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
+
+
+def start_ray() -> None:
+    """Connect to the Ray cluster, or start one here; quietly, and without a report of the run to anybody."""
+    import ray
+
+    if not ray.is_initialized():
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)

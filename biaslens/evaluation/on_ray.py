@@ -6,7 +6,6 @@ so does a driver: the next start takes in what lies in the shards, however many 
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections import deque
@@ -16,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from biaslens._util import start_ray
 from biaslens.engine import Observer, Pace
 from biaslens.errors import BiasLensError, InputError, RunLockedError, RunStoppedError
 from biaslens.evaluation.merging import gather
@@ -62,9 +62,7 @@ def evaluate_on_ray(
         raise InputError("--on ray needs ray, which is not installed; pip install 'biaslens[ray]'")
     import ray
 
-    if not ray.is_initialized():
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no report of this run to anybody
-        ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    start_ray()
     settings = settings or load_settings()
     lanes: dict[str, deque[int]] = {}
     for number, task in enumerate(tasks):

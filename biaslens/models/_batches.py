@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ class BatchClient(Protocol):
     async def close(self) -> None: ...
 
 
-class SdkBatches:
+class SdkBatches(ABC):
     """Batches through an SDK of the family that openai's and together's belong to.
 
     `client` has no limit on the size of a reply, and does not try again by itself.
@@ -124,8 +125,9 @@ class SdkBatches:
             said=self._said(batch),
         )
 
+    @abstractmethod
     def _said(self, batch: Any) -> str:  # noqa: ANN401
-        raise NotImplementedError
+        """Why the batch failed as a whole, "" where it did not."""
 
 
 def batch_status(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -12,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from biaslens._util import start_ray
 from biaslens._util.text import safe_name
 from biaslens.errors import BiasLensError, InputError, RunMismatchError, RunStoppedError, StorageError
 from biaslens.probe.backbone import require
@@ -160,9 +159,7 @@ def _on_ray(trials: Sequence[Trial], watcher: Watcher) -> list[Tuned]:
     import torch
     from ray.exceptions import RayError, RayTaskError
 
-    if not ray.is_initialized():
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no report of this run to anybody
-        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    start_ray()
     running: dict[Any, int] = {}
     for number, trial in enumerate(trials):
         device, cpus = trial.spec.model.device, trial.spec.threads or 1
