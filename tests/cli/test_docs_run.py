@@ -428,6 +428,23 @@ def test_what_a_page_tells_to_do_can_be_done(page: Path, folder: Path, server: F
             story.tell(block.language, block.text)
 
 
+def test_the_notebook_runs_and_keeps_no_output(tmp_path: Path):
+    """Its cells are run one after the other in one namespace; a kernel would add what it shows, and seconds."""
+    cells = json.loads((ROOT / "examples" / "evaluate.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    made: dict[str, object] = {"__name__": "notebook"}
+    with contextlib.chdir(tmp_path), contextlib.redirect_stdout(io.StringIO()):
+        for cell in code:
+            exec("".join(cell["source"]), made)
+    table = made["table"]
+    assert len(table) == 2 * 2 * 3  # models, conditions, two kinds and both together
+    assert table["bias_rate"].between(0, 1).all()
+    # Shares of 0.35 and 0.15 are told apart.
+    assert list(made["compared"].models["model"]) == ["scripted/careful", "scripted/candid"]
+    assert list(made["compared"].models["tied_group"]) == ["a", "b"]
+
+
 def test_nothing_is_left_out_that_is_on_no_page():
     lines = [line for page in PAGES for block in blocks(page) for line in block.lines]
     assert [begin for begin in NOT_RUN if not any(line.startswith(begin) for line in lines)] == []
