@@ -38,7 +38,7 @@ from small import questions
 from test_docs import COMMANDS
 
 from biaslens._util.files import resource
-from biaslens.benchmark import Benchmark, write
+from biaslens.benchmark import Benchmark, read, write
 from biaslens.bridges.lm_eval import documents
 from biaslens.models.base import GROUP
 from biaslens.probe.predictions import write_predictions
@@ -62,6 +62,7 @@ ACTION = yaml.safe_load((ROOT / "action" / "action.yml").read_text())
 NOT_RUN = {
     "pip install": "there is no network",
     "bash scripts/demo.sh": "makes a virtual environment; what it runs is what this page says",
+    "source .venv/bin/activate": "there is none",
     "bash scripts/test.sh": "runs the tests",
     "bash .ci/run": "runs the tests",
     "inspect eval": "tests/bridges/test_harnesses.py evaluates with Inspect",
@@ -382,10 +383,12 @@ def read_only(words: list[str]) -> None:
 @contextlib.contextmanager
 def small_benchmark(folder: Path) -> Iterator[None]:
     """Ship the small benchmark."""
-    with contextlib.ExitStack() as stack:
-        for module in ("benchmark.files", "benchmark.bank", "cli.benchmark"):
-            find = lambda name: folder / name if name == "benchmark" else resource(name)  # noqa: E731
-            stack.enter_context(patch(f"biaslens.{module}.resource", find))
+    find = lambda name: folder / name if name == "benchmark" else resource(name)  # noqa: E731
+    with (
+        patch("biaslens.evaluation.run.shipped", lambda: read(folder / "benchmark")),
+        patch("biaslens.benchmark.bank.resource", find),
+        patch("biaslens.cli.benchmark.resource", find),
+    ):
         yield
 
 
