@@ -83,10 +83,15 @@ def test_an_unknown_command_is_wrong_usage():
 
 def test_the_package_s_public_names_are_found_where_type_checkers_find_them():
     stub = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    homes = {alias.name: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    homes = {
+        alias.asname or alias.name: (str(node.module), alias.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
     assert set(homes) == set(package.__all__) <= set(dir(package))
-    for name, module in homes.items():
-        __import__(str(module))
-        assert getattr(package, name) is getattr(sys.modules[str(module)], name)
+    for name, (module, there) in homes.items():
+        __import__(module)
+        assert getattr(package, name) is getattr(sys.modules[module], there)
     with pytest.raises(AttributeError, match="module 'biaslens' has no attribute 'nothing'"):
         getattr(package, "nothing")  # noqa: B009 - as an attribute it would be a useless expression
