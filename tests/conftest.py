@@ -12,8 +12,8 @@ from browser import CHROMIUM
 from hypothesis import settings
 from run_files import ASKED, write_run
 
-# No test is timed: a slow machine is no failure.
-settings.register_profile("untimed", deadline=None)
+# No test is timed: a slow machine is no failure. Half the usual examples: there are many laws, and many runs.
+settings.register_profile("untimed", deadline=None, max_examples=50)
 settings.load_profile("untimed")
 
 
@@ -27,9 +27,13 @@ _MISSING = {
 
 
 def pytest_collection_finish() -> None:
-    """Leave what the tests have imported out of every garbage collection to come: it stays, and there is much of it."""
+    """Leave what the tests have imported out of every garbage collection to come, and have fewer of those.
+
+    It stays, and there is much of it.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
