@@ -17,10 +17,8 @@ import click
 from biaslens._util.text import finite
 from biaslens.analysis import Cell, Summary, read_run, summarise
 from biaslens.cli.options import (
-    FILE,
     PATH,
     choice,
-    count,
     force_option,
     json_option,
     runs_argument,
@@ -28,7 +26,7 @@ from biaslens.cli.options import (
     with_options,
 )
 from biaslens.cli.progress import WorkBar
-from biaslens.report import Format, export, export_parts, leaderboard, print_table
+from biaslens.report import leaderboard, print_table
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.findings import of_model
 from biaslens.report.leaderboard import require_own, write_leaderboard
@@ -200,56 +198,6 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
     """
     estimand = estimand_of(these_questions=these_questions)
     for path in leaderboard(runs_of(runs), out or runs[0].parent / "leaderboard", force=force, estimand=estimand):
-        click.echo(path)
-
-
-@click.command("export")
-@click.argument("run", type=PATH)
-@click.option(
-    "--format",
-    "file_format",
-    type=click.Choice([*(each.value for each in Format), "inspect"]),
-    help="[default: csv; with --rows-per-file always parquet]",
-)
-@click.option(
-    "--out",
-    type=PATH,
-    help="File to write, or folder of datasets.  [default: the run file's name with the suffix of the format; "
-    "dataset/, beside the run]",
-)
-@click.option(
-    "--thoughts", is_flag=True, help="Write what was thought before the answers too, into NAME.thoughts.SUFFIX."
-)
-@click.option(
-    "--rows-per-file",
-    type=count(),
-    metavar="N",
-    help="Write Parquet files of so many responses into a folder of the run's name within --out: for millions of "
-    "answers. `report`, `analyze`, `compare`, `leaderboard` and `rescore` read such folders.",
-)
-def export_command(
-    run: Path, file_format: str | None, out: Path | None, *, thoughts: bool, rows_per_file: int | None
-) -> None:
-    """Write every response of a run with the judges' votes.
-
-    Thoughts are left out unless --thoughts asks for them, and then have a file of their own. The format inspect is a
-    log (.eval) that Inspect View opens and `biaslens import inspect` reads, one for each condition, thoughts included.
-    """
-    if rows_per_file is not None:
-        if file_format not in (None, Format.PARQUET) or thoughts:
-            raise click.UsageError("--rows-per-file writes Parquet without thoughts; leave out --format and --thoughts")
-        click.echo(export_parts(run, out or run.parent / "dataset", rows=rows_per_file))
-        return
-    if out is not None:
-        FILE(out)  # refuses a folder
-    if file_format == "inspect":
-        from biaslens.bridges.inspect_export import export_inspect
-
-        for path in export_inspect(run, out or run.with_suffix(".eval")):
-            click.echo(path)
-        return
-    form = Format(file_format or Format.CSV)
-    for path in export(run, out or run.with_suffix(f".{form}"), form, thoughts=thoughts):
         click.echo(path)
 
 
