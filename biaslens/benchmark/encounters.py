@@ -353,6 +353,10 @@ class EncounterChecker:
             if (other := texts.like(one.text(kind))) is not None:
                 yield f"{kind}: nearly repeats {other!r}"
 
+    def know(self, question: Question) -> None:
+        """Let nothing nearly repeat a question that stands elsewhere."""
+        self._texts[question.kind].add(question.text)
+
     def take(self, one: Encounter) -> None:
         """Add an encounter to those that the next ones are compared with."""
         self.roles[one.role].append(one)

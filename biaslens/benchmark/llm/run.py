@@ -195,6 +195,7 @@ def _identity(spec: GenerationSpec) -> dict[str, object]:
         "questions_per_kind": spec.questions_per_kind,
         "json_schema": spec.json_schema,
         "template_hash": TEMPLATE_HASH,
+        **({"parallel_to": spec.parallel_to.hash} if spec.parallel_to else {}),
     }
 
 
