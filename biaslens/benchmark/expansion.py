@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from biaslens.benchmark.bank import Bank, Contrast, Form, Group, Trait, mirrored, word
+from biaslens.benchmark.bank import Bank, Contrast, Form, Group, Trait, degree_of, mirrored, word
 from biaslens.benchmark.files import SEPARATOR, Benchmark, check_questions, check_roles, content_hash, repeats
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
@@ -142,7 +143,8 @@ def parallel(bank: Bank, public: Benchmark, *, seed: int) -> Benchmark:
 
     def may(unit: _Unit) -> bool:
         groups = frozenset(group.many for group in unit.comparison.groups)
-        return not any(unit.trait.text in text for text in said.get(groups, ()))
+        phrases = _phrases(unit.trait)
+        return not any(phrase in text for text in said.get(groups, ()) for phrase in phrases)
 
     claims: set[str] = set()
     pools = {kind: _Pools(bank, seed, kind, claims, may=may) for kind in Kind}
@@ -166,6 +168,14 @@ def parallel(bank: Bank, public: Benchmark, *, seed: int) -> Benchmark:
         seed=seed,
         command=f"biaslens generate --with bank --fresh-seed {seed} --out benchmark",
     )
+
+
+def _phrases(trait: Trait) -> set[str]:
+    """What stands in a question about a trait, one of these: "punctual", or where it is compared "kinder"."""
+    words = {re.split(r"[\[{]", trait.text)[0].strip()}
+    if trait.form is Form.IS:
+        words |= {degree_of(trait, degree) for degree in ("more", "less", "most", "least")}
+    return words
 
 
 def _command(seed: int, roles_per_attribute: int | None, questions_per_kind: int, *, mirrors: bool) -> str:

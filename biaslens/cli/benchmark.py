@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -21,7 +20,6 @@ from biaslens.benchmark import (
     parallel,
     read,
     read_encounters,
-    select,
     write,
 )  # fmt: skip
 from biaslens.benchmark.files import ROLES, read_roles
@@ -114,8 +112,8 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
     Encounters and the bank work offline. A model is asked for roles, then for encounters; the cost is shown first. What
     it writes is checked, and what fails is requested again. The same command resumes an unfinished session.
 
-    With --fresh-seed it becomes a private form of a benchmark, to see whether a model does better on what was published:
-    evaluate with both, then `biaslens analyze PUBLIC --private PRIVATE`.
+    With --fresh-seed it becomes a private form of a benchmark, to see whether a model does better on what was
+    published: evaluate with both, then `biaslens analyze PUBLIC --private PRIVATE`.
     """
     given, generator = options.given_options(context), values["generator"]
     fresh = values["fresh_seed"] is not None
@@ -123,6 +121,12 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
         raise click.UsageError("--of goes with --fresh-seed")
     if fresh and (foreign := given.keys() & {"seed", "roles", "encounters"}):
         raise click.UsageError(f"{given[min(foreign)]} does not go with --fresh-seed")
+    if (
+        fresh
+        and generator == _BANK
+        and (foreign := given.keys() & {"roles_per_attribute", "questions_per_kind", "mirrors"})
+    ):
+        raise click.UsageError(f"{given[min(foreign)]} does not go with --fresh-seed: it has as many as the benchmark")
     if fresh and generator == _ENCOUNTERS:
         raise click.UsageError(
             "--fresh-seed goes with bank or a model: the encounters of a benchmark are as public as its questions"
@@ -130,7 +134,7 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
     if generator in _OFFLINE:
         if foreign := given.keys() - _OFFLINE[generator]:
             raise click.UsageError(f"{given[min(foreign)]} does not go with --with {generator}")
-        _save(_fresh_from_bank(values, given) if fresh else _offline(values), values["out"])
+        _save(_offline(values), values["out"])
         return
     if values["encounters"]:
         raise click.UsageError("--encounters does not go with a model")
@@ -138,6 +142,8 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
 
 
 def _offline(values: dict[str, Any]) -> Benchmark:
+    if values["fresh_seed"] is not None:
+        return parallel(load_bank(), _public(values), seed=values["fresh_seed"])
     if values["generator"] == _BANK:
         return expand(load_bank(), **picked(values, "seed", "roles_per_attribute", "questions_per_kind", "mirrors"))
     folder: Path = values["encounters"] or resource("benchmark") / "encounters"
@@ -147,18 +153,6 @@ def _offline(values: dict[str, Any]) -> Benchmark:
 
 def _public(values: dict[str, Any]) -> Benchmark:
     return read(values["of"] or resource("benchmark"))
-
-
-def _fresh_from_bank(values: dict[str, Any], given: Collection[str]) -> Benchmark:
-    public = _public(values)
-    asked = select(
-        public,
-        roles_per_attribute=values["roles_per_attribute"],
-        questions_per_kind=values["questions_per_kind"] if "questions_per_kind" in given else None,
-    )
-    roles = {question.role for question in asked}
-    part = replace(public, roles=tuple(role for role in public.roles if role in roles), questions=tuple(asked))
-    return parallel(load_bank(), part, seed=values["fresh_seed"])
 
 
 def _save(benchmark: Benchmark, out: Path) -> None:

@@ -89,6 +89,15 @@ _WATCH_SECONDS = 5.0
 @click.command("analyze")
 @runs_argument
 @click.option(
+    "--private",
+    "private_runs",
+    type=PATH,
+    multiple=True,
+    metavar="RUN",
+    help="Run of one of these models on a private form of the benchmark (generate --fresh-seed), to be compared with "
+    "its run on the public one; repeatable.",
+)
+@click.option(
     "--out", type=PATH, help="Folder for CSV files of all analyses.  [default: analyses/, beside the first run]"
 )
 @click.option("--full", is_flag=True, help="Print the tables instead, and write files only with --out.")
@@ -96,7 +105,14 @@ _WATCH_SECONDS = 5.0
 @estimand_option
 @json_option
 def analyze_command(
-    runs: tuple[Path, ...], *, out: Path | None, full: bool, force: bool, these_questions: bool, as_json: bool
+    runs: tuple[Path, ...],
+    *,
+    private_runs: tuple[Path, ...],
+    out: Path | None,
+    full: bool,
+    force: bool,
+    these_questions: bool,
+    as_json: bool,
 ) -> None:
     """Analyse runs: role ablation, consistency, position, triggers.
 
@@ -105,7 +121,7 @@ def analyze_command(
     """
     if out is None and not (full or as_json):
         out = runs[0].parent / "analyses"
-    with analysing(runs, force=force, these_questions=these_questions) as analyses:
+    with analysing(runs, private=private_runs, force=force, these_questions=these_questions) as analyses:
         written = [] if out is None else write_tables(analyses.tables, out)
         _ = analyses.tables, analyses.summaries
     if as_json:
@@ -152,7 +168,12 @@ def compare_command(
 
 @contextmanager
 def analysing(
-    paths: Sequence[Path], *, force: bool = False, these_questions: bool = False, by_name: bool = False
+    paths: Sequence[Path],
+    *,
+    private: Sequence[Path] = (),
+    force: bool = False,
+    these_questions: bool = False,
+    by_name: bool = False,
 ) -> Iterator[Analyses]:
     """Read run files, one that is named twice once, and show the progress of what is worked out of them.
 
@@ -168,7 +189,8 @@ def analysing(
             bar.step()
         if by_name:
             runs.sort(key=lambda run: (run.info.model, run.info.path.name))
-        yield Analyses(runs, force=force, work=bar)
+        others = [read_run(path, estimand=estimand, took=False) for path in runs_of(private)]
+        yield Analyses(runs, private=others, force=force, work=bar)
 
 
 def runs_of(paths: Sequence[Path]) -> list[Path]:
