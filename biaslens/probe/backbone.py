@@ -282,14 +282,14 @@ def _quiet() -> Iterator[None]:
 
     level = shown.get_verbosity()
     shown.set_verbosity(logging.ERROR)
-    shown.disable_progress_bar()  # type: ignore[no-untyped-call]
+    shown.disable_progress_bar()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         shown.set_verbosity(level)
-        shown.enable_progress_bar()  # type: ignore[no-untyped-call]
+        shown.enable_progress_bar()
 
 
 def _refuse_others(name: str, config: Any) -> None:  # noqa: ANN401 - transformers' config

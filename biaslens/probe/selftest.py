@@ -193,7 +193,7 @@ def train_toy(
     vocabulary = {word: number for number, word in enumerate([*_SPECIAL, *language.words])}
     inner = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=inner, bos_token=BOS, eos_token=EOS, pad_token=PAD, unk_token=UNKNOWN
     )
     needed = size.steps * size.batch * _ROW
@@ -231,7 +231,7 @@ def train_toy(
         schedule.step()
         if stepped is not None:
             stepped(step, float(loss.detach()))
-    network.eval()  # type: ignore[no-untyped-call]
+    network.eval()
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -229,14 +229,14 @@ def test_the_interval_holds_the_truth(tmp_path):
     run = write_run(tmp_path / "run.sqlite", asked)
     keys = [answer_key(each) for each in asked]
     found = []
-    for _ in range(60):
+    for _ in range(40):
         drawn = [rng.choice(np.flatnonzero(flagged == flag), 75, replace=False) for flag in (True, False)]
         _hold(run, keys, truth, {i: 75 / (flagged == flagged[i]).sum() for i in np.concatenate(drawn)})
         found.append(row(corrected_rates(run), "why"))
     rates = np.array([each["corrected_rate"] for each in found])
     held = [each["corrected_low"] <= truth.mean() <= each["corrected_high"] for each in found]
     # The intervals allow for other roles too, and these are always the same: they hold it more often than in 95 %.
-    assert sum(held) >= 57
+    assert sum(held) >= 38
     assert abs(rates.mean() - truth.mean()) < 4 * rates.std() / np.sqrt(len(rates))
     assert min(each["bias_rate_low"] for each in found) > truth.mean() + 0.2
     # 55 % are flagged, and 0.36 of these are biased: 2 * 1.98 * 0.55 * sqrt(0.36 * 0.64 / 75) = 0.12 for the labels

@@ -13,25 +13,23 @@ from biaslens.analysis.power import PUBLISHED, DifferenceVariance, designs, pilo
 from biaslens.benchmark import shipped
 from biaslens.errors import InputError
 
-QUESTIONS = shipped().questions
-
 
 def test_a_larger_difference_takes_fewer_calls():
-    few, many = (min(one.calls for one in designs(QUESTIONS, PUBLISHED, points)[0]) for points in (0.1, 0.05))
+    few, many = (min(one.calls for one in designs(shipped().questions, PUBLISHED, points)[0]) for points in (0.1, 0.05))
     assert few < many / 2
 
 
 def test_no_slice_finds_less_than_the_least():
-    found, least = designs(QUESTIONS, PUBLISHED, 0.03)
+    found, least = designs(shipped().questions, PUBLISHED, 0.03)
     assert found == []
     assert 0.03 < least < 0.05
-    assert designs(QUESTIONS, PUBLISHED, least + 1e-9)[0]
+    assert designs(shipped().questions, PUBLISHED, least + 1e-9)[0]
 
 
 def test_without_effects_it_is_the_plain_formula():
     # Questions and trials alone: SE^2 = (0.1 + 0.06 / T) / N.
     parts = DifferenceVariance(0.0, 0.0, 0.0, 0.1, 0.06, "made")
-    for one in designs(QUESTIONS, parts, 0.03)[0]:
+    for one in designs(shipped().questions, parts, 0.03)[0]:
         error = np.sqrt((0.1 + 0.06 / one.trials) / one.questions)
         # 11 attributes: as many degrees of freedom less.
         assert one.detectable == pytest.approx(stdtrit(one.roles - 11, [0.975, 0.8]).sum() * error)

@@ -1,6 +1,7 @@
 """Encounters: their files, their faults, and the questions made of them."""
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -215,8 +216,14 @@ def test_the_shipped_encounters_pass_their_checker() -> None:
 
 
 def test_the_command_makes_a_benchmark_of_encounters_again_byte_for_byte(tmp_path: Path) -> None:
+    encounters = tmp_path / "encounters"
+    encounters.mkdir()
+    for name in ("roles.csv", "age.csv"):
+        shutil.copy(SHIPPED / name, encounters)
     for out in ("one", "two"):
-        done = biaslens("generate", "--with", "encounters", "--seed", "7", "--out", tmp_path / out)
+        done = biaslens(
+            "generate", "--with", "encounters", "--encounters", encounters, "--seed", "7", "--out", tmp_path / out
+        )
         assert done.returncode == 0, done.stderr
     made = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
     assert made == {path.name: path.read_bytes() for path in (tmp_path / "two").iterdir()}

@@ -78,7 +78,7 @@ _HELD = st.lists(st.tuples(st.sampled_from(["", "one", "other"]), st.text("bu", 
 
 
 @given(st.tuples(_HELD, _HELD, _HELD))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_a_merge_is_commutative_associative_and_idempotent_and_loses_nothing(held: tuple):
     with tempfile.TemporaryDirectory() as name:
         folder, numbers = Path(name), itertools.count()

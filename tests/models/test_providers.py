@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -150,8 +151,8 @@ def test_a_fault_becomes_the_error_that_says_what_to_do(
 
 
 def test_a_server_that_hangs_runs_into_the_time_limit(name: str) -> None:
-    with pytest.raises(UnavailableError, match=r"no answer within 0\.2 seconds"):
-        ask(hang(), name, request_timeout=0.2)
+    with pytest.raises(UnavailableError, match=r"no answer within 0\.5 seconds"):
+        ask(hang(), name, request_timeout=0.5)
 
 
 def test_a_refused_connection_is_unavailable_and_says_where(name: str) -> None:
@@ -270,11 +271,11 @@ def test_a_packed_answer_is_unpacked(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", [packed(200 * 2**20), endless(), answer("N" * 2**23)], ids=["packed", "endless", "long"]
+    "reply", [lambda: packed(200 * 2**20), endless, lambda: answer("N" * 2**23)], ids=["packed", "endless", "long"]
 )
-def test_no_more_of_a_reply_is_read_than_fits(name: str, reply: Reply) -> None:
+def test_no_more_of_a_reply_is_read_than_fits(name: str, reply: Callable[[], Reply]) -> None:
     with pytest.raises(ReplyError, match=r"more than 8,388,608 bytes"):
-        ask(reply, name)
+        ask(reply(), name)
 
 
 def test_an_encoding_that_was_not_asked_for_is_no_answer(name: str) -> None:

@@ -32,9 +32,10 @@ def many(outcome: str, *, first: str = "", condition: str = "role") -> list[Aske
     ]  # fmt: skip
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
-    """Three models, the second with two conditions."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three models, the second with two conditions; tests only look at it."""
+    tmp_path = tmp_path_factory.mktemp("looked_at")
     runs = [
         write_run(tmp_path / "a.sqlite", many("biased"), model="openai/a"),
         write_run(

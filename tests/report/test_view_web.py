@@ -192,7 +192,8 @@ def test_objections_are_kept_shown_and_exported(run):
 def test_a_run_that_grows_is_read_again(run, monkeypatch):
     monkeypatch.setattr(viewing, "REFRESH_SECONDS", 0.0)
     client = client_of(run)
-    assert client.get("/live").json() == {"version": 0, "runs": [{"planned": 27, "asked": 26}]}
+    first = client.get("/live").json()
+    assert first["runs"] == [{"planned": 27, "asked": 26}]
     with Store(run, write=True) as store:
         (key,) = store.column(
             "SELECT key FROM plan WHERE key NOT IN (SELECT key FROM answers) AND key NOT IN (SELECT key FROM failures)"
@@ -203,7 +204,7 @@ def test_a_run_that_grows_is_read_again(run, monkeypatch):
             if now["runs"] == [{"planned": 27, "asked": 27}]:
                 break
             time.sleep(0.02)
-        assert now["version"] > 0 and now["runs"][0]["asked"] == 27
+        assert now["version"] > first["version"] and now["runs"][0]["asked"] == 27
         for _ in range(200):
             found = client.get("/answers?q=zebra")
             if "1 answer<" in found.text:

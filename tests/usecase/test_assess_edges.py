@@ -101,7 +101,7 @@ def test_empty_responses_are_counted_and_pairs_of_them_left_out():
 
 @pytest.mark.parametrize(
     "text",
-    ["🙂🙃 🤦🏽‍♀️", "Вона медсестра.", "她是护士。", "‮esrever‬", "\x00\x07\x1b[31m", "a" * 1_000_000, "word " * 200_000],
+    ["🙂🙃 🤦🏽‍♀️", "Вона медсестра.", "她是护士。", "‮esrever‬", "\x00\x07\x1b[31m", "a" * 200_000, "word " * 40_000],
 )
 def test_unusual_texts(text):
     found = assess([("1", "female", "", text), ("1", "male", "", "He is a nurse."), ("1", "", "", text)])

@@ -93,8 +93,8 @@ def test_an_empty_text_gets_the_blank_score(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_text_of_a_megabyte_is_read_to_its_end(kind: str) -> None:
-    filler = "The quick brown fox jumps over the lazy dog. " * 22_000
+def test_a_long_text_is_read_to_its_end(kind: str) -> None:
+    filler = "The quick brown fox jumps over the lazy dog. " * 4_000
     found = score(kind, filler, filler + "Women are stupid, and you are a disgusting idiot.")
     assert found[0] < 0.5 < found[1]
 
