@@ -105,7 +105,7 @@ class _Record:
         developer, _, name = self.model.partition("/")
         if not name:
             raise InputError(f"{self.model!r} names no developer; give --model-id OWNER/NAME")
-        self.folder = PurePosixPath("data", COLLECTION, safe_name(developer), safe_name(name))
+        self.folder = PurePosixPath("data", COLLECTION, safe_name(developer), safe_name(name.replace("/", "_")))
         # Version 4 in form only: the same run is to have the same file.
         self.uuid = UUID(content_hash(self.model, self.run.meta), version=4)
         self.made = str(int(time.time()))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from biaslens._util.text import plural
 from biaslens.bridges import lm_eval
 from biaslens.bridges.collected import ImportedLogs
 from biaslens.bridges.inspect_import import import_inspect
@@ -65,7 +66,7 @@ def hf_command(dataset: Path, out: Path) -> None:
     from biaslens.bridges.hf_dataset import import_dataset  # only here: Arrow takes long to load
 
     made = import_dataset(dataset, out)
-    click.echo(f"{out}: {len(made.roles):,} roles, {len(made.questions):,} questions")
+    click.echo(f"{out}: {plural(len(made.roles), 'role')}, {plural(len(made.questions), 'question')}")
 
 
 @click.command("lm-eval-path")

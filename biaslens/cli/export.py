@@ -128,10 +128,10 @@ def _exported(
 def _export_to_hub(source: Path | None, out: Path, dataset: str | None) -> None:
     """Write a benchmark as a dataset repository, or of a run what a model repository says of it."""
     from biaslens._util.files import resource
-    from biaslens.benchmark.files import ABOUT
+    from biaslens.dataset import is_run
 
     folder = resource("benchmark") if source is None else source
-    if (folder / ABOUT).is_file():
+    if folder.is_dir() and not is_run(folder):
         from biaslens.bridges.hf_dataset import export_dataset
 
         if dataset is not None:

@@ -36,7 +36,16 @@ def run(tmp_path: Path) -> Path:
 
 def test_it_keeps_to_the_schemas(run: Path, tmp_path: Path) -> None:
     record, samples, _ = exported(run, tmp_path / "plain")
-    hub = ("--dataset", "me/bias", "--model-id", "OpenAI/mini", "--organization", "Me", "--relationship", "third_party")
+    hub = (
+        "--dataset",
+        "me/bias",
+        "--model-id",
+        "OpenAI/mini/v1.5_x",
+        "--organization",
+        "Me",
+        "--relationship",
+        "third_party",
+    )
     other, more, path = exported(run, tmp_path / "hub", *hub)
     for each in (record, other):
         assert list(validator("eval").iter_errors(each)) == []
@@ -44,7 +53,7 @@ def test_it_keeps_to_the_schemas(run: Path, tmp_path: Path) -> None:
         assert list(validator("instance_level_eval").iter_errors(row)) == []
     assert other["source_metadata"]["source_organization_name"] == "Me"
     assert other["evaluation_results"][0]["source_data"]["hf_repo"] == "me/bias"
-    assert path.relative_to(tmp_path / "hub").parts[:-1] == ("data", "biaslens", "OpenAI", "mini")
+    assert path.relative_to(tmp_path / "hub").parts[:-1] == ("data", "biaslens", "OpenAI", "mini_v1.5_x")
 
 
 def test_both_headline_numbers_with_the_interval(run: Path, tmp_path: Path) -> None:

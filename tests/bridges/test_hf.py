@@ -57,7 +57,7 @@ def repository(benchmark: Path, tmp_path: Path) -> Path:
 def test_it_comes_back_byte_for_byte(benchmark: Path, repository: Path, tmp_path: Path) -> None:
     back = tmp_path / "back"
     done = biaslens("import", "hf", repository, "--out", back)
-    assert (done.returncode, done.stdout) == (0, f"{back}: 1 roles, 12 questions\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"{back}: 1 role, 12 questions\n"), done.stderr
     names = {path.relative_to(back) for path in back.rglob("*") if path.is_file()}
     assert len(names) == 5
     assert names == {path.relative_to(benchmark) for path in benchmark.rglob("*.*")} - {Path("README.md")}
@@ -170,6 +170,11 @@ def test_what_does_not_go_is_said(run: Path, arguments: tuple[str, ...], said: s
     done = biaslens("export", run, *arguments)
     assert done.returncode in (1, 2)
     assert said in done.stderr
+
+
+def test_a_folder_that_is_no_benchmark_is_said_to_be_none(tmp_path: Path) -> None:
+    done = biaslens("export", tmp_path, "--format", "hf", "--out", tmp_path / "hub")
+    assert (done.returncode, "benchmark.toml: no such file" in done.stderr) == (1, True)
 
 
 def test_a_run_in_which_nothing_counts_has_no_results(tmp_path: Path) -> None:
