@@ -31,7 +31,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[str]:
 
     params = xllamacpp.CommonParams()
     params.model.path = str(local.embedded_weights())
-    params.n_ctx, params.n_parallel, params.cpuparams.n_threads = 1024, 1, 2
+    params.n_ctx, params.n_parallel, params.cpuparams.n_threads = 1024, 1, 1
     params.use_jinja, params.chat_template, params.verbosity = True, TEMPLATE, -1
     params.reasoning_format = getattr(xllamacpp.common_reasoning_format, f"COMMON_REASONING_FORMAT_{request.param}")
     running = xllamacpp.Server(params)
