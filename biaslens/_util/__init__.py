@@ -3,7 +3,9 @@
 import ast
 import logging
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -66,3 +68,11 @@ def start_ray() -> None:
     if not ray.is_initialized():
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+
+
+@contextmanager
+def at_ray() -> Iterator[None]:
+    """Start Ray; what it prints to stdout of workers that die goes to stderr meanwhile, for stdout is for results."""
+    with redirect_stdout(sys.stderr):
+        start_ray()
+        yield

@@ -95,7 +95,7 @@ SECTIONS = {
         "compare": Lazy("report:compare_command", "Compare models on the questions that all of them answered"),
         "gate": Lazy("gate:gate_command", "Pass or fail a run against a baseline and limits, for CI"),
         "leaderboard": Lazy("report:leaderboard_command", "Write leaderboard.csv, and the same by attribute and kind"),
-        "export": Lazy("report:export_command", "Write every response of a run with the judges' votes"),
+        "export": Lazy("export:export_command", "Write every response of a run with the judges' votes"),
         "rescore": Lazy("batches:rescore_command", "Decide the answers of a dataset anew, by this version's rules"),
         "page": Lazy("report:page_command", "Write a static page: the leaderboard and each model's results"),
         "publish": Lazy("report:publish_command", "Write leaderboard, analyses, tables, figures and a page"),
@@ -122,6 +122,7 @@ IMPORT_SECTIONS = {
             "reproduce:published_command", "Import the published study's data release: one run file per model"
         ),
         "inspect": Lazy("bridges:inspect_command", "Make a run of logs of Inspect"),
+        "hf": Lazy("bridges:hf_command", "Make a benchmark folder of a dataset repository"),
         "lm-eval": Lazy("bridges:lm_eval_command", "Make a run of samples that lm-evaluation-harness logged"),
     }
 }
