@@ -304,7 +304,7 @@ class Run:
         return self.conditions.get(condition) or no_trials(len(self.questions.ids), 1)
 
 
-def read_run(path: Path, *, estimand: Estimand = Estimand.LIKE_THESE, took: bool = True) -> Run:
+def read_run(path: Path | str, *, estimand: Estimand = Estimand.LIKE_THESE, took: bool = True) -> Run:
     """Read a run file, or the folder of a run of a dataset; another process may be writing the file.
 
     `estimand` is what intervals are to be for. Takes about a third of a second per 100,000 planned trials of a file,
@@ -316,6 +316,7 @@ def read_run(path: Path, *, estimand: Estimand = Estimand.LIKE_THESE, took: bool
     StorageError
         When there is no such file, it cannot be read, or it holds no role-play evaluation.
     """
+    path = Path(path)
     if path.is_dir():
         # Only here: Arrow takes long to load, and a run file needs none.
         from biaslens.analysis.parts import read_parts

@@ -69,6 +69,10 @@ NOT_RUN = {
     "lm_eval": "tests/bridges/test_harnesses.py evaluates with lm-eval",
     "vllm run-batch": "needs a GPU",
     "biaslens evaluate --study six.toml --on ray": "starts Ray; tests/evaluation/test_on_ray.py does",
+    "hf upload": "there is no network",
+    "hf download": "there is no network",
+    "biaslens evaluate compatible/vllm/Qwen/Qwen3-8B --batch-files mybatch/ --engine": "needs Ray and vLLM",
+    "biaslens generate --with openai/gpt-6.1-sol --roles-per-attribute 5": "tests/benchmark_llm/test_llm_fresh.py does",
     "biaslens check mybench/": "loads a tagger and sentence embeddings; tests/quality/test_check_command.py does",
     "biaslens probe selftest": "needs torch; tests/probe/test_probe_selftest.py does",
     "biaslens probe tune": "needs torch; tests/probe/test_probe_run.py does",
@@ -130,12 +134,7 @@ def server() -> Iterator[FakeServer]:
 def folder(server: FakeServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What every page finds: a benchmark, runs of two models, and one that nobody has judged."""
     root = tmp_path_factory.mktemp("pages")
-    attributes = (Attribute.AGE, Attribute.AGE, Attribute.RACE, Attribute.RACE)
-    roles = [Role(attribute, f"Role {number}", f"person {number}") for number, attribute in enumerate(attributes)]
-    write(
-        Benchmark("0-A", "", None, tuple(roles), tuple(q for role in roles for q in questions(role))),
-        root / "benchmark",
-    )
+    write_form(root / "benchmark", 1)
     (root / "benchmark" / "bank").mkdir()
     mini_bank(root / "benchmark" / "bank")
     few_encounters(root / "benchmark" / "encounters")
@@ -148,6 +147,14 @@ def folder(server: FakeServer, tmp_path_factory: pytest.TempPathFactory) -> Path
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
     return root
+
+
+def write_form(folder: Path, number: int) -> None:
+    """Write a benchmark of four roles; another number makes a parallel form of it."""
+    attributes = (Attribute.AGE, Attribute.AGE, Attribute.RACE, Attribute.RACE)
+    roles = tuple(Role(attribute, f"Role {place}", f"person {place}") for place, attribute in enumerate(attributes))
+    asked = tuple(question for role in roles for question in questions(role, number))
+    write(Benchmark("0-A", "", None, roles, asked), folder)
 
 
 def few_encounters(folder: Path) -> None:
@@ -211,6 +218,23 @@ def baseline(story: Story) -> None:
     shutil.copy(story.folder / "runs" / "new.sqlite", story.folder / "runs" / "released.sqlite")
 
 
+def benchmark_of_ones_own(story: Story) -> None:
+    shutil.copytree(story.folder / "benchmark", story.folder / "mybench")
+
+
+def private_form(story: Story) -> None:
+    write_form(story.folder / "private", 2)
+
+
+def runs_of_sol(story: Story) -> None:
+    for name, form in (("sol", "benchmark"), ("sol-private", "private")):
+        story.run("evaluate", "openai/sol", "--benchmark", form, "--run", f"runs/{name}.sqlite")
+
+
+def from_the_hub(story: Story) -> None:
+    shutil.copytree(story.folder / "hub", story.folder / "bench")
+
+
 def answers_from_files(story: Story) -> None:
     answer_files(story.folder / "mybatch", play)
 
@@ -240,6 +264,10 @@ BEFORE: dict[str, Callable[[Story], None]] = {
     "biaslens evaluate openai/gpt-6-luna --judge openai/gpt-6-luna --batch": run_afresh,
     "biaslens generate --with openai/gpt-6.1-sol --out mybench/ --batch-files": benchmark_afresh,
     "biaslens gate": baseline,
+    "biaslens export mybench/": benchmark_of_ones_own,
+    "biaslens evaluate openai/gpt-6-luna --benchmark bench/": from_the_hub,
+    "biaslens evaluate openai/gpt-6-luna --roles-per-attribute 5 --benchmark private/": private_form,
+    "biaslens analyze runs/luna.sqlite runs/sol.sqlite": runs_of_sol,
     "biaslens merge": second_shard,
     "biaslens export runs/openai-gpt-6-luna.sqlite": answers_from_files,
     "biaslens assess responses.csv": own_responses,
@@ -254,6 +282,8 @@ BEFORE: dict[str, Callable[[Story], None]] = {
 
 ON_PAGES = {line for page in DOCS for block in blocks(page) for line in block.lines}
 """Lines of the documentation, which are not run a second time where README repeats them."""
+
+TOML_FILES = {"docs/bridges.md": "bbq.toml", "docs/evaluate.md": "engine.toml"}
 
 _TABLES = {f"{name}.csv": f"examples/usecase/{name}.csv" for name in ("prompts", "predictions", "lists")}
 FOUND_THERE: dict[str, dict[str, str]] = {
@@ -292,7 +322,7 @@ class Story:
         elif language == "toml" and "entry-points" in text:
             self.plug_in(tomllib.loads(text)["project"]["entry-points"])
         elif language == "toml":
-            (self.folder / "bbq.toml").write_text(text)
+            (self.folder / TOML_FILES[self.page]).write_text(text)
         elif text.startswith("["):
             self.set(text)
         else:
