@@ -68,6 +68,24 @@ def schema(columns: Mapping[str, str]) -> pa.Schema:
     return pa.schema([(name, _TYPES[kind]) for name, kind in columns.items()])
 
 
+_MADE_OF = b"biaslens"
+
+
+def mark(out: pq.ParquetWriter, made_of: str, counts: Iterable[tuple[Sequence[str], int]]) -> None:
+    """Write into a file, before it is closed, the hash of all that it was made of, and what was counted in it."""
+    out.add_key_value_metadata({_MADE_OF: json.dumps({"made_of": made_of, "counts": list(counts)})})
+
+
+def marked(path: Path, made_of: str) -> list[tuple[list[str], int]] | None:
+    """What was counted in a file that was made of this; None where there is none, or it was made of something else."""
+    try:
+        known = (pq.read_metadata(path).metadata or {}).get(_MADE_OF)
+    except (OSError, pa.ArrowException):
+        return None
+    found = {} if known is None else json.loads(known)
+    return found["counts"] if found.get("made_of") == made_of else None
+
+
 def table(rows: Sequence[Sequence[object]], of: pa.Schema) -> pa.Table:
     """Put rows into columns; lists may come as JSON text."""
     columns = zip(*rows, strict=True) if rows else ((),) * len(of)
@@ -107,8 +125,10 @@ def runs_in(path: Path) -> list[Path]:
 
 
 @contextmanager
-def new_run(folder: Path) -> Iterator[Path]:
+def new_run(folder: Path, *, resume: bool = False) -> Iterator[Path]:
     """Give a folder to write a run into, and when the block ends well put it in the place of `folder`.
+
+    To `resume`, the folder given holds what a block has left there that did not end.
 
     Raises `InputError` when something else than a run of a dataset lies there.
     """
@@ -116,8 +136,9 @@ def new_run(folder: Path) -> Iterator[Path]:
         raise InputError(f"{folder}: holds something else than a run of a dataset; name another --out")
     made = folder.with_name(f".{folder.name}.new")
     try:
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir(parents=True)
+        if not resume:
+            shutil.rmtree(made, ignore_errors=True)
+        made.mkdir(parents=True, exist_ok=resume)
         yield made
         shutil.rmtree(folder, ignore_errors=True)
         made.replace(folder)
@@ -125,7 +146,8 @@ def new_run(folder: Path) -> Iterator[Path]:
         reason = error.strerror or error
         raise StorageError(f"{folder}: cannot be written ({reason}); name another --out, or free some space") from error
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        if not resume:
+            shutil.rmtree(made, ignore_errors=True)
 
 
 def write_info(folder: Path, info: Mapping[str, object]) -> None:

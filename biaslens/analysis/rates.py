@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 import biaslens.stats as stats  # noqa: PLR0402 - by its name alone it would be looked for among the lazy names first
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, NOTHING, STATES, VALID, Questions, Run
 from biaslens.schema import Condition, Kind
 from biaslens.stats import Clusters, Estimate, Estimates, crossed_rate, share
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# pandas is imported where a table is made: a run in brief needs none, and it is most of the memory.
 
 _WORDS = frozenset(
     (
@@ -42,6 +46,8 @@ def table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> pd.Da
     >>> table([], ["kind", "share"]).dtypes.astype(str).to_list()
     ['object', 'float64']
     """
+    import pandas as pd
+
     frame = pd.DataFrame(rows, columns=list(columns))
     return frame if rows else frame.astype({name: object if name in _WORDS else float for name in columns})
 
@@ -112,6 +118,8 @@ def grouped(
     `ABSTAINED` counts trials that took the last option of a choice, `CLUSTERS` the clusters with a valid trial, and
     `FREEDOM` are the degrees of freedom of the standard error.
     """
+    import pandas as pd
+
     names = _columns(by)
     frames = [
         _of_condition(run, condition, names, frozenset(totals))
@@ -126,16 +134,38 @@ def _columns(by: Sequence[By]) -> tuple[By, ...]:
     return tuple(name for name in get_args(By) if name in by or (name == "attribute" and "role" in by))
 
 
-def _of_condition(run: Run, condition: Condition, by: tuple[By, ...], totals: frozenset[By]) -> pd.DataFrame:
+def numbers(
+    run: Run, condition: Condition, by: Sequence[By], *, totals: Sequence[By]
+) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """The numbers in a row of `grouped`, and its group by each of `by`, row by row and without pandas."""
+    names = _columns(by)
+    labels = [[ALL, *_labels(run.questions, name)] for name in names]
+    for groups, columns in _parts(run, condition, names, frozenset(totals)):
+        rows = zip(*(np.broadcast_to(column, len(groups)).tolist() for column in columns.values()), strict=True)
+        for codes, row in zip(groups, rows, strict=True):
+            group = tuple(of[code + 1] for of, code in zip(labels, codes, strict=True))
+            yield group, dict(zip(columns, row, strict=True))
+
+
+def _parts(
+    run: Run, condition: Condition, by: tuple[By, ...], totals: frozenset[By]
+) -> list[tuple[NDArray[np.int64], dict[str, Any]]]:
+    """Codes (G, columns) and numbers of the groups, for each set of columns that are summed over."""
     trials = run.trials(condition)
     chosen = np.flatnonzero(trials.planned)
     codes = {name: _codes(run.questions, name)[chosen] for name in by}
     last = (trials.taken == run.questions.options[:, None] - 1) & (trials.taken != NOTHING)
     majority = stats.biased_majority(trials.biased, trials.planned)
     measures = np.column_stack([trials.counts, majority, last.sum(axis=1)])[chosen]
-    parts = [_groups(run, chosen, codes, measures, whole) for whole in _subsets(by, totals)]
+    return [_groups(run, chosen, codes, measures, whole) for whole in _subsets(by, totals)]
+
+
+def _of_condition(run: Run, condition: Condition, by: tuple[By, ...], totals: frozenset[By]) -> pd.DataFrame:
+    import pandas as pd
+
+    parts = _parts(run, condition, by, totals)
     group = np.concatenate([keys for keys, _ in parts])
-    frame = pd.concat([numbers for _, numbers in parts], ignore_index=True)
+    frame = pd.concat([pd.DataFrame(columns) for _, columns in parts], ignore_index=True)
     for place, name in enumerate(by):
         frame.insert(place, name, np.array([ALL, *_labels(run.questions, name)], dtype=object)[group[:, place] + 1])
     frame.insert(0, "condition", condition.value)
@@ -173,7 +203,7 @@ def _groups(
     codes: Mapping[By, NDArray[np.int64]],
     measures: NDArray[np.int64],
     whole: frozenset[By],
-) -> tuple[NDArray[np.int64], pd.DataFrame]:
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
     """Codes (G, columns) and numbers of the groups, summed over the columns in `whole`."""
     columns = [np.full(len(chosen), -1) if name in whole else values for name, values in codes.items()]
     code = np.zeros(len(chosen), dtype=np.int64)
@@ -193,7 +223,7 @@ def _groups(
     valid_trials = np.array([rate.items for rate in of_each], dtype=np.int64)
     planned = sums[:, : len(STATES)].sum(axis=1)
     roles = [len(np.unique(run.questions.role[chosen[these]])) for these in members]
-    numbers = {
+    columns_of = {
         "roles": np.array(roles, dtype=np.int64),
         "questions": np.bincount(group, minlength=groups),
         "biased_questions": sums[:, len(STATES)],
@@ -210,7 +240,7 @@ def _groups(
         CLUSTERS: np.array([rate.clusters for rate in of_each], dtype=np.int64),
         FREEDOM: [rate.freedom for rate in of_each],
     }
-    return keys, pd.DataFrame(numbers)
+    return keys, columns_of
 
 
 def _sum(group: NDArray[np.int64], measures: NDArray[np.int64], groups: int) -> NDArray[np.int64]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, STATES, Run, RunInfo, Took, read_run
-from biaslens.analysis.labels import Corrections, corrections
-from biaslens.analysis.rates import ALL, CLUSTERS, FREEDOM, By, grouped
+from biaslens.analysis.rates import ALL, CLUSTERS, FREEDOM, By, numbers
 from biaslens.analysis.thoughts import ThoughtBias, thought_bias
 from biaslens.schema import Attribute, Condition, Kind, content_hash
 from biaslens.stats import Estimand, Estimate, coverage, share
+
+if TYPE_CHECKING:
+    from biaslens.analysis.labels import Corrections
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,11 @@ def summarise(source: Path | Run, *, corrected: Corrections | None = None) -> Su
     """
     run = read_run(source) if isinstance(source, Path) else source
     if corrected is None:
-        corrected = corrections(run) if run.info.labelled else {}
+        corrected = {}
+        if run.info.labelled:
+            from biaslens.analysis.labels import corrections  # only here: pandas is most of the memory
+
+            corrected = corrections(run)
     recorded = set(run.info.meta.get("conditions") or ()) | set(run.conditions) or {Condition.ROLE}
     return Summary(
         run=run.info,
@@ -147,16 +153,22 @@ def _of_condition(run: Run, condition: Condition, corrected: Mapping[Kind | None
 def _cells(run: Run, condition: Condition) -> dict[tuple[Attribute | None, Kind | None], Cell]:
     """Every attribute x kind, with totals."""
     by: tuple[By, ...] = ("attribute", "kind")
-    table = grouped(run, by, totals=by, conditions=[condition])
-    rows = {(row["attribute"], row["kind"]): row for row in table.to_dict("records")}
-    rates = ("bias_rate", "bias_rate_low", "bias_rate_high", "standard_error")
-    nothing: dict[Any, Any] = dict.fromkeys(table, 0) | dict.fromkeys((*rates, FREEDOM), float("nan"))
+    rows = dict(numbers(run, condition, by, totals=by))
+    rates = ("bias_rate", "bias_rate_low", "bias_rate_high", "standard_error", FREEDOM)
+    counts = (
+        "roles",
+        "questions",
+        "biased_questions",
+        "valid_trials",
+        CLUSTERS,
+        *(f"{state}_trials" for state in STATES),
+    )
+    nothing: dict[str, Any] = dict.fromkeys(counts, 0) | dict.fromkeys(rates, float("nan"))
     cells = {}
     for key in ((attribute, kind) for attribute in (None, *ATTRIBUTES) for kind in (None, *KINDS)):
         row = rows.get((key[0] or ALL, key[1] or ALL), nothing)
-        value, low, high, error = (row[name] for name in rates)
-        free = row[FREEDOM]
+        value, low, high, error, free = (row[name] for name in rates)
         rate = Estimate(value, low, high, error, row["valid_trials"], clusters=row[CLUSTERS], freedom=free)
-        counts = Counts(*(row[f"{state}_trials"] for state in STATES))
-        cells[key] = Cell(*key, row["roles"], row["questions"], row["biased_questions"], rate, counts)
+        states = Counts(*(row[f"{state}_trials"] for state in STATES))
+        cells[key] = Cell(*key, row["roles"], row["questions"], row["biased_questions"], rate, states)
     return cells

@@ -54,6 +54,14 @@ class LazyGroup(click.Group):
         """Import the command of a name."""
         return self.lazy[cmd_name].load() if cmd_name in self.lazy else super().get_command(ctx, cmd_name)
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; one that has nothing to say about Ctrl-C ends by it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)
+            sys.exit(130)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each section, without importing a command."""
         del ctx

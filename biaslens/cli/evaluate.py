@@ -278,6 +278,8 @@ def _screening_line(found: Screening) -> str:
 @options.batch_option
 @options.then_online_option
 @options.batch_files_option
+@options.engine_option
+@options.engine_config_option
 @click.option("--on", type=click.Choice(["ray"]), help="Where to ask: on a Ray cluster, each model in shards.")
 @click.option("--shards", type=options.count(), help="With --on: shards of each model.  [default: one for each core]")
 def evaluate_command(
@@ -389,6 +391,8 @@ _DECIDED = (Outcome.BIASED, Outcome.UNBIASED, Outcome.REFUSED, Outcome.INVALID)
 @options.batch_option
 @options.then_online_option
 @options.batch_files_option
+@options.engine_option
+@options.engine_config_option
 def judge_command(
     run: Path,
     *,

@@ -270,6 +270,18 @@ batch_option: Decorator = click.option(
 then_online_option: Decorator = click.option(
     "--then-online", is_flag=True, help="Ask directly what failed in a batch, and not in the next one."
 )
+engine_option: Decorator = click.option(
+    "--engine",
+    type=click.Choice(["ray-vllm"]),
+    help="With --batch-files: have vLLM answer the files on a Ray cluster, without a server. Its GPU step is tested "
+    "against a stand-in only, not yet on a GPU.",
+)
+engine_config_option: Decorator = click.option(
+    "--engine-config",
+    type=FILE,
+    metavar="TOML",
+    help="With --engine: fields of Ray's vLLMEngineProcessorConfig, such as concurrency and a table engine_kwargs.",
+)
 
 
 def exchange_of(values: dict[str, Any]) -> Exchange | Batching | None:
@@ -280,11 +292,21 @@ def exchange_of(values: dict[str, Any]) -> Exchange | Batching | None:
         return Batching(then_online=values["then_online"])
     if values.get("then_online"):
         raise click.UsageError("--then-online goes with --batch")
+    if values.get("engine_config") and not values["engine"]:
+        raise click.UsageError("--engine-config goes with --engine")
     if not values["batch_files"]:
+        if values.get("engine"):
+            raise click.UsageError("--engine answers files of requests; say with --batch-files where they are to be")
         return None
     from biaslens.engine import Exchange
 
-    return Exchange(values["batch_files"])
+    if not values.get("engine"):
+        return Exchange(values["batch_files"])
+    from biaslens.benchmark.files import read_toml
+    from biaslens.engine import RayVllm
+
+    config = read_toml(values["engine_config"]) if values["engine_config"] else None
+    return Exchange(values["batch_files"], RayVllm(config))
 
 
 def pace_of(values: dict[str, Any]) -> Pace:

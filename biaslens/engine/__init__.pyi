@@ -3,6 +3,7 @@
 from biaslens.engine._asking import Hook, Observer, Request, Tally, in_thread
 from biaslens.engine._exchange import Exchange
 from biaslens.engine._pacing import Pace, RetryPolicy, estimate_tokens
+from biaslens.engine._ray_vllm import RayVllm
 from biaslens.engine._session import Asked, Batching, Session, cancel_batch, ordinary, pace_for, this_command
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Hook",
     "Observer",
     "Pace",
+    "RayVllm",
     "Request",
     "RetryPolicy",
     "Session",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from biaslens._util.files import replacing
 from biaslens.engine._asking import Request, Row, now
@@ -17,6 +16,9 @@ from biaslens.models.base import Completion
 from biaslens.models.batch import batch_answer, batch_request, require_batchable
 from biaslens.runfile import Answer, Failure
 from biaslens.settings import Settings
+
+if TYPE_CHECKING:
+    from biaslens.engine._ray_vllm import RayVllm
 
 _ATTEMPTS = 3
 _REQUESTS = re.compile(r"requests-(\d{3,})\.jsonl")
@@ -27,7 +29,7 @@ MOST_BYTES = 100_000_000
 """Of a file of requests: what OpenAI and Together take in one batch, whichever is less."""
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where a line begins."""
 
     path: Path
@@ -45,7 +47,8 @@ class Exchange:
     earlier one does. Any ``*.jsonl`` that is put there may hold answers; a line is matched by its ``custom_id``, the
     key of the request. The first answer counts. One that is an error is asked for again, at most three times in all,
     unless the provider would refuse it again. The folder is read when the exchange is made, and the answers in it once
-    more when they are taken: they need not fit into memory. Several sessions may share an exchange.
+    more when they are taken: they need not fit into memory. Several sessions may share an exchange. An `engine` answers
+    what waits while a session is at work.
 
     Attributes
     ----------
@@ -53,14 +56,15 @@ class Exchange:
         The files of requests written so far, and the model that each is for.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, engine: RayVllm | None = None) -> None:
         self.folder = folder
+        self.engine = engine
         self.written: dict[Path, str] = {}
         self._waiting: set[str] = set()
         self._failed: set[str] = set()
-        self._out: Counter[str] = Counter()
-        self._lines: dict[str, list[_Place]] = {}
-        self._foreign: list[_Place] = []
+        self._out: dict[str, list[Place]] = {}
+        self._lines: dict[str, list[Place]] = {}
+        self._foreign: list[Place] = []
         self._known: set[str] = set()
         for path in sorted(folder.glob("*.jsonl")):
             try:
@@ -68,16 +72,16 @@ class Exchange:
                     offset = 0
                     for number, line in enumerate(file, 1):
                         if line.strip():
-                            self._note(line, _Place(path, number, offset))
+                            self._note(line, Place(path, number, offset))
                         offset += len(line)
             except OSError as error:
                 raise _unreadable(path, error) from None
 
-    def _note(self, line: bytes, place: _Place) -> None:
+    def _note(self, line: bytes, place: Place) -> None:
         value = _object(line)
         key = value.get("custom_id")
         if isinstance(key, str) and "method" in value:
-            self._out[key] += 1
+            self._out.setdefault(key, []).append(place)
         elif isinstance(key, str) and ("response" in value or "error" in value):
             self._lines.setdefault(key, []).append(place)
         else:
@@ -92,9 +96,19 @@ class Exchange:
         """The answers to some requests, and the failures of those that are not asked for again, each said once."""
         self._known.update(keys)
         rows = [row for key in keys if key not in self._failed and (row := self._row(key, model)) is not None]
-        self._failed.update(row.key for row in rows if isinstance(row, Failure))
-        self._waiting.difference_update(row.key for row in rows)
+        self.settle(rows)
         return rows
+
+    def settle(self, rows: Iterable[Row]) -> None:
+        """Be told of answers and failures: nobody waits for them any more."""
+        for row in rows:
+            self._waiting.discard(row.key)
+            if isinstance(row, Failure):
+                self._failed.add(row.key)
+
+    def places(self, keys: Iterable[str]) -> list[Place]:
+        """Where the requests of the keys stand that wait for an answer; those of one file together, in its order."""
+        return sorted(self._out[key][-1] for key in keys if key in self._waiting)
 
     def _row(self, key: str, model: str) -> Row | None:
         found: list[Completion | ModelError] = []
@@ -125,7 +139,7 @@ class Exchange:
         """Those of the keys that are to be written; all but those that have failed wait for an answer."""
         keys = [key for key in keys if key not in self._failed]
         self._waiting.update(keys)
-        return [key for key in keys if self._out[key] <= len(self._lines.get(key, ()))]
+        return [key for key in keys if len(self._out.get(key, ())) <= len(self._lines.get(key, ()))]
 
     def write(self, requests: Iterable[Request], model: str, settings: Settings) -> None:
         """Write requests to the next files, where there are any."""
@@ -134,20 +148,21 @@ class Exchange:
         while (first := next(requests, None)) is not None:
             requests = chain([first], requests)
             path = self.folder / f"requests-{self._last_number() + 1:03}.jsonl"
-            keys: list[str] = []
+            out: list[tuple[str, Place]] = []
             size = 0
             hint = "name a folder where you may write"
             with replacing(path, hint=hint) as temporary, temporary.open("wb") as file:
                 for one in requests:
                     line = batch_request(one.key, model, one.messages, one.params, settings)
                     text = json.dumps(line).encode() + b"\n"
-                    if keys and (len(keys) == MOST_LINES or size + len(text) > MOST_BYTES):
+                    if out and (len(out) == MOST_LINES or size + len(text) > MOST_BYTES):
                         requests = chain([one], requests)
                         break
                     file.write(text)
-                    keys.append(one.key)
+                    out.append((one.key, Place(path, len(out) + 1, size)))
                     size += len(text)
-            self._out.update(keys)
+            for key, place in out:
+                self._out.setdefault(key, []).append(place)
             self.written[path] = model
 
     def _last_number(self) -> int:
@@ -165,7 +180,7 @@ class Exchange:
     @property
     def passed_over(self) -> str:
         """What stands in the folder and was not used, as a clause; "" where there is nothing."""
-        again = [places[0] for key, places in self._lines.items() if len(places) > max(self._out[key], 1)]
+        again = [places[0] for key, places in self._lines.items() if len(places) > max(len(self._out.get(key, ())), 1)]
         said = (
             ("of no request of this run", [self._lines[key][0] for key in self.unknown()]),
             ("with an answer twice", again),

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial, wraps
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from biaslens._util.text import Unfailing, printable, without_secrets
-from biaslens.engine._asking import Asker, Hook, Observer, Price, Request, Tally, in_thread
+from biaslens.engine._asking import Asker, Hook, Observer, Price, Request, Row, Tally, in_thread
 from biaslens.engine._pacing import Pace
 from biaslens.errors import InputError
 from biaslens.models import ChatModel, open_model
@@ -119,6 +119,8 @@ class Session:
                     from biaslens.models.batch import require_batchable
 
                     require_batchable(name, session.settings)
+                if session.exchange is not None and session.exchange.engine is not None:
+                    session.exchange.engine.require(name)
                 if session.exchange is None:
                     session.model(name)
                 if session.batching is not None:
@@ -146,8 +148,10 @@ class Session:
         return self._batch_clients[name]
 
     def runtime(self, name: str) -> dict[str, str]:
-        """What a model of this session runs on; nothing where files are exchanged."""
-        return {} if self.exchange else dict(self.model(name).runtime)
+        """What a model of this session runs on; nothing where files are exchanged with others."""
+        if self.exchange is not None:
+            return {} if self.exchange.engine is None else self.exchange.engine.runtime(name)
+        return dict(self.model(name).runtime)
 
     def require(self, identity: Mapping[str, object], *, model: str, hint: str) -> None:
         """Refuse a run file of something else: of another model, other weights, or with another `identity`.
@@ -217,7 +221,7 @@ class Session:
             if not missing or self.stop.is_set():
                 return missing
             if self.exchange is not None:
-                self._ask_by_files(self.exchange, model, reader, wanted, requests)
+                await self._ask_by_files(self.exchange, model, reader, wanted, requests)
                 if hook is not None:
                     await self.catch_up(hook)
                 return wanted.count_missing()
@@ -241,19 +245,30 @@ class Session:
             self._add(tally)
             return wanted.count_missing()
 
-    def _ask_by_files(
+    async def _ask_by_files(
         self, exchange: Exchange, model: str, reader: Store, wanted: WantedAnswers, requests: Requests
     ) -> None:
-        """Store the answers that have come, and write requests for those that are missing."""
+        """Store the answers that have come, and write requests for those that are missing; an engine answers them."""
         for part in wanted.missing():
-            rows = exchange.take(part, model)
-            with self.store.transaction() as connection:
-                self.store.save(connection, rows)
-            self.store.sync()
-            self.tally.count(rows)
-            self.observer.update(self.tally, {})
+            self._take_in(exchange.take(part, model))
         due = (exchange.due(part) for part in wanted.missing())
         exchange.write(chain.from_iterable(requests(reader, part) for part in due if part), model, self.settings)
+        if exchange.engine is None:
+            return
+        places = exchange.places(chain.from_iterable(wanted.missing()))
+        async with aclosing(exchange.engine.answers(model, places)) as answers:
+            async for rows in answers:
+                exchange.settle(rows)
+                self._take_in(rows)
+                if self.stop.is_set():
+                    return
+
+    def _take_in(self, rows: Sequence[Row]) -> None:
+        with self.store.transaction() as connection:
+            self.store.save(connection, rows)
+        self.store.sync()
+        self.tally.count(rows)
+        self.observer.update(self.tally, {})
 
     async def _ask_in_batches(
         self, batching: Batching, model: str, reader: Store, wanted: WantedAnswers, requests: Requests

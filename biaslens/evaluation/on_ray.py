@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from biaslens._util import start_ray
+from biaslens._util import at_ray
 from biaslens.engine import Observer, Pace
 from biaslens.errors import BiasLensError, InputError, RunLockedError, RunStoppedError
 from biaslens.evaluation.merging import gather
@@ -60,10 +60,19 @@ def evaluate_on_ray(
     """
     if find_spec("ray") is None:
         raise InputError("--on ray needs ray, which is not installed; pip install 'biaslens[ray]'")
+    return _evaluate(tasks, shards, settings or load_settings(), observe, tell)
+
+
+@at_ray()
+def _evaluate(
+    tasks: Sequence[Task],
+    shards: int | None,
+    settings: Settings,
+    observe: Callable[[Task], Observer | None] | None,
+    tell: Callable[[ShardDone], None] | None,
+) -> list[Evaluation | BiasLensError | None]:
     import ray
 
-    start_ray()
-    settings = settings or load_settings()
     lanes: dict[str, deque[int]] = {}
     for number, task in enumerate(tasks):
         lanes.setdefault(lane_of(task.spec), deque()).append(number)

@@ -6,10 +6,13 @@ there are cores. Nobody is asked.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -21,18 +24,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from biaslens import dataset
-from biaslens._util.files import replacing
+from biaslens._util.files import json_text, replacing
 from biaslens.dataset import ParquetRun
-from biaslens.errors import InputError
+from biaslens.errors import InputError, RunStoppedError
 from biaslens.evaluation.judge import screen_verdict
 from biaslens.evaluation.run import ruled
 from biaslens.evaluation.spec import Panel
 from biaslens.oracles import RULES, screen
 from biaslens.runfile import ACTIVE_PANEL, CUT_OFF, Answered
-from biaslens.schema import Kind, Outcome, Verdict
+from biaslens.schema import Kind, Outcome, Verdict, content_hash
+from biaslens.version import __version__
 
 _RULES = RULES.split(maxsplit=1)[0]
 _BY_PROVIDER = ("content_filter", "refusal")
+
+_Counts = Counter[tuple[str, str]]
 
 _DECIDED_BY = {
     Kind.YES_NO: ("answer", "finish_reason"),
@@ -57,10 +63,11 @@ def rescore(source: Path, out: Path, *, screened: bool = False, jobs: int | None
     """Decide every answer of a run or of all runs of a dataset by this version's rules; each run as it is done.
 
     Why answers keep the verdicts of their judges, except where the rules decide; when `screened`, ``local/screen``
-    decides them in the judges' place. The runs are written into the folder `out`, and not changed where they lie.
+    decides them in the judges' place. The runs are written into the folder `out`, and not changed where they lie. Files
+    that were decided before, of the same bytes and by the same rules and judge, are not decided again.
 
     Raises `InputError` when `out` is where they lie, or holds something else; `StorageError` when a run cannot be read,
-    or `out` not be written.
+    or `out` not be written; `RunStoppedError` when a process dies.
     """
     runs = dataset.runs_in(source)
     if any(run.parent.resolve() == out.resolve() for run in runs):
@@ -70,18 +77,31 @@ def rescore(source: Path, out: Path, *, screened: bool = False, jobs: int | None
     pool = ProcessPoolExecutor(count, mp_context=get_context("spawn")) if count > 1 else nullcontext()
     with pool as executor:
         for run in runs:
-            yield _rescore_run(ParquetRun(run), out / run.name, executor, screened=screened)
+            try:
+                yield _rescore_run(ParquetRun(run), out / run.name, executor, screened=screened)
+            except BrokenProcessPool:
+                raise RunStoppedError(
+                    f"{run}: a process that decided it died, perhaps for want of memory; what is decided is kept, and "
+                    "the same command goes on; --jobs 1 takes the least memory"
+                ) from None
 
 
 def _rescore_run(run: ParquetRun, out: Path, pool: Executor | None, *, screened: bool) -> Rescored:
-    spread: Callable[..., Iterator[Counter[tuple[str, str]]]] = map if pool is None else pool.map
+    spread: Callable[..., Iterator[_Counts]] = map if pool is None else pool.map
     files = run.files
-    with dataset.new_run(out) as folder:
-        parts = spread(_rescore_file, files, [folder / path.name for path in files], [screened] * len(files))
-        found = sum(parts, Counter[tuple[str, str]]())
-        for name in (dataset.QUESTIONS, dataset.VOTES):
-            (folder / name).write_bytes((run.path / name).read_bytes())
-        dataset.write_info(folder, _info(run.info, found, screened=screened))
+    names = {path.name for path in files} | {dataset.QUESTIONS, dataset.VOTES, dataset.INFO}
+    done = list(spread(_done, files, [out / path.name for path in files], [screened] * len(files)))
+    found = sum((counts for counts in done if counts is not None), _Counts())
+    if None in done or not _is_whole(run, out, names, _info(run.info, found, screened=screened)):
+        with dataset.new_run(out, resume=True) as folder:
+            for path in folder.iterdir():
+                if path.name not in names:
+                    path.unlink()
+            parts = spread(_rescore_file, files, [folder / path.name for path in files], [screened] * len(files))
+            found = sum(parts, _Counts())
+            for name in (dataset.QUESTIONS, dataset.VOTES):
+                (folder / name).write_bytes((run.path / name).read_bytes())
+            dataset.write_info(folder, _info(run.info, found, screened=screened))
     outcomes = {name: number for (what, name), number in sorted(found.items()) if what == "outcome"}
     return Rescored(
         run=out,
@@ -92,7 +112,33 @@ def _rescore_run(run: ParquetRun, out: Path, pool: Executor | None, *, screened:
     )
 
 
-def _info(info: dict[str, Any], found: Counter[tuple[str, str]], *, screened: bool) -> dict[str, Any]:
+def _is_whole(run: ParquetRun, out: Path, names: set[str], info: Mapping[str, Any]) -> bool:
+    """Whether `out` is the run decided already, whose responses are known to be."""
+    return (
+        {path.name for path in out.iterdir()} == names
+        and all(
+            (out / name).read_bytes() == (run.path / name).read_bytes() for name in (dataset.QUESTIONS, dataset.VOTES)
+        )
+        and ParquetRun(out).info == json.loads(json_text({"format": dataset.FORMAT, **info}))
+    )
+
+
+def _made_of(path: Path, *, screened: bool) -> str:
+    """What the decided file hangs on: the bytes of the file, and who decides."""
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return content_hash("rescored", sha256, RULES, screen.load().name if screened else None, __version__)
+
+
+def _done(path: Path, out: Path, screened: bool) -> _Counts | None:  # noqa: FBT001 - by `map`
+    """What was counted in a file that is decided already; None where it is not."""
+    if not out.exists():
+        return None
+    found = dataset.marked(out, _made_of(path, screened=screened))
+    return None if found is None else _Counts({(what, name): number for (what, name), number in found})
+
+
+def _info(info: dict[str, Any], found: _Counts, *, screened: bool) -> dict[str, Any]:
     """What the run says of itself now; how thoughts meet the answers' outcomes is not known any more."""
     stopped = {
         condition: of | {"cut_off": found["cut_off", condition], "refused_by_provider": found["provider", condition]}
@@ -106,15 +152,20 @@ def _info(info: dict[str, Any], found: Counter[tuple[str, str]], *, screened: bo
     return changed
 
 
-def _rescore_file(path: Path, out: Path, screened: bool) -> Counter[tuple[str, str]]:  # noqa: FBT001 - by `map`
-    found: Counter[tuple[str, str]] = Counter()
+def _rescore_file(path: Path, out: Path, screened: bool) -> _Counts:  # noqa: FBT001 - by `map`
+    known = _done(path, out, screened)
+    if known is not None:
+        return known
+    made_of = _made_of(path, screened=screened)
+    found = _Counts()
     with replacing(out) as temporary:
         writer = None
         for rows in dataset.row_groups(path):
-            decided = _rescored(rows, found, judge=screen.load() if screened else None)
+            decided = _rescored(rows, found, judge=screen.load() if screened else None).replace_schema_metadata(None)
             writer = writer or dataset.writer(temporary, decided.schema)
             writer.write_table(decided)
         if writer is not None:
+            dataset.mark(writer, made_of, found.items())
             writer.close()
     return found
 
@@ -139,7 +190,7 @@ class _Verdicts:
         self.none[place] = False
 
 
-def _rescored(rows: pa.Table, found: Counter[tuple[str, str]], *, judge: screen.Screen | None) -> pa.Table:
+def _rescored(rows: pa.Table, found: _Counts, *, judge: screen.Screen | None) -> pa.Table:
     kinds, conditions, finish, before, reason, oracle = (
         _texts(rows[name]) for name in ("kind", "condition", "finish_reason", "outcome", "reason", "oracle")
     )

@@ -127,6 +127,7 @@ def _decides(marked: str, before: str, end: int) -> bool:
 
 
 _LONGEST_SEVERAL = 80
+_LONGEST_FORMAT = 40
 
 _SEVERAL_TAKEN = Verdict(Outcome.UNBIASED, "both or neither")
 _SHORT = 12
@@ -210,7 +211,8 @@ def _takes_several(answer: str, last: int) -> bool:
 
 def _without_echoes(text: str, question: str) -> str:
     """Leave out the question and the format where the answer repeats them, and the role it speaks as."""
-    if "hoice" in text or "HOICE" in text:
+    # In a text of one line the format stands at its beginning or nowhere.
+    if ("hoice" in text or "HOICE" in text) and ("\n" in text or _RE.echoed.search(text, 0, _LONGEST_FORMAT)):
         text = _RE.echoed.sub("", text)
     if question and question[:20] in text:
         text = text.replace(words.clean(question), "\n")

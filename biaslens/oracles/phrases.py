@@ -205,7 +205,10 @@ def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
     spans: list[_Span] = []
     starts = {span.start: span.position for span in texts}
     within = {at for span in texts for at in range(span.start, span.end)}
-    for match in _RE.letter.finditer(text):
+    found = [*_RE.letter.finditer(text)]
+    if "(" in text or "[" in text or text[1:2] in ").":
+        found = sorted([*found, *_RE.small_letter.finditer(text)], key=re.Match.start)
+    for match in found:
         position = ord(match[0].upper()) - ord("A")
         start, end = match.span()
         if position >= count or start in within:
@@ -221,7 +224,7 @@ def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
         elif bracketed:
             start -= 1
         spans.append(_Span(start, end + (after[:1] in (")", "]")), position, by_letter=True))
-    for match in _RE.number.finditer(text):
+    for match in _RE.number.finditer(text) if _RE.digit.search(text) else ():
         if int(match[1]) <= count:
             spans.append(_Span(match.start(), match.end(), int(match[1]) - 1, by_letter=True))
     return spans
@@ -260,7 +263,8 @@ def _ordinals(text: str, count: int, named: list[_Span]) -> list[_Span]:
     for span in sorted(named, key=lambda span: span.start):
         if span.position < count - 1:
             first.setdefault(span.position, span.start)
-    for match in _RE.former_or_latter.finditer(text):
+    lower = text.lower()
+    for match in _RE.former_or_latter.finditer(text) if "ormer" in lower or "atter" in lower else ():
         pair = [position for position, start in first.items() if start < match.start()] or [*range(count - 1)]
         if len(pair) == 2:
             spans.append(_Span(*match.span(), pair[match[1] is not None], by_letter=False))

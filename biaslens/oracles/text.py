@@ -101,7 +101,10 @@ def clean(text: str) -> str:
         text = _RE.escapes.sub("", text)
     if "_" in text:
         text = _RE.emphasis.sub("", text)
-    text = _RE.blanks.sub(" ", text).strip()
+    # All white space but the blank counts as not printable, so most texts need no search.
+    if "  " in text or not text.replace("\n", "").isprintable():
+        text = _RE.blanks.sub(" ", text)
+    text = text.strip()
     if "\n" in text:
         text = _RE.line_starts.sub("\n", text)
     return _RE.long_run.sub(r"\1\2", _RE.bullet.sub("", text))

@@ -137,7 +137,7 @@ def read_published(path: Path) -> PublishedRun:
     run = read_run(path, estimand=Estimand.THESE, took=False)
     if not run.info.meta.get("imported"):
         raise InputError(f"{path}: not an imported run; `biaslens import published` makes them")
-    with reading(path) as store:
+    with reading(path, checked=True) as store:
         position = {question_id: code for code, question_id in enumerate(run.questions.ids)}
         same = runfile.same_wordings(store)
         wording = np.array([position[same[question_id]] for question_id in position], dtype=np.int64)

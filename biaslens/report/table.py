@@ -7,9 +7,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import pandas as pd
 from markupsafe import Markup
 from rich import box
 from rich.cells import cell_len
@@ -20,6 +19,11 @@ from rich.text import Text
 from biaslens._util.files import replacing
 from biaslens._util.text import cell, finite, printable
 from biaslens.schema import Condition, Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# pandas is imported where a table of its own is read: many are made without, and it is most of the memory.
 
 NOTHING = "–"
 """Stands for a number that is not known."""
@@ -90,7 +94,7 @@ class Table:
     ) -> Table:
         """Make a table of its columns by name, or of a data frame; `words` names columns of words that never wrap."""
         by_name = (
-            cells.to_dict("list") if isinstance(cells, pd.DataFrame) else {name: list(of) for name, of in cells.items()}
+            {name: list(of) for name, of in cells.items()} if isinstance(cells, Mapping) else cells.to_dict("list")
         )
         rows = list(zip(*by_name.values(), strict=True))
         columns = [
@@ -179,6 +183,8 @@ class Table:
 
     def markdown(self) -> str:
         """Give the table for Markdown; what stands in its cells cannot break it."""
+        import pandas as pd
+
         headings, rows = self._texts(escaped)
         return pd.DataFrame(rows, columns=pd.Index(headings)).to_markdown(index=False, disable_numparse=True) + "\n"
 
@@ -243,17 +249,23 @@ def _csv(value: object, exact: bool) -> object:  # noqa: FBT001 - mapped over
     if isinstance(value, float):
         # Six decimals tell any two counts of a run apart, and are the same on every machine.
         return "" if math.isnan(value) else f"{value:.6g}" if exact else f"{value:.6f}"
-    return "" if value is pd.NA else value
+    return "" if is_missing(value) else value
 
 
 def json_records(frame: pd.DataFrame) -> list[dict[str, object]]:
     """Give the rows of a table for JSON, which has no NaN and no infinity: both become null.
 
+    >>> import pandas as pd
     >>> json_records(pd.DataFrame({"p": [1e-80, math.nan], "k": [1, 2]}))
     [{'p': 1e-80, 'k': 1}, {'p': None, 'k': 2}]
     """
     known = frame.astype(object).where(frame.notna(), None)
     return cast("list[dict[str, object]]", finite(known.to_dict("records")))
+
+
+def is_missing(value: object) -> bool:
+    """Whether there is no value: None, NaN, or what pandas has for it in columns of no floats."""
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
 
 
 def known(value: float) -> float | None:
@@ -267,12 +279,12 @@ def percent(value: float) -> str:
     >>> percent(0.1234), percent(float("nan"))
     ('12.3 %', '–')
     """
-    return NOTHING if pd.isna(value) else f"{100 * value:.1f} %"
+    return NOTHING if is_missing(value) else f"{100 * value:.1f} %"
 
 
 def decimal(value: float, places: int = 2) -> str:
     """A number for people; a dash where it is not known."""
-    return NOTHING if pd.isna(value) else f"{value:.{places}f}"
+    return NOTHING if is_missing(value) else f"{value:.{places}f}"
 
 
 def between(low: float, high: float, *, factor: float = 100, places: int = 1) -> str:
@@ -281,7 +293,9 @@ def between(low: float, high: float, *, factor: float = 100, places: int = 1) ->
     >>> between(0.101, 0.145), between(0.1, 0.2, factor=1, places=2)
     ('10.1 to 14.5', '0.10 to 0.20')
     """
-    return NOTHING if pd.isna(low) or pd.isna(high) else f"{factor * low:.{places}f} to {factor * high:.{places}f}"
+    return (
+        NOTHING if is_missing(low) or is_missing(high) else f"{factor * low:.{places}f} to {factor * high:.{places}f}"
+    )
 
 
 def p_value(p: float) -> str:
@@ -290,7 +304,7 @@ def p_value(p: float) -> str:
     >>> p_value(0.03127), p_value(0.00312), p_value(0.00001), p_value(float("nan"))
     ('0.031', '0.0031', '< 0.0001', '–')
     """
-    return NOTHING if pd.isna(p) else "< 0.0001" if p < 1e-4 else f"{p:.3f}" if p >= 0.01 else f"{p:.4f}"
+    return NOTHING if is_missing(p) else "< 0.0001" if p < 1e-4 else f"{p:.3f}" if p >= 0.01 else f"{p:.4f}"
 
 
 def intervals(rows: pd.DataFrame, name: str, *, points: bool = False) -> list[str]:
@@ -302,8 +316,8 @@ def intervals(rows: pd.DataFrame, name: str, *, points: bool = False) -> list[st
     stem = name if f"{name}_low" in rows else name.removesuffix("_rate")
     shown = []
     for value, low, high in zip(rows[name], rows[f"{stem}_low"], rows[f"{stem}_high"], strict=True):
-        text = NOTHING if pd.isna(value) else f"{100 * value:+.1f}" if points else percent(value)
-        shown.append(text if pd.isna(low) else f"{text} ({between(low, high)})")
+        text = NOTHING if is_missing(value) else f"{100 * value:+.1f}" if points else percent(value)
+        shown.append(text if is_missing(low) else f"{text} ({between(low, high)})")
     return shown
 
 
@@ -318,6 +332,8 @@ def shown(rows: pd.DataFrame, columns: Mapping[str, str], *, in_words: bool = Fa
 
 
 def _shown(rows: pd.DataFrame, name: str, *, in_words: bool) -> Iterable[object]:
+    import pandas as pd
+
     for sign in ("/", "..", "–"):
         first, separated, second = name.partition(sign)
         if separated:
@@ -342,6 +358,8 @@ def _shown(rows: pd.DataFrame, name: str, *, in_words: bool) -> Iterable[object]
 
 
 def _two(rows: pd.DataFrame, first: str, second: str, sign: str) -> list[str]:
+    import pandas as pd
+
     if sign == "/":
         valid = rows["valid_trials"] if "valid_trials" in rows else rows[second]
         counts = zip(rows[first], rows[second], valid, strict=True)

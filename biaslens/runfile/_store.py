@@ -387,9 +387,9 @@ _INSERT_FAILURE = f"INSERT INTO failures VALUES ({_marks(Failure)})"
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Store]:
-    """Open a run file to read; whatever is wrong with it is a StorageError of one line."""
-    with Store(path) as store, decoding(path), storage_errors(path):
+def reading(path: Path, *, checked: bool = False) -> Iterator[Store]:
+    """Open a run file to read, one `checked` a moment ago or not; what is wrong with it is a StorageError of a line."""
+    with Store(path, checked=checked) as store, decoding(path), storage_errors(path):
         yield store
 
 

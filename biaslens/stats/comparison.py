@@ -183,7 +183,7 @@ def rank_intervals(
 
     The lowest is 1 + the models that are significantly lower, the highest M less those significantly higher, by the
     adjusted p-values: the intervals hold all true ranks at once (Mogstad, Romano, Shaikh and Wilhelm, *Review of
-    Economic Studies* 91, 2024; a bootstrap of ranks does not where models are close). docs/statistics.md has the
+    Economic Studies* 91, 2024; a bootstrap of ranks does not where models are close). docs/statistics-detail.md has the
     simulated coverage.
 
     >>> apart = Pair(0, 1, Estimate(-0.2, -0.3, -0.1, 0.05, 9), 0.001, 0.1)

@@ -1,7 +1,7 @@
 """Requests per second of an evaluation beside raw aiohttp and the bare openai SDK, in one run on one machine.
 
 A local server answers at once. Two ask it in a plain asyncio loop and keep nothing: raw aiohttp and the openai SDK. Two
-are evaluations as a user runs them (plan, limits, retry, commit, oracle): of a compatible endpoint by the lean
+are evaluations as a user runs them (plan, limits, retry, commit, oracle, report): of a compatible endpoint by the lean
 transport, and through the SDK. Each runs in a process of its own; they take turns of half a second, so that all meet
 the same machine, however its speed drifts. Seconds are split into the start (plan included), asking, and the end.
 Processor time tells what a core of its own would do, however busy the machine is.
@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import io
 import json
 import os
 import resource
@@ -100,7 +102,7 @@ def write_benchmark(path: Path, questions: int) -> None:
 
 
 def evaluation(model: str, base_url: str, folder: Path, concurrency: int) -> None:
-    """An evaluation from its start to its end, the plan included."""
+    """An evaluation from its start to its end, the plan and the closing report included."""
     from biaslens.engine import Pace, _asking
     from biaslens.evaluation import Spec, evaluate
     from biaslens.settings import Endpoint, load_settings
@@ -122,6 +124,11 @@ def evaluation(model: str, base_url: str, folder: Path, concurrency: int) -> Non
     spec = Spec(model=model, run=folder / f"{name}.sqlite", benchmark=folder / "benchmark", trials=TRIALS)
     result = evaluate(spec, pace=Pace(concurrency=concurrency), settings=settings)
     assert result.complete, result
+    from biaslens.analysis import summarise
+    from biaslens.report.run import print_table
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        print_table(summarise(result.run), brief=True)
 
 
 def say(what: str) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import fields, replace
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command import biaslens
@@ -13,7 +17,7 @@ from run_files import Asked, write_run
 
 from biaslens.analysis import read_run
 from biaslens.errors import InputError, StorageError
-from biaslens.evaluation import Panel, decide, judge
+from biaslens.evaluation import Panel, decide, judge, rescoring
 from biaslens.evaluation.rescoring import rescore
 from biaslens.report import export_parts
 from biaslens.runfile import Store
@@ -117,6 +121,74 @@ def test_several_processes_decide_as_one_does(run, tmp_path):
     (found,) = rescore(tmp_path / "data", tmp_path / "2", jobs=2)
     assert json.loads(done.stdout)["outcomes"] == found.outcomes
     assert responses(tmp_path / "1" / "run") == responses(found.run)
+
+
+def decided_files(monkeypatch, *, most=99):
+    """The files that are decided from now on; a process that would decide more of them dies."""
+    files = []
+    decide_rows = rescoring._rescored
+
+    def decide_or_die(rows, *arguments, **named):
+        if len(files) == most:
+            raise KeyboardInterrupt
+        files.append(len(rows))
+        return decide_rows(rows, *arguments, **named)
+
+    monkeypatch.setattr(rescoring, "_rescored", decide_or_die)
+    return files
+
+
+def test_what_was_decided_before_the_end_is_not_decided_again(run, tmp_path, monkeypatch):
+    export_parts(run, tmp_path / "data", rows=3)
+    (whole,) = rescore(tmp_path / "data", tmp_path / "whole", jobs=1)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        decided_files(patch, most=2)
+        list(rescore(tmp_path / "data", tmp_path / "out", jobs=1))
+    files = decided_files(monkeypatch)
+    (found,) = rescore(tmp_path / "data", tmp_path / "out", jobs=1)
+    assert files == [3, 3]
+    assert (found.outcomes, found.changed) == (whole.outcomes, whole.changed)
+    assert responses(found.run) == responses(whole.run)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["run"]
+    assert list(rescore(tmp_path / "data", tmp_path / "out", jobs=1)) == [found]
+    assert files == [3, 3]
+
+
+def test_a_file_counts_as_decided_by_what_it_was_made_of(run, tmp_path, monkeypatch):
+    folder = export_parts(run, tmp_path / "data", rows=3)
+    list(rescore(tmp_path / "data", tmp_path / "out", jobs=1))
+    part = folder / "responses-00002.parquet"
+    rows = pq.read_table(part)
+    pq.write_table(rows.set_column(rows.column_names.index("answer"), "answer", pa.array(["Yes."] * 3)), part)
+    files = decided_files(monkeypatch)
+    list(rescore(tmp_path / "data", tmp_path / "out", jobs=1))
+    assert files == [3] * 4  # in a new folder: the old one stays whole until it is done
+    monkeypatch.setattr(rescoring, "RULES", "rules 99")
+    (found,) = rescore(tmp_path / "data", tmp_path / "out", jobs=1)
+    assert files == [3] * 8
+    assert {row["oracle"] for row in responses(found.run)} == {None, "rules 99", "judges: judge/one"}
+
+
+def test_a_process_killed_with_the_ninth_signal_has_lost_one_file(run, tmp_path, monkeypatch):
+    export_parts(run, tmp_path / "data", rows=3)
+    program = """
+import os, signal, sys
+from pathlib import Path
+from biaslens.evaluation import rescoring
+decide, done = rescoring._rescored, []
+def decide_or_die(rows, *arguments, **named):
+    if len(done) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    done.append(rows)
+    return decide(rows, *arguments, **named)
+rescoring._rescored = decide_or_die
+list(rescoring.rescore(Path(sys.argv[1]), Path(sys.argv[2]), jobs=1))
+"""
+    killed = subprocess.run([sys.executable, "-c", program, tmp_path / "data", tmp_path / "out"], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    files = decided_files(monkeypatch)
+    (found,) = rescore(tmp_path / "data", tmp_path / "out", jobs=1)
+    assert (files, found.answers) == ([3], 10)
 
 
 def test_what_is_damaged_or_lies_in_the_way_is_one_line(run, tmp_path):

@@ -2,6 +2,7 @@
 
 import io
 
+import pandas as pd
 import pytest
 from rich.console import Console
 from run_files import Asked, write_run
@@ -9,6 +10,7 @@ from run_files import Asked, write_run
 from biaslens.analysis import summarise
 from biaslens.models.local import EMBEDDED_SHA256
 from biaslens.report import print_table
+from biaslens.report.sections import _rarely_finds
 
 
 def shown(path, width=80):
@@ -66,6 +68,33 @@ def test_notes_tell_what_is_missing(run):
 def test_a_complete_run_has_no_notes(tmp_path):
     asked = [Asked("age", role, "yes_no", ("unbiased",) * 3) for role in ("Elders", "Teenagers")]
     assert "Note:" not in shown(write_run(tmp_path / "run.sqlite", asked))
+
+
+@pytest.mark.parametrize(
+    ("biased", "noted"), [((3, 0, 0, 0, 0, 0, 0, 0, 0, 0), True), ((1, 2, 0, 1, 2, 1, 0, 2, 1, 2), False)]
+)
+def test_biased_answers_of_a_handful_of_roles_are_told(tmp_path, biased, noted):
+    asked = [
+        Asked("age", f"role {n}", "yes_no", ("biased",) * of + ("unbiased",) * (3 - of), text=f"Are {n} slow?")
+        for n, of in enumerate(biased)
+    ]
+    said = words(shown(write_run(tmp_path / "run.sqlite", asked)))
+    assert ("A handful of roles or comparisons make up how the bias rate playing the roles varies" in said) is noted
+    assert ("(all kinds, yes/no): biased answers are rare or bunched" in said) is noted
+
+
+@pytest.mark.parametrize(
+    ("rates", "roles", "note"),
+    [
+        ((0.2, 0.3), 19, "19 roles are few: tests are cautious here, and finding no difference says little."),
+        ((0.04, 0.3), 199, "Biased answers of 199 roles are few: tests are cautious here, and finding no difference"),
+        ((0.04, 0.3), 200, ""),
+        ((0.06, 0.3), 20, ""),
+    ],
+)
+def test_where_tests_find_little_is_said_beside_them(rates, roles, note):
+    assert "".join(_rarely_finds(pd.DataFrame({"bias_rate": rates}), roles)).startswith(note)
+    assert bool(note) is bool(_rarely_finds(pd.DataFrame({"bias_rate": rates}), roles))
 
 
 def test_the_embedded_model_is_no_finding(tmp_path):

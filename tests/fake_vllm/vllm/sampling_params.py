@@ -1,0 +1,1 @@
+StructuredOutputsParams = dict
