@@ -39,8 +39,10 @@ class _Pools:
         self, bank: Bank, seed: int, kind: Kind, claims: set[str], *, may: Callable[[_Unit], bool] = lambda _: True
     ) -> None:
         self.kind = kind
-        self._units = {target: list(filter(may, _shuffled(bank, seed, kind, target))) for target in Attribute}
-        self._sizes = {target: len(units) for target, units in self._units.items()}
+        self._place = (bank, seed)
+        self._may = may
+        self._units: dict[Attribute, list[_Unit]] = {}
+        self._sizes: dict[Attribute, int] = {}
         self._claims = claims
 
     def take(self, target: Attribute, themes: frozenset[str] | None, used: set[str]) -> _Unit:
@@ -49,6 +51,9 @@ class _Pools:
         That is, first of all, one with a trait not in `used`; then one with groups not in `used` and a claim not made
         in another kind; then one on one of the themes (None: any).
         """
+        if target not in self._units:
+            self._units[target] = list(filter(self._may, _shuffled(*self._place, self.kind, target)))
+            self._sizes[target] = len(self._units[target])
         units = self._units[target]
         if not units:
             raise BenchmarkError(
@@ -142,9 +147,8 @@ def parallel(bank: Bank, public: Benchmark, *, seed: int) -> Benchmark:
         said[frozenset(question.groups)].append(question.text)
 
     def may(unit: _Unit) -> bool:
-        groups = frozenset(group.many for group in unit.comparison.groups)
-        phrases = _phrases(unit.trait)
-        return not any(phrase in text for text in said.get(groups, ()) for phrase in phrases)
+        texts = said.get(frozenset(group.many for group in unit.comparison.groups))
+        return texts is None or not any(phrase in text for phrase in _phrases(unit.trait) for text in texts)
 
     claims: set[str] = set()
     pools = {kind: _Pools(bank, seed, kind, claims, may=may) for kind in Kind}

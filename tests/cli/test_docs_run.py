@@ -65,6 +65,7 @@ NOT_RUN = {
     "source .venv/bin/activate": "there is none",
     "bash scripts/test.sh": "runs the tests",
     "bash .ci/run": "runs the tests",
+    "hf ": "there is no network",
     "inspect eval": "tests/bridges/test_harnesses.py evaluates with Inspect",
     "lm_eval": "tests/bridges/test_harnesses.py evaluates with lm-eval",
     "vllm run-batch": "needs a GPU",
@@ -86,6 +87,7 @@ INSTEAD = {
     "local/smollm2": "openai/any",  # it takes minutes
     "http://gpu-box:8000/v1": "SERVER",
     "gpt-6.1-sol --out mybench/": "gpt-6.1-sol --out mybench/ --attribute age --roles-per-attribute 1 --yes",
+    "openai/gpt-6.1-sol --roles-per-attribute 5 --fresh-seed": "bank --fresh-seed",
     "--per-prompt 25": "--per-prompt 2",
     "rescore data/": "rescore data/ --jobs 1",  # a process started from this one would be another test
     "--with bank --seed 0": "--with bank --seed 0 --questions-per-kind 1",
@@ -239,6 +241,15 @@ def answers_from_files(story: Story) -> None:
     answer_files(story.folder / "mybatch", play)
 
 
+def downloaded(story: Story) -> None:
+    shutil.copytree(story.folder / "hub", story.folder / "bench")
+
+
+def another_model(story: Story) -> None:
+    for name, form in (("sol", ()), ("sol-private", ("--benchmark", "private"))):
+        story.run("evaluate", "openai/b", "--roles-per-attribute", "5", "--run", f"runs/{name}.sqlite", *form)
+
+
 def own_responses(story: Story) -> None:
     shutil.copy(story.folder / "assessments" / "prompts" / "responses.csv", story.folder)
 
@@ -263,6 +274,8 @@ BEFORE: dict[str, Callable[[Story], None]] = {
     "biaslens annotate runs/NAME.labels --as CAT": second_annotator,
     "biaslens evaluate openai/gpt-6-luna --judge openai/gpt-6-luna --batch": run_afresh,
     "biaslens generate --with openai/gpt-6.1-sol --out mybench/ --batch-files": benchmark_afresh,
+    "biaslens evaluate openai/gpt-6-luna --benchmark bench/": downloaded,
+    "biaslens analyze runs/luna.sqlite runs/sol.sqlite": another_model,
     "biaslens gate": baseline,
     "biaslens export mybench/": benchmark_of_ones_own,
     "biaslens evaluate openai/gpt-6-luna --benchmark bench/": from_the_hub,
