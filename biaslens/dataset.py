@@ -47,6 +47,7 @@ _QUESTIONS = {
 _MANY_TIMES = (
     "model", "attribute", "role", "persona", "kind", "target", "question_id", "question", "encounter", "stereotype",
     "theme", "disfavoured", "picks", "condition", "finish_reason", "resolved_model", "outcome", "reason", "oracle",
+    "canary",
 )  # fmt: skip
 """Columns that say few things many times: read as codes into a dictionary."""
 

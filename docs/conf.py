@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from biaslens import __version__
@@ -35,17 +37,33 @@ numpydoc_show_class_members = False
 # Names between single backticks are code.
 default_role = "code"
 
-_OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)]+)\)")
+_UP = re.compile(r"\[([^\]]+)\]\((\.\./[^)]+)\)")
 
 
 def _name_files_of_the_repository(app: Sphinx, page: str, source: list[str]) -> None:
     """Show a link to a file beside `docs/`, which the site does not hold, as that file's place in the repository."""
-    del app, page
-    source[0] = _OUTSIDE.sub(
-        lambda link: f"`{link[2]}`" if link[1] in link[2] else f"{link[1]} (`{link[2]}`)", source[0]
-    )
+    root = Path(app.srcdir).resolve()
+
+    def shown(link: re.Match[str]) -> str:
+        target = (root / page).parent.joinpath(link[2]).resolve()
+        if target.is_relative_to(root):
+            return link[0]
+        place = target.relative_to(root.parent).as_posix()
+        return f"`{place}`" if link[1] in place else f"{link[1]} (`{place}`)"
+
+    source[0] = _UP.sub(shown, source[0])
+
+
+def _show_notebook(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the cells of the notebook on its page; a repository shows the notebook itself."""
+    if page == "notebook":
+        text = (Path(app.srcdir) / "../examples/evaluate.ipynb").read_text(encoding="utf-8")
+        cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
+        shown = [text if kind == "markdown" else f"```python\n{text}\n```" for kind, text in cells]
+        source[0] = "\n\n".join([*shown, source[0].partition("\n")[2]]).replace("](../docs/", "](")
 
 
 def setup(app: Sphinx) -> None:
     """Connect what is ours."""
+    app.connect("source-read", _show_notebook)
     app.connect("source-read", _name_files_of_the_repository)

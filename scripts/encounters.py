@@ -4,6 +4,7 @@ python scripts/encounters.py show ROLE           all texts of a role, filled in 
 python scripts/encounters.py check               what the checker finds in benchmark/encounters
 python scripts/encounters.py check FILE...       the same for authors' files, beside what is there
 python scripts/encounters.py add FILE...         take authors' files into benchmark/encounters
+python scripts/encounters.py write               write benchmark/encounters anew, after an edit by other means
 
 An author's file is one role: a line "= persona", then for each encounter
 
@@ -22,9 +23,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from biaslens._util.files import resource
+from biaslens._util.files import resource, write_text
 from biaslens.benchmark.encounters import Encounter, check_encounters, read_encounters, write_encounters
-from biaslens.benchmark.files import read_roles
+from biaslens.benchmark.files import read_roles, roles_text
 from biaslens.errors import BiasLensError, InputError
 from biaslens.schema import Attribute, Kind, Role
 
@@ -81,11 +82,20 @@ def show(encounters: list[Encounter]) -> None:
                 print(f"           {one.text(kind, swapped=True)}")
 
 
+def save(encounters: list[Encounter]) -> None:
+    for name, text in write_encounters(encounters).items():
+        write_text(FOLDER / name, text)
+
+
 def main(command: str, *arguments: str) -> int:
     roles = read_roles(FOLDER / "roles.csv")
     there = list(read_encounters(FOLDER, roles))
     if command == "show":
         show([one for one in there if one.role.name == " ".join(arguments)])
+        return 0
+    if command == "write":
+        save(there)
+        write_text(FOLDER / "roles.csv", roles_text(roles))
         return 0
     new = [one for name in arguments for one in read_text(Path(name), roles)]
     written = {one.role for one in new}
@@ -99,8 +109,7 @@ def main(command: str, *arguments: str) -> int:
     text = f"{len(whole)} encounters of {len({one.role for one in whole})} roles, {len(remarks)} remarks"
     print(text, file=sys.stderr)
     if command == "add" and not remarks:
-        for name, text in write_encounters(whole).items():
-            (FOLDER / name).write_text(text, encoding="utf-8")
+        save(whole)
     return 1 if remarks else 0
 
 

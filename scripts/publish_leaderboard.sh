@@ -9,7 +9,7 @@ biaslens=.venv/bin/biaslens
 # Why answers are left out: the embedded model takes long to write them. Shuffled options show where it goes by their position.
 "$biaslens" evaluate local/smollm2 --run runs/embedded.sqlite --roles-per-attribute 5 --questions-per-kind 3 \
     --kind yes_no --kind choice --condition role --condition no_role --trials 3 --shuffle-options --max-tokens 60
-"$biaslens" publish runs/embedded.sqlite --out results
+"$biaslens" publish runs/embedded.sqlite --out results  # git ignores its figures and its page
 
 release=${BIASLENS_RELEASE:-../shared/release}
 if [ ! -d "$release" ]; then
@@ -30,5 +30,5 @@ for name in rates rates_by_target ablation consistency variance abstention abste
     cp "runs/published/analyses/$name.csv" results/published/analyses/
 done
 cp runs/published/leaderboard.csv runs/published/leaderboard_by_attribute.csv results/published/
-cp -r runs/published/figures runs/published/tables results/published/
-echo "results/published: the study, scored anew; its page with roles: runs/published/page/index.html"
+cp -r runs/published/tables results/published/
+echo "results/published: the study, scored anew; figures and its page with roles: runs/published/"

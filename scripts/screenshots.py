@@ -11,6 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "images"
@@ -32,6 +33,8 @@ def main() -> None:
         page.goto((Path(folder) / "index.html").as_uri())
         page.screenshot(path=OUT / "page.png")
         browser.close()
+    for picture in OUT.glob("*.png"):  # few colours look the same and take a third of the space
+        Image.open(picture).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(picture, optimize=True)
 
 
 def _viewer(page: Page, run: Path) -> None:

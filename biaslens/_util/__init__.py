@@ -31,7 +31,7 @@ def lazily(package: str, stub: Path) -> tuple[list[str], Callable[[str], object]
     """
     tree = ast.parse(stub.with_suffix(".pyi").read_text(encoding="utf-8"))
     homes = {
-        alias.name: node.module
+        alias.asname or alias.name: (node.module, alias.name)
         for node in tree.body
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
@@ -40,11 +40,12 @@ def lazily(package: str, stub: Path) -> tuple[list[str], Callable[[str], object]
     def get(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found: object = getattr(import_module(homes[name]), name)
+        module, attribute = homes[name]
+        found: object = getattr(import_module(module), attribute)
         setattr(modules[package], name, found)
         return found
 
-    shadowed = {name for name, home in homes.items() if home == f"{package}.{name}"}
+    shadowed = {name for name, (module, _) in homes.items() if module == f"{package}.{name}"}
     if shadowed:
         modules[package].__class__ = type("Package", (_Package,), {"_shadowed": frozenset(shadowed)})
     return sorted(homes), get

@@ -11,6 +11,7 @@ from biaslens.analysis.comparison import (
     top_roles,
     trigger_counts,
 )
+from biaslens.analysis.forms import forms, pair_forms
 from biaslens.analysis.frame import Questions, Run, RunInfo, Trials, question_texts, read_run
 from biaslens.analysis.gate import GateCheck, GateDecision, GateResult, gate
 from biaslens.analysis.labels import Labels, corrected_rates, corrections, read_labels
@@ -41,12 +42,14 @@ __all__ = [
     "corrected_rates",
     "corrections",
     "distinct_names",
+    "forms",
     "gate",
     "judges",
     "leaning",
     "mirrored",
     "option_position",
     "oracle_agreement",
+    "pair_forms",
     "people_agreement",
     "pooled",
     "question_texts",

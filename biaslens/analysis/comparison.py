@@ -27,9 +27,9 @@ from biaslens.stats.sequential import always_valid
 class Aligned:
     """The questions of M runs under one condition, Q of them in any run, by id and never by position.
 
-    `role` and `kind` are positions in `roles` (attribute and name) and `KINDS`, `comparison` a code of the groups
-    compared, shape (Q,). Trials are counted by run
-    and question, 0 where a run does not have the question, shape (M, Q).
+    `role`, `kind` and `comparison` are positions in `roles` (attribute and name), `KINDS` and `comparisons` (the groups
+    compared), shape (Q,). Trials are counted by run and question, 0 where a run does not have the question, shape
+    (M, Q).
     """
 
     ids: Sequence[str]
@@ -37,6 +37,7 @@ class Aligned:
     kind: NDArray[np.int64]
     comparison: NDArray[np.int64]
     roles: Sequence[tuple[int, str]]
+    comparisons: Sequence[str]
     planned: NDArray[np.int64]
     valid: NDArray[np.int64]
     biased: NDArray[np.int64]
@@ -76,7 +77,7 @@ def align(runs: Sequence[Run], condition: Condition) -> Aligned:
         role[place], kind[place] = codes[questions.role], questions.kind
         comparison[place] = np.array(compared, dtype=np.int64)[questions.comparison]
         planned[row, place], valid[row, place], biased[row, place] = trials.planned, trials.valid, trials.biased
-    return Aligned(ids, role, kind, comparison, list(role_code), planned, valid, biased)
+    return Aligned(ids, role, kind, comparison, list(role_code), list(comparison_code), planned, valid, biased)
 
 
 def distinct_names(runs: Sequence[Run]) -> list[Run]:
@@ -94,9 +95,9 @@ def distinct_names(runs: Sequence[Run]) -> list[Run]:
     return [replace(run, info=replace(run.info, model=label)) for run, label in zip(runs, labels, strict=True)]
 
 
-SAME: tuple[tuple[str, Callable[[RunInfo], object]], ...] = (
-    ("the benchmark version differs", lambda run: run.benchmark_version),
-    ("the benchmark's content (hash) differs", lambda run: run.benchmark_hash[:12]),
+Sameness = tuple[tuple[str, Callable[[RunInfo], object]], ...]
+
+ASKED_ALIKE: Sameness = (
     ("the system message differs", lambda run: run.meta.get("system")),
     ("the wording of the questions (hash of the templates) differs", lambda run: run.template_hash[:12]),
     ("option shuffling differs", lambda run: run.meta.get("shuffle_options")),
@@ -109,7 +110,28 @@ SAME: tuple[tuple[str, Callable[[RunInfo], object]], ...] = (
         lambda run: str(run.panels.get(run.panel, {}).get("prompt_hash") or "")[:12],
     ),
 )
+"""What must be the same where benchmarks may differ."""
+
+SAME: Sameness = (
+    ("the benchmark version differs", lambda run: run.benchmark_version),
+    ("the benchmark's content (hash) differs", lambda run: run.benchmark_hash[:12]),
+    *ASKED_ALIKE,
+)
 """What must be the same in all runs of a table."""
+
+
+def require_same(infos: Sequence[RunInfo], what: Sameness) -> None:
+    """Refuse runs that differ in something.
+
+    Raises
+    ------
+    RunMismatchError
+        Names the first difference and two runs that show it.
+    """
+    for name, value in what:
+        other = next((info for info in infos if value(info) != value(infos[0])), None)
+        if other is not None:
+            raise _mismatch(name, infos[0], _show(value(infos[0])), other, _show(value(other)))
 
 
 def require_comparable(summaries: Sequence[Summary]) -> None:
@@ -122,11 +144,7 @@ def require_comparable(summaries: Sequence[Summary]) -> None:
     RunMismatchError
         Names the first difference and two runs that show it.
     """
-    infos = [summary.run for summary in summaries]
-    for name, value in SAME:
-        other = next((info for info in infos if value(info) != value(infos[0])), None)
-        if other is not None:
-            raise _mismatch(name, infos[0], _show(value(infos[0])), other, _show(value(other)))
+    require_same([summary.run for summary in summaries], SAME)
     for condition in Condition:
         parts = [(summary.run, part) for summary in summaries for part in summary.conditions]
         asked = [(run, part) for run, part in parts if part.condition is condition and part.question_set]

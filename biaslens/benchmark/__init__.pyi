@@ -2,7 +2,7 @@
 
 from biaslens.benchmark.bank import Bank, load_bank
 from biaslens.benchmark.encounters import Encounter, check_encounters, from_encounters, read_encounters
-from biaslens.benchmark.expansion import capacity, expand
+from biaslens.benchmark.expansion import capacity, expand, parallel
 from biaslens.benchmark.files import Benchmark, content_hash, read, select, shipped, write
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "expand",
     "from_encounters",
     "load_bank",
+    "parallel",
     "read",
     "read_encounters",
     "select",

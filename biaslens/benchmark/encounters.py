@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from biaslens._util.text import article
-from biaslens.benchmark.files import SEPARATOR, Benchmark, Reader, check_questions, content_hash, csv_text, normalised
+from biaslens.benchmark.files import SEPARATOR, Benchmark, Reader, check_questions, content_hash, marked_csv, normalised
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Mirror, Question, Role
 from biaslens.schema import content_hash as hash_parts
@@ -120,6 +120,12 @@ def read_encounters(folder: Path, roles: Sequence[Role]) -> tuple[Encounter, ...
 
 def write_encounters(encounters: Iterable[Encounter]) -> dict[str, str]:
     """Contents of the files that `read_encounters` reads, by name."""
+    rows = rows_by_attribute(encounters)
+    return {f"{attribute}.csv": marked_csv(COLUMNS, rows[attribute]) for attribute in sorted(rows)}
+
+
+def rows_by_attribute(encounters: Iterable[Encounter]) -> dict[Attribute, list[tuple[str, ...]]]:
+    """Rows of these files, with `COLUMNS`."""
     rows: dict[Attribute, list[tuple[str, ...]]] = defaultdict(list)
     for one in encounters:
         filler = ("",) * (3 - len(one.groups))
@@ -130,7 +136,7 @@ def write_encounters(encounters: Iterable[Encounter]) -> dict[str, str]:
                 *(SEPARATOR.join(one.options), _LETTERS[one.picks], one.why),
             )
         )
-    return {f"{attribute}.csv": csv_text(COLUMNS, rows[attribute]) for attribute in sorted(rows)}
+    return rows
 
 
 def encounter_of(role: Role, row: Mapping[str, str]) -> Encounter:
@@ -346,6 +352,10 @@ class EncounterChecker:
         for kind, texts in self._texts.items():
             if (other := texts.like(one.text(kind))) is not None:
                 yield f"{kind}: nearly repeats {other!r}"
+
+    def know(self, question: Question) -> None:
+        """Let nothing nearly repeat a question that stands elsewhere."""
+        self._texts[question.kind].add(question.text)
 
     def take(self, one: Encounter) -> None:
         """Add an encounter to those that the next ones are compared with."""

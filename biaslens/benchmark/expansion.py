@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from biaslens.benchmark.bank import Bank, Contrast, Form, Group, Trait, mirrored, word
+from biaslens.benchmark.bank import Bank, Contrast, Form, Group, Trait, degree_of, mirrored, word
 from biaslens.benchmark.files import SEPARATOR, Benchmark, check_questions, check_roles, content_hash, repeats
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Question, Role
@@ -32,11 +33,13 @@ class _Unit:
 
 
 class _Pools:
-    """The units of one kind, in random order for each target; each can be taken once."""
+    """The units of one kind that `may` be asked, in random order for each target; each can be taken once."""
 
-    def __init__(self, bank: Bank, seed: int, kind: Kind, claims: set[str]) -> None:
+    def __init__(
+        self, bank: Bank, seed: int, kind: Kind, claims: set[str], *, may: Callable[[_Unit], bool] = lambda _: True
+    ) -> None:
         self.kind = kind
-        self._units = {target: _shuffled(bank, seed, kind, target) for target in Attribute}
+        self._units = {target: list(filter(may, _shuffled(bank, seed, kind, target))) for target in Attribute}
         self._sizes = {target: len(units) for target, units in self._units.items()}
         self._claims = claims
 
@@ -123,6 +126,56 @@ def expand(
         seed=seed,
         command=_command(seed, roles_per_attribute, questions_per_kind, mirrors=mirrors),
     )
+
+
+def parallel(bank: Bank, public: Benchmark, *, seed: int) -> Benchmark:
+    """Make another form of a benchmark from the bank: for each question one of its role and kind, on its target.
+
+    What the benchmark says of the same groups, in whatever words, is not asked again. Where a question has no target
+    the seed draws one. There are mirrors if the benchmark has some. The same seed gives the same form: whoever knows
+    the bank and guesses the seed has it, so take a large one.
+
+    BenchmarkError when the bank has too few distinct questions.
+    """
+    said = defaultdict(list)
+    for question in public.questions:
+        said[frozenset(question.groups)].append(question.text)
+
+    def may(unit: _Unit) -> bool:
+        groups = frozenset(group.many for group in unit.comparison.groups)
+        phrases = _phrases(unit.trait)
+        return not any(phrase in text for text in said.get(groups, ()) for phrase in phrases)
+
+    claims: set[str] = set()
+    pools = {kind: _Pools(bank, seed, kind, claims, may=may) for kind in Kind}
+    used: dict[Role, set[str]] = defaultdict(set)
+    mirrors = any(question.mirror_of for question in public.questions)
+    questions: list[Question] = []
+    for question in public.questions:
+        if question.mirror_of is None:
+            drawn = int(_fraction(seed, question.id, "target") * len(Attribute))
+            unit = pools[question.kind].take(question.target or tuple(Attribute)[drawn], None, used[question.role])
+            questions += _questions(bank, seed, question.role, question.kind, unit, mirrors=mirrors)
+    _check(public.roles, tuple(questions))
+    digest = content_hash(public.roles, questions)
+    return Benchmark(
+        version=f"{bank.version}+{digest[:8]}",
+        hash=digest,
+        path=None,
+        roles=public.roles,
+        questions=tuple(questions),
+        generator="bank",
+        seed=seed,
+        command=f"biaslens generate --with bank --fresh-seed {seed} --out benchmark",
+    )
+
+
+def _phrases(trait: Trait) -> set[str]:
+    """What stands in a question about a trait, one of these: "punctual", or where it is compared "kinder"."""
+    words = {re.split(r"[\[{]", trait.text)[0].strip()}
+    if trait.form is Form.IS:
+        words |= {degree_of(trait, degree) for degree in ("more", "less", "most", "least")}
+    return words
 
 
 def _command(seed: int, roles_per_attribute: int | None, questions_per_kind: int, *, mirrors: bool) -> str:

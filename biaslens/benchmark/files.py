@@ -28,6 +28,9 @@ CANARY = "Data of a benchmark, not for training: biaslens canary b3ffdec7-8932-4
 """Stands in benchmark.toml and the datasheet. Whoever filters training data can look for it, and a model that completes
 it has read them."""
 
+MARK = CANARY.partition(": ")[2]
+"""What of it stands in a column "canary" of each row that holds a text, for rows are parted from their file."""
+
 ROLE_COLUMNS = ("attribute", "name", "persona")
 QUESTION_COLUMNS = ("attribute", "role", "kind", "target", "groups", "text", "options")
 MIRROR_COLUMNS = ("mirror", "mirror_of")
@@ -68,10 +71,14 @@ class About:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file of a benchmark."""
+    """Read a file of a benchmark; in a dataset repository, what its Parquet files hold of it."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
+        from biaslens.benchmark.hub import csv_bytes  # only here: Arrow takes long to load
+
+        if (found := csv_bytes(path)) is not None:
+            return found
         raise BenchmarkError(
             f"{path}: no such file; a benchmark folder holds {ROLES}, {QUESTIONS} and {ABOUT}"
         ) from None
@@ -140,6 +147,9 @@ class Reader:
         reader = csv.reader(io.StringIO(self.text(), newline=""), strict=self.strict)
         try:
             header = [name.strip() for name in next(reader, [])]
+            # Whoever adds a row by hand may leave the canary out.
+            marked = header[-1:] == ["canary"]
+            header = header[: len(header) - marked]
             missing = [name for name in columns if name not in header and name not in optional]
             if missing:
                 raise BenchmarkError(
@@ -150,6 +160,8 @@ class Reader:
             pick = itemgetter(*(header.index(name) if name in header else len(header) for name in columns))
             line = reader.line_num + 1
             for cells in reader:
+                if marked and len(cells) > len(header):
+                    cells.pop()
                 if cells and len(cells) != len(header):
                     self.fault(
                         line,
@@ -254,7 +266,8 @@ def shipped() -> Benchmark:
 def read(path: Path) -> Benchmark:
     """Read and check a benchmark folder.
 
-    ``benchmark.toml`` may lack ``hash``, and ``questions.csv`` the columns ``target`` and ``groups``.
+    ``benchmark.toml`` may lack ``hash``, and ``questions.csv`` the columns ``target`` and ``groups``. The folder may
+    also be a dataset repository, as `biaslens export --format hf` writes it.
 
     Raises
     ------
@@ -294,23 +307,30 @@ def write(benchmark: Benchmark, path: Path) -> None:
     """
     check_roles(benchmark.roles, lambda index: f"role {index + 1}")
     check_questions(benchmark.questions, lambda index: f"question {index + 1}")
-    columns = [*QUESTION_COLUMNS]
-    if any(question.mirror_of for question in benchmark.questions):
-        columns += MIRROR_COLUMNS
-    if any(question.encounter for question in benchmark.questions):
-        columns += ENCOUNTER_COLUMNS
-    rows = (itemgetter(*columns)(_question_row(question)) for question in benchmark.questions)
+    columns = columns_of(benchmark.questions)
+    rows = (itemgetter(*columns)(question_row(question)) for question in benchmark.questions)
     texts = {
-        ROLES: csv_text(ROLE_COLUMNS, ((role.attribute, role.name, role.persona) for role in benchmark.roles)),
-        QUESTIONS: csv_text(columns, rows),
-        ABOUT: _about(benchmark),
+        ROLES: roles_text(benchmark.roles),
+        QUESTIONS: marked_csv(columns, rows),
+        ABOUT: about_text(benchmark),
     }
     for name, text in texts.items():
         # A crash half-way leaves whole files; one that belongs to another content shows by its hash.
         write_text(path / name, text, hint="choose a folder you may write to")
 
 
-def _question_row(question: Question) -> dict[str, str]:
+def columns_of(questions: Sequence[Question]) -> list[str]:
+    """Columns of questions.csv that these need."""
+    columns = [*QUESTION_COLUMNS]
+    if any(question.mirror_of for question in questions):
+        columns += MIRROR_COLUMNS
+    if any(question.encounter for question in questions):
+        columns += ENCOUNTER_COLUMNS
+    return columns
+
+
+def question_row(question: Question) -> dict[str, str]:
+    """Cells of questions.csv by column."""
     return {
         "attribute": question.role.attribute,
         "role": question.role.name,
@@ -325,6 +345,16 @@ def _question_row(question: Question) -> dict[str, str]:
     }
 
 
+def roles_text(roles: Iterable[Role]) -> str:
+    """Contents of roles.csv."""
+    return marked_csv(ROLE_COLUMNS, ((role.attribute, role.name, role.persona) for role in roles))
+
+
+def marked_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A CSV file whose rows hold texts, the canary in the last column."""
+    return csv_text((*columns, "canary"), ((*row, MARK) for row in rows))
+
+
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A CSV file with its first line."""
     buffer = io.StringIO()
@@ -332,7 +362,8 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return buffer.getvalue()
 
 
-def _about(benchmark: Benchmark) -> str:
+def about_text(benchmark: Benchmark) -> str:
+    """Contents of benchmark.toml."""
     values = {
         "version": benchmark.version,
         "hash": content_hash(benchmark.roles, benchmark.questions),

@@ -19,6 +19,7 @@ from biaslens._util.files import replacing
 from biaslens._util.text import without_secrets
 from biaslens.analysis import Cell, read_run, summarise
 from biaslens.analysis.frame import RunInfo
+from biaslens.benchmark.files import MARK
 from biaslens.bridges.collected import UNASKED, UNJUDGED, score_of
 from biaslens.evaluation.prompting import Wording
 from biaslens.report.view.detail import prompt_of, wording_of
@@ -53,6 +54,7 @@ def export_inspect(path: Path, out: Path) -> list[Path]:
         about = {
             "version": __version__,
             "run": without_secrets(store.meta()),
+            "canary": MARK,
             "rows": runfile.run_rows(store),
         }
         cells = {each.condition: each.cell() for each in summary.conditions}

@@ -54,6 +54,14 @@ class LazyGroup(click.Group):
         """Import the command of a name."""
         return self.lazy[cmd_name].load() if cmd_name in self.lazy else super().get_command(ctx, cmd_name)
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; one that has nothing to say about Ctrl-C ends by it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)
+            sys.exit(130)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each section, without importing a command."""
         del ctx
@@ -87,7 +95,7 @@ SECTIONS = {
         "compare": Lazy("report:compare_command", "Compare models on the questions that all of them answered"),
         "gate": Lazy("gate:gate_command", "Pass or fail a run against a baseline and limits, for CI"),
         "leaderboard": Lazy("report:leaderboard_command", "Write leaderboard.csv, and the same by attribute and kind"),
-        "export": Lazy("report:export_command", "Write every response of a run with the judges' votes"),
+        "export": Lazy("export:export_command", "Write every response of a run with the judges' votes"),
         "rescore": Lazy("batches:rescore_command", "Decide the answers of a dataset anew, by this version's rules"),
         "page": Lazy("report:page_command", "Write a static page: the leaderboard and each model's results"),
         "publish": Lazy("report:publish_command", "Write leaderboard, analyses, tables, figures and a page"),
@@ -114,6 +122,7 @@ IMPORT_SECTIONS = {
             "reproduce:published_command", "Import the published study's data release: one run file per model"
         ),
         "inspect": Lazy("bridges:inspect_command", "Make a run of logs of Inspect"),
+        "hf": Lazy("bridges:hf_command", "Make a benchmark folder of a dataset repository"),
         "lm-eval": Lazy("bridges:lm_eval_command", "Make a run of samples that lm-evaluation-harness logged"),
     }
 }

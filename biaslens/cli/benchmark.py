@@ -12,7 +12,16 @@ from typing import Any
 import click
 
 from biaslens._util.files import resource, write_text
-from biaslens.benchmark import Benchmark, expand, from_encounters, load_bank, read_encounters, write
+from biaslens.benchmark import (
+    Benchmark,
+    expand,
+    from_encounters,
+    load_bank,
+    parallel,
+    read,
+    read_encounters,
+    write,
+)  # fmt: skip
 from biaslens.benchmark.files import ROLES, read_roles
 from biaslens.benchmark.llm import Generation, GenerationSpec, Shortfall, estimate_generation, generate
 from biaslens.benchmark.llm.state import MAX_TOKENS
@@ -29,7 +38,7 @@ from biaslens.schema import Attribute, Kind
 _BANK = "bank"
 _ENCOUNTERS = "encounters"
 _OFFLINE = {
-    _BANK: {"generator", "out", "roles_per_attribute", "questions_per_kind", "seed", "mirrors"},
+    _BANK: {"generator", "out", "roles_per_attribute", "questions_per_kind", "seed", "mirrors", "fresh_seed", "of"},
     _ENCOUNTERS: {"generator", "out", "encounters", "seed", "mirrors"},
 }
 """Options of each generator that asks no model."""
@@ -87,6 +96,13 @@ _MODEL_OPTIONS = options.with_options(
     "--questions-per-kind", type=count(), default=20, help="Questions of each kind, or encounters, for each role."
 )
 @click.option("--seed", type=SEED, default=0, help="Seed; offline, the same seed gives the same bytes.")
+@click.option(
+    "--fresh-seed",
+    type=SEED,
+    help="Seed of a form that nobody has seen: roles and targets of a benchmark, other questions. Take a large number "
+    "and keep it and the form to yourself.",
+)
+@click.option("--of", type=PATH, help="Benchmark that --fresh-seed makes a form of.  [default: the shipped one]")
 @click.option("--mirrors", is_flag=True, help="Also write the mirrors of each question, linked to it.")
 @_MODEL_OPTIONS
 @click.pass_context
@@ -95,8 +111,26 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
 
     Encounters and the bank work offline. A model is asked for roles, then for encounters; the cost is shown first. What
     it writes is checked, and what fails is requested again. The same command resumes an unfinished session.
+
+    With --fresh-seed it becomes a private form of a benchmark, to see whether a model does better on what was
+    published: evaluate with both, then `biaslens analyze PUBLIC --private PRIVATE`.
     """
     given, generator = options.given_options(context), values["generator"]
+    fresh = values["fresh_seed"] is not None
+    if values["of"] and not fresh:
+        raise click.UsageError("--of goes with --fresh-seed")
+    if fresh and (foreign := given.keys() & {"seed", "roles", "encounters"}):
+        raise click.UsageError(f"{given[min(foreign)]} does not go with --fresh-seed")
+    if (
+        fresh
+        and generator == _BANK
+        and (foreign := given.keys() & {"roles_per_attribute", "questions_per_kind", "mirrors"})
+    ):
+        raise click.UsageError(f"{given[min(foreign)]} does not go with --fresh-seed: it has as many as the benchmark")
+    if fresh and generator == _ENCOUNTERS:
+        raise click.UsageError(
+            "--fresh-seed goes with bank or a model: the encounters of a benchmark are as public as its questions"
+        )
     if generator in _OFFLINE:
         if foreign := given.keys() - _OFFLINE[generator]:
             raise click.UsageError(f"{given[min(foreign)]} does not go with --with {generator}")
@@ -108,11 +142,17 @@ def generate_command(context: click.Context, /, **values: Any) -> None:  # noqa:
 
 
 def _offline(values: dict[str, Any]) -> Benchmark:
+    if values["fresh_seed"] is not None:
+        return parallel(load_bank(), _public(values), seed=values["fresh_seed"])
     if values["generator"] == _BANK:
         return expand(load_bank(), **picked(values, "seed", "roles_per_attribute", "questions_per_kind", "mirrors"))
     folder: Path = values["encounters"] or resource("benchmark") / "encounters"
     roles = read_roles(folder / ROLES)
     return from_encounters(roles, read_encounters(folder, roles), seed=values["seed"], mirrors=values["mirrors"])
+
+
+def _public(values: dict[str, Any]) -> Benchmark:
+    return read(values["of"] or resource("benchmark"))
 
 
 def _save(benchmark: Benchmark, out: Path) -> None:
@@ -122,13 +162,18 @@ def _save(benchmark: Benchmark, out: Path) -> None:
 
 
 def _from_model(values: dict[str, Any]) -> None:
+    public = None if values["fresh_seed"] is None else _public(values)
+    if public is not None:
+        values |= {"seed": values["fresh_seed"]}
+        values["roles_per_attribute"] = values["roles_per_attribute"] or len(public.roles)
     spec = GenerationSpec(
         model=values["generator"],
         out=values["out"],
         attributes=tuple(map(Attribute, values["attributes"])) or tuple(Attribute),
-        roles=read_roles(values["roles"]) if values["roles"] else (),
+        roles=public.roles if public else read_roles(values["roles"]) if values["roles"] else (),
         roles_per_attribute=values["roles_per_attribute"] or _ROLES,
         params=Params(**picked(values, "temperature", "max_tokens")),
+        parallel_to=public,
         **picked(values, "questions_per_kind", "max_rounds", "seed", "mirrors", "json_schema", "partial"),
     )
     provider_of(spec.model)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from biaslens._util.text import plural
 from biaslens.bridges import lm_eval
 from biaslens.bridges.collected import ImportedLogs
 from biaslens.bridges.inspect_import import import_inspect
@@ -49,6 +50,23 @@ def lm_eval_command(samples: tuple[Path, ...], model: str | None, out: Path | No
     were cut off at the limit of tokens. Exit code 3: samples were left out.
     """
     _say([lm_eval.import_lm_eval(samples, out or _default(samples), model=model)])
+
+
+@click.command("hf")
+@click.argument("dataset", type=PATH)
+@click.option(
+    "--out", type=PATH, required=True, help="Folder for roles.csv, questions.csv, benchmark.toml, encounters."
+)
+def hf_command(dataset: Path, out: Path) -> None:
+    """Make a benchmark folder of a dataset repository.
+
+    DATASET is a folder that `biaslens export --format hf` wrote, or that was downloaded from the Hugging Face Hub. The
+    files are the same, byte for byte. To evaluate with it this is not needed: --benchmark reads such a folder.
+    """
+    from biaslens.bridges.hf_dataset import import_dataset  # only here: Arrow takes long to load
+
+    made = import_dataset(dataset, out)
+    click.echo(f"{out}: {plural(len(made.roles), 'role')}, {plural(len(made.questions), 'question')}")
 
 
 @click.command("lm-eval-path")

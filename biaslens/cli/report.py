@@ -17,10 +17,8 @@ import click
 from biaslens._util.text import finite
 from biaslens.analysis import Cell, Summary, read_run, summarise
 from biaslens.cli.options import (
-    FILE,
     PATH,
     choice,
-    count,
     force_option,
     json_option,
     runs_argument,
@@ -28,7 +26,7 @@ from biaslens.cli.options import (
     with_options,
 )
 from biaslens.cli.progress import WorkBar
-from biaslens.report import Format, export, export_parts, leaderboard, print_table
+from biaslens.report import leaderboard, print_table
 from biaslens.report.analyses import Analyses, write_tables
 from biaslens.report.findings import of_model
 from biaslens.report.leaderboard import require_own, write_leaderboard
@@ -91,6 +89,15 @@ _WATCH_SECONDS = 5.0
 @click.command("analyze")
 @runs_argument
 @click.option(
+    "--private",
+    "private_runs",
+    type=PATH,
+    multiple=True,
+    metavar="RUN",
+    help="Run of one of these models on a private form of the benchmark (generate --fresh-seed), to be compared with "
+    "its run on the public one; repeatable.",
+)
+@click.option(
     "--out", type=PATH, help="Folder for CSV files of all analyses.  [default: analyses/, beside the first run]"
 )
 @click.option("--full", is_flag=True, help="Print the tables instead, and write files only with --out.")
@@ -98,7 +105,14 @@ _WATCH_SECONDS = 5.0
 @estimand_option
 @json_option
 def analyze_command(
-    runs: tuple[Path, ...], *, out: Path | None, full: bool, force: bool, these_questions: bool, as_json: bool
+    runs: tuple[Path, ...],
+    *,
+    private_runs: tuple[Path, ...],
+    out: Path | None,
+    full: bool,
+    force: bool,
+    these_questions: bool,
+    as_json: bool,
 ) -> None:
     """Analyse runs: role ablation, consistency, position, triggers.
 
@@ -107,7 +121,7 @@ def analyze_command(
     """
     if out is None and not (full or as_json):
         out = runs[0].parent / "analyses"
-    with analysing(runs, force=force, these_questions=these_questions) as analyses:
+    with analysing(runs, private=private_runs, force=force, these_questions=these_questions) as analyses:
         written = [] if out is None else write_tables(analyses.tables, out)
         _ = analyses.tables, analyses.summaries
     if as_json:
@@ -154,7 +168,12 @@ def compare_command(
 
 @contextmanager
 def analysing(
-    paths: Sequence[Path], *, force: bool = False, these_questions: bool = False, by_name: bool = False
+    paths: Sequence[Path],
+    *,
+    private: Sequence[Path] = (),
+    force: bool = False,
+    these_questions: bool = False,
+    by_name: bool = False,
 ) -> Iterator[Analyses]:
     """Read run files, one that is named twice once, and show the progress of what is worked out of them.
 
@@ -170,7 +189,8 @@ def analysing(
             bar.step()
         if by_name:
             runs.sort(key=lambda run: (run.info.model, run.info.path.name))
-        yield Analyses(runs, force=force, work=bar)
+        others = [read_run(path, estimand=estimand, took=False) for path in runs_of(private)]
+        yield Analyses(runs, private=others, force=force, work=bar)
 
 
 def runs_of(paths: Sequence[Path]) -> list[Path]:
@@ -200,56 +220,6 @@ def leaderboard_command(runs: tuple[Path, ...], out: Path | None, *, force: bool
     """
     estimand = estimand_of(these_questions=these_questions)
     for path in leaderboard(runs_of(runs), out or runs[0].parent / "leaderboard", force=force, estimand=estimand):
-        click.echo(path)
-
-
-@click.command("export")
-@click.argument("run", type=PATH)
-@click.option(
-    "--format",
-    "file_format",
-    type=click.Choice([*(each.value for each in Format), "inspect"]),
-    help="[default: csv; with --rows-per-file always parquet]",
-)
-@click.option(
-    "--out",
-    type=PATH,
-    help="File to write, or folder of datasets.  [default: the run file's name with the suffix of the format; "
-    "dataset/, beside the run]",
-)
-@click.option(
-    "--thoughts", is_flag=True, help="Write what was thought before the answers too, into NAME.thoughts.SUFFIX."
-)
-@click.option(
-    "--rows-per-file",
-    type=count(),
-    metavar="N",
-    help="Write Parquet files of so many responses into a folder of the run's name within --out: for millions of "
-    "answers. `report`, `analyze`, `compare`, `leaderboard` and `rescore` read such folders.",
-)
-def export_command(
-    run: Path, file_format: str | None, out: Path | None, *, thoughts: bool, rows_per_file: int | None
-) -> None:
-    """Write every response of a run with the judges' votes.
-
-    Thoughts are left out unless --thoughts asks for them, and then have a file of their own. The format inspect is a
-    log (.eval) that Inspect View opens and `biaslens import inspect` reads, one for each condition, thoughts included.
-    """
-    if rows_per_file is not None:
-        if file_format not in (None, Format.PARQUET) or thoughts:
-            raise click.UsageError("--rows-per-file writes Parquet without thoughts; leave out --format and --thoughts")
-        click.echo(export_parts(run, out or run.parent / "dataset", rows=rows_per_file))
-        return
-    if out is not None:
-        FILE(out)  # refuses a folder
-    if file_format == "inspect":
-        from biaslens.bridges.inspect_export import export_inspect
-
-        for path in export_inspect(run, out or run.with_suffix(".eval")):
-            click.echo(path)
-        return
-    form = Format(file_format or Format.CSV)
-    for path in export(run, out or run.with_suffix(f".{form}"), form, thoughts=thoughts):
         click.echo(path)
 
 

@@ -47,10 +47,18 @@ class Analyses:
     """What is worked out of some runs: each of it once, when it is first asked for.
 
     Runs of one model are told apart by the names of their files. With `force` they are put together even if they asked
-    or judged differently. `work` watches.
+    or judged differently. `private` are runs of the same models on another form of their benchmark. `work` watches.
     """
 
-    def __init__(self, runs: Sequence[Run], *, force: bool = False, work: Watched | None = None) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        *,
+        private: Sequence[Run] = (),
+        force: bool = False,
+        work: Watched | None = None,
+    ) -> None:
+        self.forms = analysis.pair_forms(runs, private)
         self.runs = analysis.distinct_names(runs)
         self.force = force
         self.work: Watched = work or _Unwatched()
@@ -90,6 +98,8 @@ class Analyses:
             found["top_questions"] = pd.concat(tops, ignore_index=True)
         if len(self.runs) > 1:
             found |= self._over_runs()
+        if self.forms:
+            found["forms"] = analysis.forms(self.forms, force=self.force)
         return {name: frame for name, frame in found.items() if len(frame)}
 
     def _of_runs(self, name: str) -> pd.DataFrame:

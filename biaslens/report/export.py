@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic_core import to_jsonable_python
 
 from biaslens._util.files import replacing
+from biaslens.benchmark.files import MARK
 from biaslens.errors import InputError
 from biaslens.runfile import question_rows, reading_evaluation, response_rows, thought_rows, vote_rows
 
@@ -75,21 +76,25 @@ RESPONSES: Mapping[str, Type] = {
     "answer": "string", "finish_reason": "string", "resolved_model": "string", "outcome": "string",
     "reason": "string", "choice": "integer", "oracle": "string", "prompt_tokens": "integer",
     "completion_tokens": "integer", "price": "number", "latency": "number", "attempts": "integer",
-    "answered_at": "string",
+    "answered_at": "string", "canary": "string",
 }  # fmt: skip
 """Columns of the responses and their types."""
+
+ASKED_OF_RUN = tuple(name for name in RESPONSES if name not in ("model", "canary"))
+"""Those that a run file itself has."""
 
 VOTES: Mapping[str, Type] = {
     "key": "string", "response_key": "string", "condition": "string", "attribute": "string", "role": "string",
     "judge": "string", "prompt": "string", "vote_number": "integer", "vote": "string", "reason": "string",
     "reply": "string", "resolved_model": "string", "prompt_tokens": "integer", "completion_tokens": "integer",
-    "price": "number", "answered_at": "string",
+    "price": "number", "answered_at": "string", "canary": "string",
 }  # fmt: skip
 """Columns of the votes and their types."""
 
 
 THOUGHTS: Mapping[str, Type] = {
     "key": "string", "thought": "string", "reasoning_tokens": "integer", "panel": "string", "outcome": "string",
+    "canary": "string",
 }  # fmt: skip
 """Columns of the thoughts and their types."""
 
@@ -104,7 +109,7 @@ def export(path: Path, out: Path, format: Format, *, thoughts: bool = False, chu
     empty answer and none look alike there, and ``answered_at`` tells them apart.
 
     Answers are whatever a model wrote. A cell that begins with ``=`` is not disarmed, because that would change the
-    data: import such a column as text before opening it in a spreadsheet.
+    data: import such a column as text before opening it in a spreadsheet. Each row has the benchmark's canary.
 
     Another process may be writing the run file. Older files are replaced, but only when the new ones are complete;
     `chunk` rows are held in memory at a time. Gives the files: responses, votes, and the thoughts that were asked for.
@@ -120,17 +125,21 @@ def export(path: Path, out: Path, format: Format, *, thoughts: bool = False, chu
         raise InputError(f"{out}: this is the run file itself; give another --out")
     open_sink = {Format.CSV: _csv, Format.JSONL: _jsonl, Format.PARQUET: _parquet}[format]
     with reading_evaluation(path) as store:
-        names = [name for name in RESPONSES if name != "model"]
         contents: list[tuple[Mapping[str, Type], Iterator[Rows]]] = [
-            (RESPONSES, response_rows(store, names, model=store.meta().get("model"), chunk=chunk)),
+            (RESPONSES, response_rows(store, ASKED_OF_RUN, model=store.meta().get("model"), chunk=chunk)),
             (VOTES, vote_rows(store, chunk=chunk)),
             (THOUGHTS, thought_rows(store, chunk=chunk)),
         ]
         for target, (columns, pages) in zip(targets, contents, strict=False):
             with replacing(target) as temporary, open_sink(temporary, columns) as write:
                 for rows in pages:
-                    write(rows)
+                    write(_marked(rows))
     return targets
+
+
+def _marked(rows: Rows) -> Rows:
+    """Rows with the canary of the benchmark: they quote its questions."""
+    return [(*row, MARK) for row in rows]
 
 
 def export_parts(path: Path, out: Path, *, rows: int) -> Path:
@@ -153,13 +162,12 @@ def export_parts(path: Path, out: Path, *, rows: int) -> Path:
         "thoughts": run.thoughts,
         "last_answers": {condition: trials.last_answer for condition, trials in run.conditions.items()},
     }
-    names = [name for name in RESPONSES if name != "model"]
     with dataset.new_run(out / path.stem) as folder, reading_evaluation(path) as store:
         dataset.write_info(folder, to_jsonable_python(info))
         dataset.write_questions(folder, question_rows(store))
-        pages = response_rows(store, names, model=run.info.model, chunk=dataset.ROW_GROUP, by_question=True)
-        dataset.write_responses(folder, pages, dataset.schema(RESPONSES), rows=rows)
+        pages = response_rows(store, ASKED_OF_RUN, model=run.info.model, chunk=dataset.ROW_GROUP, by_question=True)
+        dataset.write_responses(folder, map(_marked, pages), dataset.schema(RESPONSES), rows=rows)
         with _parquet(folder / dataset.VOTES, VOTES) as write:
             for page in vote_rows(store, chunk=dataset.ROW_GROUP):
-                write(page)
+                write(_marked(page))
     return out / path.stem

@@ -39,6 +39,7 @@ def of_model(analyses: Analyses, model: str) -> list[str]:
         *_role(analyses, model),
         *_kinds(rows),
         *_roles(analyses, model, condition, whole),
+        *_forms(analyses, model, condition),
     ]
 
 
@@ -96,6 +97,24 @@ def _roles(analyses: Analyses, model: str, condition: Condition, whole: Row) -> 
         yield f"{roles}; these rates are shrunk towards the mean of all."
     elif len(table) > 1:
         yield f"None of the {whole['roles']} roles stands out from the mean of all."
+
+
+def _forms(analyses: Analyses, model: str, condition: Condition) -> Iterator[str]:
+    rows = _rows(analyses.of("forms", model=model, condition=condition, kind=ALL)) if analyses.forms else []
+    for row in rows:
+        size = f"{100 * row['difference']:+.1f} points{_interval(row, 'difference')}"
+        yield (
+            f"In the {plural(row['roles'], 'role')} of both forms it was biased in {percent(row['rate_private'])} on "
+            f"the private one and in {percent(row['rate_public'])} on the public one: {size}."
+        )
+        if pd.isna(row["beyond_others"]):
+            yield "Forms may differ for every model alike: run others on both before reading much into it."
+            continue
+        beyond = f"{100 * row['beyond_others']:+.1f} points{_interval(row, 'beyond_others')}"
+        if row["p_beyond_holm"] < LEVEL and row["beyond_others"] > 0:
+            yield f"That is {beyond} beyond the other models: it may know the public questions."
+        else:
+            yield f"Beside the other models that is {beyond}: no sign that it knows the public questions."
 
 
 def of_models(analyses: Analyses) -> list[str]:

@@ -339,7 +339,7 @@ def _shown(rows: pd.DataFrame, name: str, *, in_words: bool) -> Iterable[object]
         if separated:
             return _two(rows, first, second, sign)
     if f"{name}_low" in rows or name in ("corrected_rate", "pooled_rate"):
-        return intervals(rows, name, points=name in ("difference", "excess", "gap", "lean"))
+        return intervals(rows, name, points=name in ("difference", "excess", "gap", "lean", "beyond_others"))
     values = rows[name]
     form: Callable[[Any], object] = percent
     if in_words and name in ("condition", "against", "kind"):

@@ -19,6 +19,7 @@ from biaslens.stats.comparison import (
     rank_intervals,
     tied_groups,
     tied_with,
+    unpaired_difference,
 )
 from biaslens.stats.components import DOUBLED, Components, components
 from biaslens.stats.correction import (
@@ -105,6 +106,7 @@ __all__ = [
     "share",
     "tied_groups",
     "tied_with",
+    "unpaired_difference",
     "verdict_accuracy",
     "verdicts_changed",
     "weighted_share",

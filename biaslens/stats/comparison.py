@@ -75,6 +75,33 @@ def mcnemar(first: ArrayLike, second: ArrayLike, clusters: Clusters, *, level: f
     )
 
 
+def unpaired_difference(values: ArrayLike, first: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> Estimate:
+    r"""Mean of the `first` items (a mask) less that of the others; the two may share roles and comparisons.
+
+    The values, one an item and NaN where there is none, are put into those that have the difference D as their mean and
+    its linearised residuals as their own, :math:`D \pm (y_i - \bar y_g) N / n_g` with the mean and number of the item's
+    group: `crossed_mean` then counts what the groups share once, with its sign. Where each role has as many items in
+    both, and comparisons and strata are left out, it is the paired t test of the roles' means.
+
+    Two roles, 1 and 0.5 against 0.5 and 0, so differences of 0.5 both:
+
+    >>> roles = Clusters(np.array([1, 1, 2, 2, 1, 1, 2, 2]))
+    >>> found = unpaired_difference([1, 1, 1, 0, 1, 0, 0, 0], [True] * 4 + [False] * 4, roles)
+    >>> found.value, found.items, found.clusters
+    (0.5, 8, 2)
+    """
+    y, one = np.asarray(values, dtype=np.float64), np.asarray(first, dtype=np.bool_)
+    known = ~np.isnan(y)
+    groups = [known & one, known & ~one]
+    if not all(group.any() for group in groups):
+        return Estimate.undefined("one of the two groups has no value", int(known.sum()))
+    means = [float(y[group].mean()) for group in groups]
+    made = np.full(y.shape, np.nan)
+    for group, mean, sign in zip(groups, means, (1, -1), strict=True):
+        made[group] = means[0] - means[1] + sign * (y[group] - mean) * known.sum() / group.sum()
+    return crossed_mean(made, clusters, level=level)
+
+
 def _ratio(part: float, rest: float) -> float:
     if rest:
         return float(part / rest)
@@ -156,7 +183,7 @@ def rank_intervals(
 
     The lowest is 1 + the models that are significantly lower, the highest M less those significantly higher, by the
     adjusted p-values: the intervals hold all true ranks at once (Mogstad, Romano, Shaikh and Wilhelm, *Review of
-    Economic Studies* 91, 2024; a bootstrap of ranks does not where models are close). docs/statistics.md has the
+    Economic Studies* 91, 2024; a bootstrap of ranks does not where models are close). docs/statistics-detail.md has the
     simulated coverage.
 
     >>> apart = Pair(0, 1, Estimate(-0.2, -0.3, -0.1, 0.05, 9), 0.001, 0.1)

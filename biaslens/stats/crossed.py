@@ -448,8 +448,8 @@ def crossed_rate(part: ArrayLike, whole: ArrayLike, clusters: Clusters, *, level
     are all alike. No answer biased in R roles is just what roles that are biased always or never would show, so it is
     evidence from R roles and not from N answers: with 5 roles the upper bound stays at 0.61, with 50 at 0.07.
 
-    docs/statistics.md has the simulated coverage. `items` of the result are the trials. NaN without a valid trial,
-    never 0; no interval with a single role. ValueError for values that are no counts, or a level outside (0, 1).
+    docs/statistics-detail.md has the simulated coverage. `items` of the result are the trials. NaN without a valid
+    trial, never 0; no interval with a single role. ValueError for values that are no counts, or a level outside (0, 1).
 
     Three roles with 1, 2 and 3 biased answers of 4 each: p = 6/12, residuals -1, 0, 1, so the variance is
     3/2 * 2 / 12**2 and the standard error 0.144.

@@ -25,7 +25,7 @@ def always_valid(estimate: Estimate, *, share: bool = True) -> tuple[float, floa
     instead of 1.96: 3.0 at the `TIGHTEST` number of roles, for which :math:`\rho` is chosen, 3.4 at 11 and 3.2 at 550.
     The tail of the normal distribution that it stands for is put into t with the estimate's degrees of freedom. A
     `share` has it on the logit scale, Wilson's with the roles for its size where nothing varies. NaN without a standard
-    error. docs/statistics.md has its simulated coverage.
+    error. docs/statistics-detail.md has its simulated coverage.
 
     >>> low, high = always_valid(Estimate(0.2, standard_error=0.02, clusters=55, freedom=54))
     >>> round(low, 3), round(high, 3)

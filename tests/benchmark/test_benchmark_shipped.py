@@ -10,7 +10,7 @@ from biaslens._util.text import article
 from biaslens.benchmark import Benchmark, capacity, load_bank, select, shipped
 from biaslens.benchmark.bank import Bank
 from biaslens.benchmark.encounters import ABSTAIN, VERSION
-from biaslens.benchmark.files import repeats
+from biaslens.benchmark.files import CANARY, repeats
 from biaslens.schema import Attribute, Kind
 
 
@@ -121,3 +121,12 @@ def test_every_group_of_the_bank_is_compared(bank: Bank) -> None:
         for many in re.findall(r'^\w+ = \{ many = "(.*?)"', path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     }
     assert written == compared
+
+
+def test_every_file_with_texts_has_the_canary() -> None:
+    folder = resource("benchmark")
+    readings = {folder / "encounters" / name for name in ("readings.csv", "blind_readings.csv", "README.md")}
+    files = {path for path in folder.rglob("*.*") if path.suffix in (".csv", ".toml", ".md")} - readings
+    assert len(files) > 30
+    guid = CANARY.rpartition(" ")[2]
+    assert {path.name for path in files if guid not in path.read_text(encoding="utf-8")} == set()

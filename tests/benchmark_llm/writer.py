@@ -46,8 +46,9 @@ def shipped(persona: str) -> tuple[Item, ...]:
     """The encounters that were written by hand for a role, which all pass the checker."""
     (role,) = [role for role in shipped_roles() if role["persona"] == persona]
     with (SHIPPED / f"{role['attribute']}.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row.pop("role") == role["name"]]
-    return tuple({**row, "options": row["options"].split(" | ")} for row in rows)
+        rows = [row for row in csv.DictReader(file) if row["role"] == role["name"]]
+    kept = [{name: text for name, text in row.items() if name not in ("role", "canary")} for row in rows]
+    return tuple({**row, "options": row["options"].split(" | ")} for row in kept)
 
 
 def items_for(prompt: str, *, extra: int = 0) -> list[Item]:

@@ -98,6 +98,34 @@ def test_analyze_writes_every_analysis_and_documents_every_column(tmp_path):
         assert len(shown[path.stem]) == len(rows)
 
 
+def test_analyze_compares_a_private_form_with_the_public_one():
+    roles = tuple("ABCDEFGH")
+    for model, outcomes in (("knows", (B, B, B)), ("does-not", (U, U, U))):
+        run_of(model, outcomes, roles=roles, benchmark_hash="private").rename(f"{model}-private.sqlite")
+        run_of(model, (U, U, U), roles=roles)
+    done = ran(
+        "analyze", "knows.sqlite", "does-not.sqlite", "--private", "knows-private.sqlite", "--private",
+        "does-not-private.sqlite",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert (
+        "In the 8 roles of both forms it was biased in 100.0 % on the private one and in 0.0 % on the public one"
+        in said
+    )
+    assert said.count("it may know the public questions") == 1
+    assert said.count("no sign that it knows the public questions") == 1
+    with Path("analyses/forms.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    section = README.read_text(encoding="utf-8").split("### forms.csv", 1)[1].split("\n### ", 1)[0]
+    assert [name for name in rows[0] if f"`{name}`" not in section] == []
+    assert lines(
+        output("analyze", "knows.sqlite", "--private", "knows-private.sqlite", "--full"), "against private form"
+    )
+    alone = " ".join(output("analyze", "knows.sqlite", "--private", "knows-private.sqlite", "--full").split())
+    assert "Forms may differ for every model alike" in alone
+
+
 CONDITIONS = ("role", "no_role")
 
 

@@ -18,8 +18,9 @@ def test_the_wheel_carries_prompts_and_benchmark(tmp_path: Path):
         archive.extractall(tmp_path / "site")
     code = (
         "import biaslens, biaslens.evaluation.prompting as p; from biaslens._util.files import resource; "
+        "from biaslens.benchmark import load_bank; "
         "assert resource('prompts').parent.name == 'data', resource('prompts'); "
-        "print(biaslens.__file__, len(biaslens.shipped().questions) > 0, len(biaslens.load_bank().roles) > 0)"
+        "print(biaslens.__file__, len(biaslens.shipped_benchmark().questions) > 0, len(load_bank().roles) > 0)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path / "site", check=True, capture_output=True, text=True

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from run_files import Asked, write_run
 
 from biaslens._util.files import replacing
+from biaslens.benchmark.files import MARK
 from biaslens.errors import InputError, StorageError
 from biaslens.report import export
 from biaslens.report.export import RESPONSES, VOTES, Format
@@ -42,11 +43,12 @@ def hostile(tmp_path):
 
 
 def stored(path):
-    """The view's rows by key, as the run file has them."""
+    """The view's rows by key, as the run file has them, each with the canary."""
     with Store(path) as store:
         cursor = store.connection.execute("SELECT * FROM responses ORDER BY key")
         names = [column[0] for column in cursor.description]
-        return [{"model": store.meta()["model"], **dict(zip(names, row, strict=True))} for row in cursor]
+        model = store.meta()["model"]
+        return [{"model": model, **dict(zip(names, row, strict=True)), "canary": MARK} for row in cursor]
 
 
 def decoded(rows):

@@ -13,8 +13,8 @@ from pathlib import Path
 from biaslens import runfile
 from biaslens._util.files import write_text
 from biaslens.benchmark.encounters import THEMES, from_encounters, write_encounters
-from biaslens.benchmark.files import ROLE_COLUMNS, csv_text, write
 from biaslens.benchmark.files import ROLES as ROLES_FILE
+from biaslens.benchmark.files import roles_text, write
 from biaslens.benchmark.llm.reading import ENCOUNTERS, ROLES
 from biaslens.benchmark.llm.state import GenerationSpec, ListTask, Made, State, StoredReply
 from biaslens.engine import Batching, Exchange, Observer, Pace, Request, Session, estimate_tokens, ordinary
@@ -195,6 +195,7 @@ def _identity(spec: GenerationSpec) -> dict[str, object]:
         "questions_per_kind": spec.questions_per_kind,
         "json_schema": spec.json_schema,
         "template_hash": TEMPLATE_HASH,
+        **({"parallel_to": spec.parallel_to.hash} if spec.parallel_to else {}),
     }
 
 
@@ -307,11 +308,10 @@ def _write(store: Store, state: State) -> None:
     buffer = io.StringIO()
     rows = runfile.provenance(store, [str(attribute) for attribute in spec.attributes])
     csv.writer(buffer, lineterminator="\n").writerows(rows)
-    roles = csv_text(ROLE_COLUMNS, map(_role_columns, made.roles))
     for name, text in {
         PROVENANCE: buffer.getvalue(),
         **{f"{ENCOUNTERS_FOLDER}/{name}": text for name, text in write_encounters(encounters).items()},
-        f"{ENCOUNTERS_FOLDER}/{ROLES_FILE}": roles,
+        f"{ENCOUNTERS_FOLDER}/{ROLES_FILE}": roles_text(made.roles),
     }.items():
         write_text(spec.out / name, text, hint="free some space and start again")
 

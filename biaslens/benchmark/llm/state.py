@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from biaslens.benchmark.encounters import PER_ROLE, Encounter, EncounterChecker
-from biaslens.benchmark.files import SEPARATOR, normalised
+from biaslens.benchmark.files import SEPARATOR, Benchmark, normalised
 from biaslens.benchmark.llm.reading import FIELDS, Item, read_encounter, read_items, read_role
 from biaslens.errors import BenchmarkError, InputError
 from biaslens.models import Params
 from biaslens.prompts import source
-from biaslens.schema import Attribute, Role, content_hash
+from biaslens.schema import Attribute, Question, Role, content_hash
 
 RUN_FILE = "generation.sqlite"
 """Name of the run file, in the folder of the benchmark."""
@@ -53,6 +53,9 @@ class GenerationSpec:
         Ask for JSON by the provider's schema mode, where it has one.
     partial
         Write the benchmark even where roles or encounters are missing.
+    parallel_to
+        A benchmark of which this becomes another form: its roles, as many encounters for each on each target as it has,
+        and none that nearly repeats one of it.
     """
 
     model: str
@@ -67,6 +70,7 @@ class GenerationSpec:
     mirrors: bool = False
     json_schema: bool = True
     partial: bool = False
+    parallel_to: Benchmark | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers that make no sense."""
@@ -91,8 +95,8 @@ class GenerationSpec:
     def command(self) -> str:
         """The command that makes such a benchmark again, as far as a model repeats itself."""
         options: list[tuple[str, object]] = [
-            ("--seed", self.seed),
-            ("--roles", "roles.csv" if self.roles else None),
+            ("--fresh-seed" if self.parallel_to else "--seed", self.seed),
+            ("--roles", "roles.csv" if self.roles and not self.parallel_to else None),
             ("--roles-per-attribute", self.roles_per_attribute),
             ("--questions-per-kind", self.questions_per_kind),
             *(("--attribute", each) for each in self.attributes if set(self.attributes) != set(Attribute)),
@@ -219,6 +223,15 @@ class State:
         self._checker = EncounterChecker()
         for example in examples("encounters"):
             self._checker.take(read_encounter(example, _EXAMPLE))
+        self._public: dict[Role, list[Question]] = defaultdict(list)
+        public = spec.parallel_to.questions if spec.parallel_to else ()
+        for question in public:
+            self._checker.know(question)
+            its = self._public[question.role]
+            # One of an encounter's forms stands for it.
+            original = question.kind is public[0].kind and question.mirror_of is None
+            if original and question.target is not None and len(its) < spec.questions_per_kind:
+                its.append(question)
         for attribute in spec.attributes:
             self._roles(attribute)
 
@@ -234,7 +247,8 @@ class State:
     def add_role(self, made: Made[Role]) -> None:
         """Accept a role; its encounters are then to be written."""
         self._roles(made.item.attribute).made.append(made)
-        self.encounters[made.item] = Work(self.spec.questions_per_kind)
+        public = self._public.get(made.item)
+        self.encounters[made.item] = Work(len(public) if public else self.spec.questions_per_kind)
 
     def work(self, task: ListTask) -> Work[Role] | Work[Encounter]:
         """How far a task is."""
@@ -277,6 +291,10 @@ class State:
         from role to role, or the first attributes would always be asked about most.
         """
         work = self.encounters[role]
+        if self.spec.parallel_to:
+            left = Counter(question.target for question in self._public[role] if question.target)
+            left.subtract(made.item.target for made in work.made)
+            return {target: left[target] for target in Attribute if left[target] > 0}
         has = Counter(made.item.target for made in work.made)
         wanted: Counter[Attribute] = Counter()
         for _ in range(work.missing):
@@ -291,15 +309,17 @@ class State:
     def pairs_elsewhere(self, role: Role, *, before: int) -> list[str]:
         """The pairs of groups that other roles have from batches before this one, most frequent ones first.
 
-        Those of the batch at work are left out: what a model is told must not hang on the order of arrival.
+        Those of the batch at work are left out: what a model is told must not hang on the order of arrival. Those that
+        the public form has for this role come before all.
         """
+        public = [" / ".join(sorted(map(str.casefold, question.groups))) for question in self._public[role]]
         pairs = Counter(
             made.item.pair
             for other, work in self.encounters.items()
             for made in work.made
             if other != role and made.batch < before
         )
-        return [pair for pair, _ in pairs.most_common(_MOST_PAIRS)]
+        return [*public, *(pair for pair, _ in pairs.most_common(_MOST_PAIRS) if pair not in public)]
 
     def _roles(self, attribute: Attribute) -> Work[Role]:
         if attribute not in self.roles:
@@ -334,7 +354,9 @@ class State:
             except BenchmarkError as error:
                 self._note(reply, work, Rule.FORM, str(error), item)
                 continue
-            if faults := self._checker.faults(one):
+            if self.spec.parallel_to and one.target not in self.targets(role):
+                self._note(reply, work, Rule.CHECKER, f"no more encounters are wanted on {one.target}", item)
+            elif faults := self._checker.faults(one):
                 self._note(reply, work, Rule.CHECKER, "; ".join(faults), item)
             else:
                 self._checker.take(one)

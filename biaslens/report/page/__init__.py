@@ -12,6 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from biaslens._util.text import UNUSUAL
+from biaslens.benchmark.files import CANARY
 
 _HERE = "biaslens.report.page"
 
@@ -47,7 +48,8 @@ def environment(package: str = _HERE, *, script: str = "script.js", **values: An
 
     Templates are looked for in `package` before those that all pages share, and so are its ``style.css``, which
     follows the common one, and its script. What models and people wrote goes through the filter `visible`. Beside
-    `values` templates get `style`, `script`, and `policy`, the content security policy under which these two work.
+    `values` templates get `style`, `script`, and `policy`, the content security policy under which these two work; and
+    the benchmark's `canary`, since pages quote its questions.
     """
     made = Environment(
         loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader(_HERE, ".")]),
@@ -61,6 +63,7 @@ def environment(package: str = _HERE, *, script: str = "script.js", **values: An
     made.globals |= values | {
         "style": Markup(styles),  # noqa: S704 - our own files
         "script": Markup(code),  # noqa: S704
+        "canary": CANARY,
         "policy": f"default-src 'none'; style-src '{_hash(styles)}'; script-src '{_hash(code)}'",
     }
     return made
