@@ -6,7 +6,7 @@ a sample may take more of what the judge flags. Intervals carry both the labels'
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -344,11 +344,34 @@ class LabelledRate:
     reason: str = ""
     strata: tuple[LabelledQuestions, ...] = ()
 
-    def varying(self, clusters: Clusters) -> tuple[NDArray[np.float64], float]:
-        """What each question adds to the rate as far as that varies between comparisons, and the freedom of that."""
-        found = [stratum.varying(clusters) for stratum in self.strata]
+    def varying(self, clusters: Clusters) -> list[tuple[NDArray[np.float64], float]]:
+        """By stratum, what each question adds to the rate as far as that varies between comparisons; its freedom."""
         total = sum(stratum.items.sum() for stratum in self.strata)
-        return np.sum([part for part, _ in found], axis=0) / total, min(freedom for _, freedom in found)
+        return [(part / total, freedom) for part, freedom in (stratum.varying(clusters) for stratum in self.strata)]
+
+
+def _of_comparisons(
+    parts: Sequence[tuple[NDArray[np.float64], float]], clusters: Clusters, *, differences: bool = False
+) -> tuple[float, float]:
+    r"""What the draw of comparisons adds to the variance of a sum of parts, and its degrees of freedom.
+
+    The scale of a part is known with degrees of freedom of its own. The variance V is the sum of the covariances
+    :math:`c_k` of the parts with the sum, and moves by :math:`c_k` times the relative error of a part's squared scale:
+    so :math:`V^2 / \sum_k c_k^2 / \nu_k`, as Satterthwaite's formula has it for parts that are independent. Answers
+    that rules decide make up most of it where they do, and a handful of labels cannot take that away.
+    """
+    whole = np.sum([part for part, _ in parts], axis=0)
+    layout, size = Layout(np.ones(len(whole)), clusters), len(whole)
+    added, freedom = layout.of_comparisons(whole * size, differences=differences)
+    if not added > 0:
+        return 0.0, float("nan")
+
+    def component(values: NDArray[np.float64]) -> float:
+        return layout.component_of_comparisons(values * size)[0]
+
+    each = [(component(whole + part) - component(whole - part)) / 4 for part, _ in parts]
+    moved = sum(covariance**2 / known for covariance, (_, known) in zip(each, parts, strict=True))
+    return added, min(freedom, component(whole) ** 2 / moved) if moved > 0 else freedom
 
 
 def labelled_rate(
@@ -414,11 +437,10 @@ def with_comparisons(found: Estimate, rate: LabelledRate, clusters: Clusters) ->
     """
     if clusters.comparison is None or np.isnan(found.standard_error) or rate.clusters < 2 or not rate.strata:
         return found
-    varying, known = rate.varying(clusters)
-    added, freedom = Layout(np.ones(len(varying)), clusters).of_comparisons(varying * len(varying))
+    added, freedom = _of_comparisons(rate.varying(clusters), clusters)
     if not added > 0:
         return found
-    free = joint_freedom((found.standard_error**2, rate.clusters - 1.0), (added, min(freedom, known)))
+    free = joint_freedom((found.standard_error**2, rate.clusters - 1.0), (added, freedom))
     error = float(np.sqrt(found.standard_error**2 + added))
     low, high = map(float, _wilsons(found.value, error, float(stdtrit(free, (1 + found.level) / 2))))
     return Estimate(
@@ -449,11 +471,10 @@ def labelled_difference(
     if not free >= 1 or not variance > _ROUNDING:
         return Estimate(value, items=labels, reason="too few roles with labels for an interval", level=level)
     if clusters.comparison is not None and first.strata and second.strata:
-        (one, known), (other, too) = first.varying(clusters), second.varying(clusters)
-        crossed = Layout(np.ones(questions), clusters)
-        added, freedom = crossed.of_comparisons((one - other) * questions, differences=True)
+        taken_off = [(-part, freedom) for part, freedom in second.varying(clusters)]
+        added, freedom = _of_comparisons([*first.varying(clusters), *taken_off], clusters, differences=True)
         if added > 0:
-            free = joint_freedom((variance, free), (added, min(freedom, known, too)), differences=True)
+            free = joint_freedom((variance, free), (added, freedom), differences=True)
             variance += added
     error = float(np.sqrt(variance))
     reach, p = float(stdtrit(free, (1 + level) / 2)) * error, float(2 * stdtr(free, -abs(value) / error))

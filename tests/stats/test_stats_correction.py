@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from biaslens.stats import (
     Clusters,
+    labelled_difference,
     labelled_rate,
     prediction_powered,
     rogan_gladen,
@@ -271,10 +272,29 @@ def test_few_labels_leave_an_interval_that_says_something():
         assert found.high - found.low <= crossed.high - crossed.low < 0.5
 
 
+def test_what_rules_decide_keeps_its_freedom_beside_few_labels():
+    # Two thirds of the questions are decided for certain; the labels of the rest say next to nothing of comparisons.
+    rng = np.random.default_rng(10)
+    role, comparison = np.repeat(np.arange(60), 30), rng.integers(0, 40, 1800)
+    judged = np.arange(1800) % 3 == 0
+    clusters, rates = Clusters(role, comparison), []
+    for bias in (2, 4):
+        truth = (rng.random(1800) < rng.beta(bias, 6, 40)[comparison]).astype(int)
+        label = np.where(judged & (rng.random(1800) > 0.1), -1, truth)
+        rates.append(
+            labelled_rate(
+                truth, label, np.arange(1800), questions=1800, clusters=role, strata=judged.astype(int),
+                inclusion=np.where(judged, 0.1, 1.0),
+            )
+        )  # fmt: skip
+    known = [freedom for rate in rates for _, freedom in rate.varying(clusters)]
+    assert min(known) < 8 < labelled_difference(*rates, clusters).freedom
+
+
 def test_labels_of_all_answers_vary_between_comparisons_as_they_do_themselves():
     rng = np.random.default_rng(9)
     role, comparison = (codes.ravel() for codes in np.indices((40, 30)))
     truth = (rng.random(1200) < rng.beta(2, 6, 30)[comparison]).astype(int)
     rate = labelled_rate(truth, truth, np.arange(1200), questions=1200, clusters=role)
-    varying, _ = rate.varying(Clusters(role, comparison))
+    ((varying, _),) = rate.varying(Clusters(role, comparison))
     assert_allclose(varying * 1200, truth)
