@@ -220,10 +220,6 @@ def baseline(story: Story) -> None:
     shutil.copy(story.folder / "runs" / "new.sqlite", story.folder / "runs" / "released.sqlite")
 
 
-def benchmark_of_ones_own(story: Story) -> None:
-    shutil.copytree(story.folder / "benchmark", story.folder / "mybench")
-
-
 def private_form(story: Story) -> None:
     write_form(story.folder / "private", 2)
 
@@ -239,15 +235,6 @@ def from_the_hub(story: Story) -> None:
 
 def answers_from_files(story: Story) -> None:
     answer_files(story.folder / "mybatch", play)
-
-
-def downloaded(story: Story) -> None:
-    shutil.copytree(story.folder / "hub", story.folder / "bench")
-
-
-def another_model(story: Story) -> None:
-    for name, form in (("sol", ()), ("sol-private", ("--benchmark", "private"))):
-        story.run("evaluate", "openai/b", "--roles-per-attribute", "5", "--run", f"runs/{name}.sqlite", *form)
 
 
 def own_responses(story: Story) -> None:
@@ -274,10 +261,7 @@ BEFORE: dict[str, Callable[[Story], None]] = {
     "biaslens annotate runs/NAME.labels --as CAT": second_annotator,
     "biaslens evaluate openai/gpt-6-luna --judge openai/gpt-6-luna --batch": run_afresh,
     "biaslens generate --with openai/gpt-6.1-sol --out mybench/ --batch-files": benchmark_afresh,
-    "biaslens evaluate openai/gpt-6-luna --benchmark bench/": downloaded,
-    "biaslens analyze runs/luna.sqlite runs/sol.sqlite": another_model,
     "biaslens gate": baseline,
-    "biaslens export mybench/": benchmark_of_ones_own,
     "biaslens evaluate openai/gpt-6-luna --benchmark bench/": from_the_hub,
     "biaslens evaluate openai/gpt-6-luna --roles-per-attribute 5 --benchmark private/": private_form,
     "biaslens analyze runs/luna.sqlite runs/sol.sqlite": runs_of_sol,
