@@ -108,6 +108,7 @@ def serve(app: ASGIApp, *, policy: str, port: int, open_browser: bool, tell: Cal
         lifespan="off",
         proxy_headers=False,
         access_log=False,
+        log_config=None,  # its own would close every handler that the process has
         server_header=False,
         log_level="warning",
         timeout_graceful_shutdown=2,
