@@ -117,14 +117,15 @@ def test_too_few_roles(tmp_path: Path) -> None:
         expand(load_bank(mini_bank(tmp_path)), seed=0, roles_per_attribute=2)
 
 
-def test_the_same_whatever_the_hash_seed() -> None:
+def test_the_same_whatever_the_hash_seed(tmp_path: Path) -> None:
     script = (
-        "from biaslens.benchmark import expand, load_bank\n"
-        "print(expand(load_bank(), seed=3, roles_per_attribute=1, questions_per_kind=3).hash)"
+        "import sys; from pathlib import Path; from biaslens.benchmark import expand, load_bank\n"
+        "print(expand(load_bank(Path(sys.argv[1])), seed=3, questions_per_kind=3).hash)"
     )
+    bank = mini_bank(tmp_path)
     hashes = {
         subprocess.run(
-            [sys.executable, "-c", script],
+            [sys.executable, "-c", script, str(bank)],
             env={**os.environ, "PYTHONHASHSEED": seed},
             cwd=Path(__file__).parents[2],
             capture_output=True,
