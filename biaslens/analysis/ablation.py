@@ -15,6 +15,7 @@ from biaslens.stats import (
     Clusters,
     Estimate,
     biased_majority,
+    crossed_difference,
     crossed_mean,
     crossed_share,
     holm,
@@ -98,7 +99,7 @@ class _Paired:
 
     def row(self, chosen: NDArray[np.bool_], clusters: Clusters) -> dict[str, object]:
         """The rates of some questions and their difference."""
-        mean = crossed_mean((self._rate - self._other)[chosen], clusters)
+        mean = crossed_difference(self._rate[chosen], self._other[chosen], clusters)
         return {
             "model": self._run.info.model,
             "against": self._against.value,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import runfile
+from biaslens._util import in_columns
 from biaslens._util.text import without_secrets
 from biaslens.benchmark.groups import compared, named_group
 from biaslens.runfile import (
@@ -408,25 +409,42 @@ def _conditions(store: Store, questions: Questions, panel: str) -> dict[Conditio
     trials = runfile.most_trials(store)
     position = {question_id: code for code, question_id in enumerate(questions.ids)}
     state = {str(name): code for code, name in enumerate(STATES)}
-    filled = {name: no_trials(len(position), trials) for name in runfile.conditions(store)}
-    models: dict[str, set[str]] = {name: set() for name in filled}
-    last = dict.fromkeys(filled, "")
-    rows = runfile.trials(store, panel)
-    for question_id, condition, trial, outcome, choice, order, resolved_model, answered_at in rows:
-        into, place = filled[condition], (position[question_id], trial - 1)
-        into.states[place] = state[outcome or ("unasked" if answered_at is None else "unjudged")]
-        if choice is not None:
-            into.taken[place] = choice
-            into.shown[place] = choice if order is None else _order(order).index(choice)
-        if answered_at is not None and resolved_model is not None:
-            models[condition].add(resolved_model)
-            last[condition] = max(last[condition], answered_at)
+    names = sorted(runfile.conditions(store))
+    which = {name: code for code, name in enumerate(names)}
+    shape = (len(names), len(position), trials)
+    states, taken, shown = (np.full(shape, NOTHING, dtype=np.int8) for _ in range(3))
+    models: set[tuple[str, str]] = set()
+    last = dict.fromkeys(names, "")
+    for rows in in_columns(runfile.trials(store, panel)):
+        question_ids, conditions, numbers, outcomes, choices, orders, resolved_models, times = rows
+        place = (
+            [which[name] for name in conditions],
+            [position[question_id] for question_id in question_ids],
+            np.array(numbers) - 1,
+        )
+        states[place] = [
+            state[outcome or ("unasked" if time is None else "unjudged")]
+            for outcome, time in zip(outcomes, times, strict=True)
+        ]
+        taken[place] = [NOTHING if choice is None else choice for choice in choices]
+        shown[place] = [
+            NOTHING if choice is None else choice if order is None else _order(order).index(choice)
+            for choice, order in zip(choices, orders, strict=True)
+        ]
+        answered = [each for each in zip(conditions, resolved_models, times, strict=True) if None not in each]
+        models.update((condition, model) for condition, model, _ in answered)
+        for name in names:
+            last[name] = max([last[name], *(time for condition, _, time in answered if condition == name)])
     return {
-        condition: replace(
-            filled[condition], resolved_models=tuple(sorted(models[condition])), last_answer=last[condition]
+        condition: Trials(
+            states[which[condition]],
+            taken[which[condition]],
+            shown[which[condition]],
+            resolved_models=tuple(sorted(model for name, model in models if name == condition)),
+            last_answer=last[condition],
         )
         for condition in Condition
-        if condition in filled
+        if condition in which
     }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-from biaslens.stats.crossed import Clusters, Layout, crossed_mean, crossed_rate, mean_in, share_in
+from biaslens.stats.crossed import Clusters, Layout, crossed_mean, crossed_rate, difference_in, share_of
 from biaslens.stats.estimate import Estimate
 
 
@@ -153,10 +153,10 @@ def compare_pairs(
     """
     table = np.asarray(rates, dtype=np.float64)
     layout = Layout(np.ones(table.shape[1]), clusters)
-    means = [share_in(layout, row, level=level) for row in table]
+    shares = [share_of(layout, row) for row in table]
     pairs = list(combinations(range(len(table)), 2))
-    differences = [mean_in(layout, table[a] - table[b], level=level) for a, b in pairs]
-    return means, pairs_of(pairs, differences, level=level, power=power)
+    differences = [difference_in(layout, table[a], table[b], (shares[a], shares[b]), level=level) for a, b in pairs]
+    return [share.estimate(level) for share in shares], pairs_of(pairs, differences, level=level, power=power)
 
 
 def pairs_of(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from math import isnan, nan
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -412,7 +413,8 @@ def mean_in(
     layout: Layout, values: Floats, *, bounds: tuple[float, float] = (-1.0, 1.0), level: float = 0.95
 ) -> Estimate:
     """`crossed_mean` of values of the known items of a layout, for many means over the same items."""
-    value, found = _spread(layout, values, level, differences=True)
+    check_level(level)
+    value, found = _spread(layout, values, differences=True)
     if isnan(found.variance):
         return Estimate(value, items=layout.items, clusters=layout.roles, level=level)
     if found.variance > 0:
@@ -463,31 +465,132 @@ def crossed_rate(part: ArrayLike, whole: ArrayLike, clusters: Clusters, *, level
     return share_in(layout, y[layout.known] / layout.weight, level=level)
 
 
+class Share(NamedTuple):
+    """A weighted share in a layout, and what its bounds hang on; `size` is that of Wilson's where nothing varies."""
+
+    value: float
+    error: float
+    freedom: float
+    size: float
+    items: int
+    roles: int
+
+    def bounds(self, tail: float) -> tuple[float, float]:
+        """Bounds beyond each of which a tail of the distribution lies; NaN with a single role."""
+        if self.error > 0:
+            return _logit_bounds(self.value, self.error, -float(stdtrit(self.freedom, tail)))
+        low, high = wilson(self.value, self.size, -stdtrit(self.roles - 1, tail))
+        return float(low), float(high)
+
+    def estimate(self, level: float) -> Estimate:
+        """The share with its interval; none with a single role."""
+        check_level(level)
+        if isnan(self.error):
+            return Estimate(self.value, items=self.items, clusters=self.roles, level=level)
+        low, high = self.bounds((1 - level) / 2)
+        return Estimate(
+            self.value, low, high, self.error, self.items, clusters=self.roles, level=level, freedom=self.freedom
+        )
+
+
+def share_of(layout: Layout, values: Floats) -> Share:
+    """Find the share that values of the known items of a layout have as their mean."""
+    value, found = _spread(layout, values, differences=False)
+    error = float(np.sqrt(found.variance)) if isnan(found.variance) or 0 < value < 1 else 0.0
+    size = layout.total**2 / float(np.square(np.bincount(layout.role, layout.weight)).sum()) if layout.items else nan
+    return Share(value, error, found.freedom, size, round(layout.total), layout.roles)
+
+
 def share_in(layout: Layout, values: Floats, *, level: float = 0.95) -> Estimate:
     """`crossed_share` of values of the known items of a layout."""
-    value, found = _spread(layout, values, level, differences=False)
-    items = round(layout.total)
-    if isnan(found.variance):
-        return Estimate(value, items=items, clusters=layout.roles, level=level)
-    if found.variance > 0 and 0 < value < 1:
-        error = float(np.sqrt(found.variance))
-        low, high = logit_bounds(value, error, found.freedom, level=level)
-    else:
-        size = layout.total**2 / float(np.square(np.bincount(layout.role, layout.weight)).sum())
-        error, (low, high) = 0.0, map(float, wilson(value, size, stdtrit(layout.roles - 1, (1 + level) / 2)))
-    return Estimate(value, low, high, error, items, clusters=layout.roles, level=level, freedom=found.freedom)
+    return share_of(layout, values).estimate(level)
+
+
+def difference_in(
+    layout: Layout, first: Floats, second: Floats, shares: tuple[Share, Share] | None = None, *, level: float = 0.95
+) -> Estimate:
+    r"""Mean of first - second, both from 0 to 1 for the known items of a layout, with its interval and p against 0.
+
+    A rate that chance makes low is found together with too small a variance, and so is a difference from it: the
+    symmetric interval of `mean_in` holds one between rates of 0.02 and 0.06 in 82 % where 11 roles differ much. So it
+    reaches at least as far as intervals [l, u] of the two rates on the logit scale (`share_in`) say together, below the
+    difference by :math:`\sqrt{(p_1 - l_1)^2 + (u_2 - p_2)^2}`, and above it alike (Zou and Donner, *Statistics in
+    Medicine* 27, 2008). These are of each rate's own variance, less the covariance of both, with the degrees of
+    freedom of the difference: what the draw of roles and comparisons does to both alike does not move it. p is at least
+    where that interval ends at 0, so test and interval agree. docs/statistics-detail.md has the simulated coverage.
+    `shares` are those of the two, found if not given.
+
+    Where the two differ in no item, or every role's difference is the same, it is the interval of `mean_in`.
+    """
+    found = mean_in(layout, first - second, level=level)
+    if not found.standard_error > 0:
+        return found
+    one, other = shares or (share_of(layout, first), share_of(layout, second))
+    variance = found.standard_error**2
+    shared = (one.error**2 + other.error**2 - variance) / 2 if one.error > 0 and other.error > 0 else 0.0
+    own = np.maximum(np.square([one.error, other.error]) - shared, 0.0)
+    errors = np.sqrt(own * (variance / own.sum())).tolist() if own.sum() > 0 else [0.0, 0.0]
+    # One that does not vary keeps the bounds it has; one without a variance of its own is next to its own bound.
+    apart = [
+        share._replace(error=max(error, ROUNDING), freedom=found.freedom) if share.error > 0 else share
+        for share, error in zip((one, other), errors, strict=True)
+    ]
+
+    def reach(tail: float) -> tuple[float, float]:
+        (low, high), (other_low, other_high) = (share.bounds(tail) for share in apart)
+        return (
+            float(np.hypot(one.value - low, other_high - other.value)),
+            float(np.hypot(high - one.value, other.value - other_low)),
+        )
+
+    below, above = reach((1 - level) / 2)
+    low, high = min(found.low, found.value - below), max(found.high, found.value + above)
+    towards = 0 if found.value > 0 else 1
+    p = found.p
+    if 0 < p < 1 and reach(p / 2)[towards] > abs(found.value):
+        least, most = np.log(p), 0.0
+        for _ in range(_HALVINGS):
+            middle = (least + most) / 2
+            inside = reach(float(np.exp(middle)) / 2)[towards] > abs(found.value)
+            least, most = (middle, most) if inside else (least, middle)
+        p = float(np.exp(most))
+    return Estimate(
+        found.value, max(low, -1.0), min(high, 1.0), found.standard_error, found.items,
+        clusters=found.clusters, level=level, p=p, freedom=found.freedom,
+    )  # fmt: skip
+
+
+_HALVINGS = 40
+
+
+def crossed_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters, *, level: float = 0.95) -> Estimate:
+    """`difference_in` of values from 0 to 1, one an item; items of which one is NaN are left out.
+
+    Of eleven roles one is biased always, and another half the time where the role is left out: D = 10/110 - 5/110.
+
+    >>> roles = np.repeat(np.arange(11), 10)
+    >>> found = crossed_difference(roles == 0, (roles == 1) & (np.arange(110) % 2 == 0), Clusters(roles))
+    >>> round(found.value, 4), round(found.low, 2), round(found.high, 2)
+    (0.0455, -0.3, 0.51)
+    """
+    one, other = (np.asarray(values, dtype=np.float64) for values in (first, second))
+    layout, _ = of_values(one - other, clusters)
+    return difference_in(layout, one[layout.known], other[layout.known], level=level)
 
 
 def logit_bounds(value: float, error: float, freedom: float, *, level: float) -> tuple[float, float]:
     """Bounds that are symmetric around the logit of a share."""
-    reach = stdtrit(freedom, (1 + level) / 2) * error / (value * (1 - value))
+    return _logit_bounds(value, error, float(stdtrit(freedom, (1 + level) / 2)))
+
+
+def _logit_bounds(value: float, error: float, quantile: float) -> tuple[float, float]:
+    reach = quantile * error / (value * (1 - value))
     low, high = expit(logit(value) + np.array([-reach, reach]))
     return float(low), float(high)
 
 
-def _spread(layout: Layout, values: Floats, level: float, *, differences: bool) -> tuple[float, MeanVariance]:
+def _spread(layout: Layout, values: Floats, *, differences: bool) -> tuple[float, MeanVariance]:
     """Weighted mean and its spread, of which what is rounding is 0."""
-    check_level(level)
     if not layout.items:
         return nan, MeanVariance(nan, nan, nan)
     value = min(max(float((values * layout.weight).sum() / layout.total), float(values.min())), float(values.max()))

@@ -2,8 +2,9 @@
 
     python scripts/simulations/differences.py --rounds 600 --seed 5
 
-As in coverage.py, with the shipped benchmark. The test that swaps the signs of the roles' differences is exact where
-there are no effects of comparisons; its type I error is at equal rates, the first of each pair.
+As in coverage.py, with the shipped benchmark. Beside the interval of `difference_in` stand the symmetric one of
+`mean_in`, which it holds, and the test that swaps the signs of the roles' differences, which is exact where there are
+no effects of comparisons. Type I errors are at equal rates, the first of each pair.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from coverage import COMPARISONS, ICCS, LAYOUTS, drawn, effects, latent, of_benc
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from biaslens.stats.crossed import Clusters, Layout, mean_in
+from biaslens.stats.crossed import Clusters, Layout, difference_in, mean_in
 
 Floats = NDArray[np.float64]
 PAIRS = ((0.02, 0.06), (0.02, 0.1), (0.1, 0.3), (0.3, 0.5))
@@ -28,7 +29,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=5)
     given = parser.parse_args()
     rng, design = np.random.default_rng(given.seed), of_benchmark()
-    print("roles  rates        icc comparisons | difference held | type I, signs of roles swapped")
+    print("roles  rates        icc comparisons | difference held, width | symmetric | type I: ours, symmetric, swapped")
     for each in (1, 5):
         for rates in PAIRS:
             for icc in ICCS:
@@ -40,13 +41,15 @@ def main() -> None:
                         layout = Layout(np.ones(len(role)), Clusters(role, comparison, attribute))
                         for _ in range(given.rounds // LAYOUTS):
                             first, second, equal = answers(rng, layout, rates, of_role, of_comparison)
-                            interval = mean_in(layout, second - first)
-                            held = interval.low <= rates[1] - rates[0] <= interval.high
-                            found.append((held, swapped(rng, layout, first - equal) < 0.05))
-                    held, rejected = 100 * np.mean(found, axis=0)
+                            ours, plain = difference_in(layout, second, first), mean_in(layout, second - first)
+                            held = [one.low <= rates[1] - rates[0] <= one.high for one in (ours, plain)]
+                            null = difference_in(layout, first, equal), mean_in(layout, first - equal)
+                            p = [*(one.p for one in null), swapped(rng, layout, first - equal)]
+                            found.append((*held, ours.high - ours.low, *(one < 0.05 for one in p)))
+                    held, plainly, width, *rejected = 100 * np.mean(found, axis=0)
                     print(
-                        f"{11 * each:5}  {rates[0]:4}, {rates[1]:4}  {icc:4} {of_comparison:11} | "
-                        f"{held:15.1f} | {rejected:5.1f}",
+                        f"{11 * each:5}  {rates[0]:4}, {rates[1]:4}  {icc:4} {of_comparison:11} | {held:15.1f}, "
+                        f"{width:5.1f} | {plainly:9.1f} | {'':8}{', '.join(f'{share:4.1f}' for share in rejected)}",
                         flush=True,
                     )
 

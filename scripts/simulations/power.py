@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from biaslens.analysis.power import DifferenceVariance, designs
 from biaslens.benchmark import shipped
 from biaslens.benchmark.groups import compared
-from biaslens.stats.crossed import BOTH, COMPARISON, ITEM, ROLE, Clusters, Layout, mean_in
+from biaslens.stats.crossed import BOTH, COMPARISON, ITEM, ROLE, Clusters, Layout, difference_in
 
 RATE, OF_ROLE, OF_QUESTION = 0.3, 0.05, 0.4
 Codes = NDArray[np.int64]
@@ -43,7 +43,7 @@ def main() -> None:
     whole, place = Clusters(role, comparison, attribute), nth(kind)
     for of_comparison in (0.0, 0.28):
         for points in (0.08, 0.05, 0.03):
-            parts = [differences(rng, whole.at(roles_of(rng, whole, 5)), points, of_comparison, 2) for _ in range(20)]
+            parts = [both_rates(rng, whole.at(roles_of(rng, whole, 5)), points, of_comparison, 2) for _ in range(20)]
             wanted = pilot(parts)
             slices, least = designs(questions, wanted, points)
             if not slices:
@@ -52,8 +52,8 @@ def main() -> None:
                 found = 0
                 for _ in range(given.rounds):
                     kept = roles_of(rng, whole, one.roles_per_attribute) & (place < one.questions_per_kind)
-                    layout, values, _ = differences(rng, whole.at(kept), points, of_comparison, one.trials)
-                    found += mean_in(layout, values).p < 0.05
+                    layout, rates, _ = both_rates(rng, whole.at(kept), points, of_comparison, one.trials)
+                    found += difference_in(layout, *rates).p < 0.05
                 print(
                     f"{100 * points:.0f} points, comparisons {of_comparison}: {one.roles} roles, {one.questions} "
                     f"questions, {one.trials} trials find {100 * one.detectable:.1f} points: "
@@ -79,10 +79,13 @@ def roles_of(rng: np.random.Generator, whole: Clusters, each: int) -> NDArray[np
     return np.isin(whole.role, kept)
 
 
-def differences(
+Rates = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def both_rates(
     rng: np.random.Generator, clusters: Clusters, points: float, of_comparison: float, trials: int
-) -> tuple[Layout, NDArray[np.float64], float]:
-    """Layout, difference of the rates on each question, and the variance of single trials of both."""
+) -> tuple[Layout, Rates, float]:
+    """Layout, rates of both models on each question, and the variance of single trials of both."""
     layout = Layout(np.ones(len(clusters.role)), clusters)
     sizes = ((OF_ROLE, layout.role), (of_comparison, layout.comparison), (OF_QUESTION, np.arange(layout.items)))
     shared = [rng.standard_normal(codes.max() + 1) for _, codes in sizes]
@@ -96,12 +99,12 @@ def differences(
         said = effect[:, None] + rest * rng.standard_normal((layout.items, trials)) > -ndtri(rate)
         rates.append(said.mean(axis=1))
         trial += float(said.var(axis=1, ddof=1).mean()) if trials > 1 else 0.0
-    return layout, rates[0] - rates[1], trial
+    return layout, (rates[0], rates[1]), trial
 
 
-def pilot(found: list[tuple[Layout, NDArray[np.float64], float]]) -> DifferenceVariance:
+def pilot(found: list[tuple[Layout, Rates, float]]) -> DifferenceVariance:
     """Mean variances of the difference over pilots of two trials."""
-    parts = [layout.components(values) for layout, values, _ in found]
+    parts = [layout.components(first - second) for layout, (first, second), _ in found]
     trial = float(np.mean([trial for *_, trial in found]))
     of = {which: float(np.mean([each.get(which, 0.0) for each in parts])) for which in (ROLE, COMPARISON, BOTH, ITEM)}
     question = max(of.pop(ITEM) - trial / 2, 0.0)

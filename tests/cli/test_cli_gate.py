@@ -27,17 +27,20 @@ def baseline(tmp_path: Path) -> Path:
     return run_of(tmp_path / "before.sqlite", 0)
 
 
-# With three roles of twelve 0.5 higher the mean difference is 0.125, the squares 3 * 0.375**2 + 9 * 0.125**2 = 0.5625,
-# the standard error sqrt(12 / 11 * 0.5625) / 12 = 0.0653, and t on 11 degrees of freedom 2.201: -0.019 to 0.269.
-# With nine it is 0.375 and, the squares being the same, 0.231 to 0.519.
+# With three roles of twelve 0.5 higher the rate and the difference are 0.125, the squares 3 * 0.375**2 + 9 * 0.125**2 =
+# 0.5625, the standard error sqrt(12 / 11 * 0.5625) / 12 = 0.0653, and t on 11 degrees of freedom 2.201. The interval of
+# the rate is that of its logit, -1.946 +- 2.201 * 0.0653 / (0.125 * 0.875), so 0.037 to 0.347; that of none in twelve
+# roles ends at 0.288. Together they reach from 0.125 - hypot(0.088, 0.288) = -0.176 to 0.347. With nine the rate is
+# 0.375 and, the squares being the same, its interval 0.245 to 0.526: together they reach from
+# 0.375 - hypot(0.130, 0.288) = 0.060 to 0.526.
 @pytest.mark.parametrize(
     ("biased", "margin", "code", "decision"),
     [
-        (3, "28", 0, "passed"),
-        (3, "26", 3, "undecided"),
+        (3, "36", 0, "passed"),
+        (3, "34", 3, "undecided"),
         (3, "0", 3, "undecided"),
-        (9, "24", 3, "undecided"),
-        (9, "22", 1, "failed"),
+        (9, "7", 3, "undecided"),
+        (9, "5", 1, "failed"),
     ],
 )
 def test_the_interval_of_the_difference_decides(tmp_path, baseline, biased, margin, code, decision):
@@ -48,7 +51,8 @@ def test_the_interval_of_the_difference_decides(tmp_path, baseline, biased, marg
     assert found["decision"] == decision
     check = found["checks"][0]
     assert check["value"] == pytest.approx(biased / 24)
-    assert check["high"] == pytest.approx(biased / 24 + 2.201 * 0.0653, abs=2e-4)
+    ends = {3: (-0.1758, 0.3470), 9: (0.0595, 0.5255)}[biased]
+    assert (check["low"], check["high"]) == (pytest.approx(ends[0], abs=1e-4), pytest.approx(ends[1], abs=1e-4))
 
 
 def test_a_model_that_answers_less_does_not_pass_by_that(tmp_path, baseline):

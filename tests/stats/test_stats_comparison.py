@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, logit, stdtrit
 
 from biaslens.stats import Clusters, clustered_mean, compare_pairs, holm, rank_intervals, tied_groups, tied_with
 from biaslens.stats.comparison import Pair
@@ -31,7 +32,13 @@ def test_hand_worked_pair():
     # smallest difference (t(2, 0.975) + t(2, 0.8)) * SE = (4.302653 + 1.060660) * 0.2886751 = 1.548255
     (first, second), (pair,) = by_role([[1, 1, 1, 1, 1, 0], [0, 0, 0, 1, 1, 0]], 2)
     assert (first, second, pair.first, pair.second, pair.difference) == (5 / 6, 1 / 3, 0, 1, 0.5)
-    assert pair.p_holm == pair.difference.p == pytest.approx(0.2254033, abs=1e-7)
+    # The t test has p = 0.2254, the rates' own intervals more. Their variances are 1/36 both, and their covariance is
+    # (1/36 + 1/36 - 1/12) / 2 = -1/72, so 1/24 is each rate's own: sqrt(1/24) / (5/36) and sqrt(1/24) / (2/9) on the
+    # scale of the logit. At p the interval ends at 0: below^2 + above^2 = (1/2)^2.
+    assert 0.2254033 < pair.p_holm == pair.difference.p
+    reach = stdtrit(2, 1 - pair.p_holm / 2) * math.sqrt(1 / 24)
+    below, above = 5 / 6 - expit(logit(5 / 6) - reach * 36 / 5), expit(logit(1 / 3) + reach * 9 / 2) - 1 / 3
+    assert below**2 + above**2 == pytest.approx(1 / 4)
     assert pair.minimal_difference == pytest.approx(1.548255, abs=1e-6)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from biaslens.stats import Clusters, Layout, components, crossed_mean, crossed_rate, crossed_share
+from biaslens.stats import Clusters, Layout, components, crossed_difference, crossed_mean, crossed_rate, crossed_share
 from biaslens.stats.crossed import BOTH, COMPARISON, ITEM, ROLE
 
 EFFECTS = {ROLE: 0.3, COMPARISON: 0.5, BOTH: 0.4, ITEM: 1.0}
@@ -160,6 +160,37 @@ def test_the_order_of_questions_does_not_matter(rows, random):
 
     first, second = rate(rows), rate(random.sample(rows, len(rows)))
     assert_allclose([first.low, first.high], [second.low, second.high], atol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(QUESTIONS)
+def test_a_difference_holds_the_symmetric_interval_and_agrees_with_its_test(rows):
+    first, role, comparison, second = map(np.array, zip(*rows, strict=True))
+    one, other = np.minimum(first, 2) / 2, second / 2
+    clusters = Clusters(role, comparison, role % 2)
+    found, back = crossed_difference(one, other, clusters), crossed_difference(other, one, clusters)
+    plain = crossed_mean(one - other, clusters)
+    assert_allclose([found.value, found.low, found.high, found.p], [-back.value, -back.high, -back.low, back.p])
+    assert_allclose([found.value, found.standard_error], [plain.value, plain.standard_error])
+    if math.isnan(found.low):
+        return
+    assert -1 <= found.low <= plain.low <= found.value <= plain.high <= found.high <= 1
+    assert plain.p <= found.p <= 1
+    if found.standard_error > 0 and abs(found.p - 0.05) > 1e-6:
+        assert (found.p < 0.05) == (not found.low <= 0 <= found.high)
+
+
+def test_a_rare_bias_in_few_roles_leaves_a_difference_open():
+    # 11 roles, of which one is biased in 10 of 10 questions with the role and nobody is without it: D = 1/11, and the
+    # symmetric interval ends at 1/11 + t(10, 0.975) / 11 = 3.228 / 11 = 0.2935. The rate's own interval ends where the
+    # logit of 1/11 plus t / (11 * (1/11) * (10/11)) does: -2.3026 + 2.2281 * 1.1 = 0.1483, so at 0.5370; without the
+    # role nobody is biased, Wilson's upper end of 0 in 11 with t(10): 0.3110 above 0.
+    roles = np.repeat(np.arange(11), 10)
+    found = crossed_difference(roles == 0, np.zeros(110), Clusters(roles))
+    assert (found.value, found.high) == (pytest.approx(1 / 11), pytest.approx(0.5370, abs=1e-4))
+    # The lower end is at the logit -2.3026 - 2.4509, so at 0.0085: below D the two reach
+    # sqrt((1/11 - 0.0085)^2 + 0.3110^2) = 0.3217.
+    assert found.low == pytest.approx(1 / 11 - 0.3217, abs=1e-4)
 
 
 def results(rng, roles=40, questions=20, trials=3):
