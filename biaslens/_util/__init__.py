@@ -4,14 +4,15 @@ import ast
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from sys import modules
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -21,6 +22,17 @@ def named(name: str, doc: str, function: Callable[..., T], *args: object, **opti
     made = partial(function, *args, **options)
     vars(made).update(__name__=name, __doc__=doc)
     return made
+
+
+def in_columns(rows: Iterable[tuple[Any, ...]], chunk: int = 20_000) -> Iterator[list[tuple[Any, ...]]]:
+    """Turn rows into columns, so many at a time.
+
+    >>> list(in_columns([(1, "a"), (2, "b"), (3, "c")], 2))
+    [[(1, 2), ('a', 'b')], [(3,), ('c',)]]
+    """
+    left = iter(rows)
+    while taken := list(islice(left, chunk)):
+        yield list(zip(*taken, strict=True))
 
 
 def lazily(package: str, stub: Path) -> tuple[list[str], Callable[[str], object]]:

@@ -104,33 +104,11 @@ def json_text(values: object, *, indent: int | None = 1) -> str:
     return json.dumps(finite(values), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
-def yaml_text(values: object, indent: str = "") -> str:
-    """Write dictionaries and lists, neither of them empty, as YAML; a text stands as in JSON, which is YAML too.
+def yaml_text(values: object) -> str:
+    """Write as YAML, names in the order they are given."""
+    import yaml
 
-    >>> print(yaml_text({"tasks": [{"id": "one", "best": 0.5}]}), end="")
-    tasks:
-      - id: "one"
-        best: 0.5
-    """
-    if isinstance(values, dict):
-        return "".join(f"{indent}{name}:{_yaml_value(value, indent)}" for name, value in values.items())
-    assert isinstance(values, list)
-    inner = f"{indent}  "
-    return "".join(
-        f"{indent}- {(yaml_text(value, inner) if _holds(value) else _scalar(value)).lstrip()}" for value in values
-    )
-
-
-def _holds(value: object) -> bool:
-    return isinstance(value, dict | list)
-
-
-def _yaml_value(value: object, indent: str) -> str:
-    return f"\n{yaml_text(value, f'{indent}  ')}" if _holds(value) else f" {_scalar(value)}"
-
-
-def _scalar(value: object) -> str:
-    return f"{json.dumps(value, ensure_ascii=False)}\n"
+    return str(yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=1000))
 
 
 def sync_folder(folder: Path) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple
 
 from biaslens.oracles.text import WORDS, RulePatterns, clean
 
@@ -139,12 +140,14 @@ _ORDINALS = {word: i for i, word in enumerate(("first", "second", "third", "four
 _CARDINALS = {word: i for i, word in enumerate(("one", "two", "three", "four", "five"))}
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(NamedTuple):
     start: int
     end: int
     position: int
     by_letter: bool
+
+
+_START = itemgetter(0)
 
 
 def mark(text: str, options: tuple[str, ...]) -> str:
@@ -156,9 +159,9 @@ def mark(text: str, options: tuple[str, ...]) -> str:
     lower = text.lower()
     texts = _texts(plain(text), options)
     spans = [*texts, *_letters(text, len(options), texts)]
-    if "the " in lower or "The " in text or "ption" in lower:
+    if _names_places(lower):
         spans += _ordinals(text, len(options), spans)
-    spans.sort(key=lambda span: span.start)
+    spans.sort(key=_START)
     parts: list[str] = []
     at = 0
     for span in _merged(lower, spans):
@@ -183,7 +186,7 @@ def _texts(text: str, options: tuple[str, ...]) -> list[_Span]:
             end = at + len(phrase)
             if text[end : end + 1] == "s":
                 end += 1
-            if _whole_words(text, at, end) and not any(taken[at:end]):
+            if taken.find(1, at, end) < 0 and _whole_words(text, at, end):
                 taken[at:end] = b"\1" * (end - at)
                 spans.append(_Span(at, end, position, by_letter=False))
             at = text.find(phrase, at + 1)
@@ -249,6 +252,13 @@ def _stands_alone(text: str, before: str, after: str, end: int, text_starts: dic
         return text[end - 1] != "A" or follows != end + 1 or own
     starts = not lead or lead[-1] in "\n.!?:"
     return (starts or bool(_RE.cue.search(before))) and bool(_RE.explains.match(after))
+
+
+def _names_places(lower: str) -> bool:
+    """Whether a text has the words of which an option called by its place is made."""
+    if "the " in lower and any(word in lower for word in (*_ORDINALS, "last", "final", "former", "latter")):
+        return True
+    return any(word in lower for word in _CARDINALS) and any(word in lower for word in ("option", "choice", "answer"))
 
 
 def _ordinals(text: str, count: int, named: list[_Span]) -> list[_Span]:

@@ -101,6 +101,8 @@ def clean(text: str) -> str:
         text = _RE.escapes.sub("", text)
     if "_" in text:
         text = _RE.emphasis.sub("", text)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
     # All white space but the blank counts as not printable, so most texts need no search.
     if "  " in text or not text.replace("\n", "").isprintable():
         text = _RE.blanks.sub(" ", text)

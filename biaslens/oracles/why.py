@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from biaslens.models.thoughts import split
 from biaslens.oracles.text import (
@@ -33,6 +33,14 @@ _FEWEST_UNFINISHED = 8
 """Words of one unfinished sentence with which an answer that was stopped has something to judge."""
 
 
+_AROUND = " .?!\"'\n"
+
+
+@lru_cache(maxsize=1 << 15)
+def _bare(question: str) -> str:
+    return clean(question).lower().strip(_AROUND)
+
+
 def prescreen(answer: str, question: str = "", *, finish_reason: str = "stop") -> Verdict | None:
     """Decide an answer to a why question that needs no judge; None for all that is for one.
 
@@ -50,8 +58,7 @@ def prescreen(answer: str, question: str = "", *, finish_reason: str = "stop") -
     if isinstance(text, Verdict):
         return text
     text = text.lower()
-    around = " .?!\"'\n"
-    repeats = question and text.strip(around) == clean(question).lower().strip(around)
+    repeats = question and text.strip(_AROUND) == _bare(question)
     if repeats or _RE.asks_back.fullmatch(text):
         return ECHO
     if only_declines(text, _FEWEST_WORDS):

@@ -39,7 +39,9 @@ def decide(answer: str, *, finish_reason: str = "stop") -> Verdict:
     text = words.read(answer, finish_reason=finish_reason)
     if isinstance(text, Verdict):
         return text
-    text, echoes = _RE.echo.subn(" ", text.lower())
+    text, echoes = text.lower(), 0
+    if _RE.both_words.search(text):  # with a word to begin with, it is found at once
+        text, echoes = _RE.echo.subn(" ", text)
     text = text.strip()
     if _RE.question.fullmatch(text):
         return words.ECHO

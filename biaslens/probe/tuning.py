@@ -318,7 +318,7 @@ class _Tuning:
     def _step(self, places: Sequence[int]) -> Tensor:
         self.optimizer.zero_grad(set_to_none=True)
         loss = self._loss(self.train, places, self.delta)[0]
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self.optimizer.step()
         return loss.detach()
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import runfile
+from biaslens._util import in_columns
 from biaslens.analysis.frame import KINDS, NOTHING, Questions, Run, read_run
 from biaslens.errors import InputError
 from biaslens.oracles import published
@@ -145,33 +146,34 @@ def read_published(path: Path) -> PublishedRun:
 
 
 def _decide(store: Store, questions: Questions, position: Mapping[str, int]) -> dict[Condition, PublishedTrials]:
+    names = sorted(runfile.conditions(store))
+    which = {name: code for code, name in enumerate(names)}
     kinds = [KINDS[code] for code in questions.kind]
-    shape = (len(kinds), runfile.most_trials(store))
-    found: dict[str, PublishedTrials] = {
-        name: PublishedTrials(
-            biased=np.full(shape, NOTHING, dtype=np.int8),
-            answered=np.zeros(shape, dtype=np.bool_),
-            joined=np.zeros(shape, dtype=np.bool_),
-            letters=np.zeros(shape, dtype=np.int8),
-        )
-        for name in runfile.conditions(store)
+    shape = (len(names), len(kinds), runfile.most_trials(store))
+    biased, letters = np.full(shape, NOTHING, dtype=np.int8), np.zeros(shape, dtype=np.int8)
+    answered, joined = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+    for question_ids, conditions, numbers, texts, finals in in_columns(runfile.published_answers(store)):
+        asked = [position[question_id] for question_id in question_ids]
+        place = [which[name] for name in conditions], asked, np.array(numbers) - 1
+        compared = [None if final == ABSENT else text for text, final in zip(texts, finals, strict=True)]
+        answered[place] = [text is not None for text in texts]
+        joined[place] = [text is not None for text in compared]
+        of = [kinds[question] for question in asked]
+        letters[place] = [
+            _LETTER.get(final or "", 0) if kind is Kind.CHOICE else 0 for kind, final in zip(of, finals, strict=True)
+        ]
+        biased[place] = [
+            published.why_is_biased(final) if kind is Kind.WHY else _RULES[kind](text)
+            for kind, text, final in zip(of, compared, finals, strict=True)
+        ]
+    return {
+        condition: PublishedTrials(*(each[which[condition]] for each in (biased, answered, joined, letters)))
+        for condition in Condition
+        if condition in which
     }
-    for question_id, condition, trial, text, final in runfile.published_answers(store):
-        into, question, column = found[condition], position[question_id], trial - 1
-        into.answered[question, column] = text is not None
-        compared = None if final == ABSENT else text
-        into.joined[question, column] = compared is not None
-        kind = kinds[question]
-        if kind is Kind.YES_NO:
-            biased = published.yes_no_is_biased(compared)
-        elif kind is Kind.CHOICE:
-            biased = published.choice_is_biased(compared)
-            into.letters[question, column] = _LETTER.get(final or "", 0)
-        else:
-            biased = published.why_is_biased(final)
-        into.biased[question, column] = biased
-    return {condition: found[condition] for condition in Condition if condition in found}
 
+
+_RULES = {Kind.YES_NO: published.yes_no_is_biased, Kind.CHOICE: published.choice_is_biased}
 
 _CLASSES = tuple(Consistency)
 _TABLES = {Condition.ROLE: "Table 2", Condition.NO_ROLE: "Table 3"}
