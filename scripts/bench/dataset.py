@@ -23,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from biaslens import dataset
+from biaslens.benchmark.files import MARK
 from biaslens.report.export import RESPONSES, VOTES
 from biaslens.schema import Attribute, Kind, content_hash
 
@@ -86,7 +87,7 @@ def make_model(folder: Path, *, rows: int) -> None:
                     said = (text(kind, rng), "stop", "model-1")
                     decided = (rng.choice(["biased", "unbiased"]), "rule", None, "judges: a")
                     took = (60, 40, 0.0001, 0.5, 1, "2026-01-02T03:04:05+00:00")
-                    page.append((*asked_of, *of_question, *said, *decided, *took))
+                    page.append((*asked_of, *of_question, *said, *decided, *took, MARK))
         pages.append(page)
     meta = {"model": "model", "trials": TRIALS, "panel": "a", "conditions": ["role"], "benchmark_version": "bench"}
     info = {"meta": meta, "panels": {"a": {"judges": ["a"], "votes": 3}}, "took": {"stopped": {}}, "thoughts": []}

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,17 +39,55 @@ def test_shards_share_the_limits_of_their_provider_and_ask_no_judge(tmp_path) ->
 
 
 @pytest.fixture
-def ray_of_two(monkeypatch: pytest.MonkeyPatch):
-    """Two workers of Ray, on this machine, and no more of it afterwards; environment variables are set before."""
-    import ray
-
+def server(monkeypatch: pytest.MonkeyPatch):
+    """A provider that takes its time, set in the environment that Ray's workers will have."""
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("OPENAI_API_KEY", "test")
     with FakeServer(lambda request: by_kind(request, biased=0.5, delay=0.05)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         yield server
-        ray.shutdown()
+
+
+@pytest.fixture
+def ray_of_two(server: FakeServer):
+    """Two workers of Ray, on this machine, and no more of it afterwards."""
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield server
+    ray.shutdown()
+
+
+@pytest.fixture
+def cluster(server: FakeServer):
+    """A cluster of Ray: a node that asks nothing, and two with a worker each, all of them processes of this machine."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    made.add_node(num_cpus=1)
+    made.add_node(num_cpus=1)
+    ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def study(folder: Path) -> Task:
+    spec = Spec(model="openai/a", run=folder / "a.sqlite", benchmark=small_benchmark(folder / "small", copies=COPIES))
+    return Task(spec, Pace(concurrency=CONCURRENCY), Pace())
+
+
+def once_asked(server: FakeServer, kill: Callable[[], bool]) -> threading.Thread:
+    """Kill in the midst of asking; again where there was nothing to kill."""
+
+    def run() -> None:
+        while len(server.log) <= 20 or not kill():
+            time.sleep(0.02)
+
+    killer = threading.Thread(target=run, daemon=True)
+    killer.start()
+    return killer
 
 
 def worker_of_mine() -> int:
@@ -75,22 +114,16 @@ def answered(path: Path) -> int:
 @pytest.mark.ray
 @pytest.mark.filterwarnings("ignore")
 def test_a_killed_worker_loses_what_was_in_flight_and_a_dead_driver_nothing(ray_of_two, tmp_path) -> None:
-    spec = Spec(
-        model="openai/a", run=tmp_path / "a.sqlite", benchmark=small_benchmark(tmp_path / "small", copies=COPIES)
-    )
-    task = Task(spec, Pace(concurrency=CONCURRENCY), Pace())
-    killed = []
+    task = study(tmp_path)
+    spec = task.spec
 
-    def kill_one() -> None:
-        while not killed:
-            time.sleep(0.02)
-            worker = len(ray_of_two.log) > 20 and worker_of_mine()
-            if worker:
-                os.kill(worker, signal.SIGKILL)
-                killed.append(worker)
+    def kill_one() -> bool:
+        worker = worker_of_mine()
+        if worker:
+            os.kill(worker, signal.SIGKILL)
+        return bool(worker)
 
-    killer = threading.Thread(target=kill_one, daemon=True)
-    killer.start()
+    killer = once_asked(ray_of_two, kill_one)
     (found,) = evaluate_on_ray([task], shards=2)
     killer.join()
     assert isinstance(found, Evaluation)
@@ -103,3 +136,24 @@ def test_a_killed_worker_loses_what_was_in_flight_and_a_dead_driver_nothing(ray_
     assert isinstance(again, Evaluation)
     assert (again.complete, again.answered, answered(spec.run)) == (True, 0, PLANNED)
     assert len(ray_of_two.log) == asked
+
+
+@pytest.mark.ray
+@pytest.mark.filterwarnings("ignore")
+def test_a_dead_node_loses_what_was_in_flight_and_its_shard_goes_on_elsewhere(server, cluster, tmp_path) -> None:
+    _, first, second = cluster.list_all_nodes()
+    task = study(tmp_path)
+
+    def kill_one() -> bool:
+        cluster.remove_node(first, allow_graceful=False)
+        return True
+
+    killer = once_asked(server, kill_one)
+    (found,) = evaluate_on_ray([task])
+    killer.join()
+    assert isinstance(found, Evaluation)
+    assert (found.complete, found.planned, answered(task.spec.run)) == (True, PLANNED, PLANNED)
+    assert PLANNED <= len(server.log) <= PLANNED + CONCURRENCY
+    shards = {path.name for path in tmp_path.glob("a-*of*.sqlite")}
+    assert shards == {"a-1of2.sqlite", "a-2of2.sqlite"}
+    assert cluster.list_all_nodes()[-1] is second
