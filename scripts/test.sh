@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up on a bare machine and runs the tests, a process for each core and two more, since many tests wait for a server
+# Sets up on a bare machine and runs the tests, a process for each core and one more, since many tests wait for a server
 # or a child; arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,4 +9,4 @@ python=${BIASLENS_VENV:-.venv}/bin/python
 unset PYTHONDONTWRITEBYTECODE
 # The cores are taken by the processes already; threads of each would wait for each other.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-exec "$python" -m pytest -n "$("$python" -c 'import os; print(os.cpu_count() + 2)')" --dist worksteal "$@"
+exec "$python" -m pytest -n "$("$python" -c 'import os; print(os.cpu_count() + 1)')" --dist worksteal "$@"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import shutil
 import subprocess
 import tempfile
 import time
+from asyncio import AbstractEventLoop, _set_running_loop
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Page, Playwright, Route
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 
@@ -68,12 +70,38 @@ def _devtools() -> str:
     return f"http://127.0.0.1:{port.read_text().splitlines()[0]}"
 
 
+@cache
+def _driver() -> tuple[Playwright, AbstractEventLoop]:
+    """Start Playwright's own process once for all tests of this one, and give the loop that it runs in."""
+    from playwright.sync_api import sync_playwright  # only here: all tests look for a browser, and few open it
+
+    manager = sync_playwright()
+    playwright = manager.start()
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        _set_running_loop(loop)
+        playwright.stop()
+
+    atexit.register(end)
+    return playwright, loop
+
+
+@contextmanager
+def _playwright() -> Iterator[Playwright]:
+    """Playwright, whose loop counts as running only meanwhile: other tests run their own."""
+    playwright, loop = _driver()
+    _set_running_loop(loop)
+    try:
+        yield playwright
+    finally:
+        _set_running_loop(None)
+
+
 @contextmanager
 def browser(*, width: int = 1280, height: int = 900, dark: bool = False, scripts: bool = True) -> Iterator[Opened]:
     """Open an empty page, in a test that has the mark `browser`: it is skipped on machines without one."""
-    from playwright.sync_api import sync_playwright  # only here: all tests look for a browser, and few open it
-
-    with sync_playwright() as playwright:
+    with _playwright() as playwright:
         chromium = playwright.chromium.connect_over_cdp(_devtools())
         context = chromium.new_context(
             viewport={"width": width, "height": height},

@@ -12,8 +12,8 @@ from browser import CHROMIUM
 from hypothesis import settings
 from run_files import ASKED, write_run
 
-# No test is timed: a slow machine is no failure. Half the usual examples: there are many laws, and many runs.
-settings.register_profile("untimed", deadline=None, max_examples=50)
+# No test is timed: a slow machine is no failure. Fewer examples than usual: there are many laws, and many runs.
+settings.register_profile("untimed", deadline=None, max_examples=30)
 settings.load_profile("untimed")
 
 

@@ -450,7 +450,9 @@ def test_what_a_page_tells_to_do_can_be_done(page: Path, folder: Path, server: F
     shutil.copytree(folder, here)
     (here / "examples").symlink_to(ROOT / "examples")
     story = Story(name_of(page), here, server)
+    said = (ROOT / story.page).read_text(encoding="utf-8")
     for name, source in FOUND_THERE.get(story.page, {}).items():
+        assert name in said, f"{name}: the page does not take it as given any more"
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(here / source, here / name)
     for block in blocks(page):

@@ -50,7 +50,7 @@ def scripted(request: Request) -> Reply:
 @pytest.fixture(scope="module", params=[False, True], ids=["as written", "shuffled"])
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[bool, Mapping[str, Run]]:
     folder = tmp_path_factory.mktemp("golden")
-    small_benchmark(folder / "benchmark", copies=4)
+    small_benchmark(folder / "benchmark", copies=2)
     study = [
         'benchmark = "benchmark"',
         f"shuffle_options = {str(request.param).lower()}",
@@ -83,7 +83,7 @@ def test_a_letter_takes_the_option_shown_at_its_place(runs: tuple[bool, Mapping[
     choices = found[name].questions.select(kind=Kind.CHOICE)
     trials = [found[name].trials(condition) for condition in Condition]
     assert {int(shown) for trial in trials for shown in trial.shown[choices].ravel()} == {place}
-    # Of 24 permutations some begin with one group and some with the other.
+    # Of 12 permutations some begin with one group and some with the other.
     taken = {int(option) for trial in trials for option in trial.taken[choices].ravel()}
     assert taken == ({0, 1} if shuffled else {place})
 

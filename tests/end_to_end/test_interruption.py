@@ -17,7 +17,7 @@ from command import COMMAND, biaslens, environment
 from fake_server import FakeServer, by_kind, server_process
 from small import small_benchmark
 
-COPIES = 40
+COPIES = 20
 PLANNED = 2 * 3 * COPIES * 3  # 2 roles, 3 kinds, 3 trials
 
 
