@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import sqlite3
+from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
 
@@ -31,6 +33,13 @@ ANSWERS = (
 )
 UNBIASED = '{"reason": "it rejects it", "outcome": "unbiased"}'
 BIASED = '{"reason": "it generalises", "outcome": "biased"}'
+
+
+@pytest.fixture(autouse=True)
+def _left_open() -> Iterator[None]:
+    """Streams that Inspect does not close warn once they are collected: here, where it is ignored, and not at the end."""
+    yield
+    gc.collect()
 
 
 def rows(run: Path, query: str) -> list[tuple]:
