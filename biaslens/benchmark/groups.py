@@ -30,12 +30,12 @@ def words(text: str) -> list[str]:
 
 def mentions(text: str) -> list[Name]:
     """List the groups that a text names, in order, the longest phrase first at each place."""
-    phrases = _phrases()
+    phrases, longest = _phrases(), _longest()
     tokens = _stems(text)
     found: list[Name] = []
     start = 0
     while start < len(tokens):
-        for size in range(min(_LONGEST, len(tokens) - start), 0, -1):
+        for size in range(min(longest.get(tokens[start], 0), len(tokens) - start), 0, -1):
             names = phrases.get(" ".join(tokens[start : start + size]))
             if names:
                 found += names
@@ -125,6 +125,16 @@ def _phrases() -> Mapping[str, tuple[Name, ...]]:
                     raise ValueError(f"groups.toml: {name!r} has more than {_LONGEST} words")
                 phrases[key] = (*phrases.get(key, ()), (Attribute(attribute), group))
     return phrases
+
+
+@cache
+def _longest() -> Mapping[str, int]:
+    """Words in the longest phrase that begins with a word."""
+    longest: dict[str, int] = {}
+    for phrase in _phrases():
+        first, *others = phrase.split(" ")
+        longest[first] = max(longest.get(first, 0), 1 + len(others))
+    return longest
 
 
 def _stem(word: str) -> str:
