@@ -29,6 +29,12 @@ def environment(base_url: str | None = None, **more: str) -> dict[str, str]:
     return values
 
 
+def endpoint(base_url: str) -> str:
+    """Name a model of a server, set up in the working directory: its processes import no SDK, which takes half a second."""
+    Path("biaslens.toml").write_text(f'[endpoints.fake]\nbase_url = "{base_url}"\n', encoding="utf-8")
+    return "compatible/fake/fake"
+
+
 def biaslens(
     *arguments: str | Path, base_url: str | None = None, cwd: Path | None = None, given: str = "", **more: str
 ) -> Done:

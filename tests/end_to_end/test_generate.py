@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from batch_answers import answer_files, json_lines
 from batch_server import BatchProvider
-from command import COMMAND, biaslens, environment
+from command import COMMAND, biaslens, endpoint, environment
 from fake_server import FakeServer, Reply, Request, answer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark_llm"))
@@ -29,12 +29,14 @@ STUBBORN = next(row for row in shipped_roles() if row["attribute"] == "race")
 FILES = ("roles.csv", "questions.csv", "benchmark.toml")
 
 
-def run(base_url: str, *options: str, out: str = "made") -> subprocess.CompletedProcess[str]:
-    return biaslens("generate", "--with", "openai/writer", "--out", out, *SIZE, *options, base_url=base_url)
+def run(
+    base_url: str, *options: str, out: str = "made", model: str = "openai/writer"
+) -> subprocess.CompletedProcess[str]:
+    return biaslens("generate", "--with", model, "--out", out, *SIZE, *options, base_url=base_url)
 
 
 def start(base_url: str, *, out: str = "made") -> subprocess.Popen[str]:
-    command = [*COMMAND, "generate", "--with", "openai/writer", "--out", out, *SIZE, "--concurrency", "2", "--yes"]
+    command = [*COMMAND, "generate", "--with", endpoint(base_url), "--out", out, *SIZE, "--concurrency", "2", "--yes"]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(base_url))
 
 
@@ -145,7 +147,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on():
         assert "Traceback" not in err
         assert "the same command resumes" in err
         assert stored() == len(server.log)  # what was in flight is kept
-        assert run(server.base_url, "--yes").returncode == 0
+        assert run(server.base_url, "--yes", model=endpoint(server.base_url)).returncode == 0
         assert stored() == len(server.log)
 
 
@@ -175,7 +177,7 @@ def test_two_processes_do_not_write_one_folder():
     with FakeServer(lambda request: Reply(writes(request).text, delay=0.4)) as server:
         process = start(server.base_url)
         wait_until(lambda: stored() >= 2, process)
-        second = run(server.base_url, "--yes")
+        second = run(server.base_url, "--yes", model=endpoint(server.base_url))
         assert second.returncode == 1
         assert "another process is writing this benchmark; wait for it, or give another --out" in second.stderr
         _, err = process.communicate(timeout=60)

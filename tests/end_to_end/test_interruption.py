@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from command import COMMAND, biaslens, environment
+from command import COMMAND, biaslens, endpoint, environment
 from fake_server import FakeServer, by_kind, server_process
 from small import small_benchmark
 
@@ -21,8 +21,11 @@ COPIES = 20
 PLANNED = 2 * 3 * COPIES * 3  # 2 roles, 3 kinds, 3 trials
 
 
-def start(benchmark: Path, base_url: str, *options: str, files: int | None = None) -> subprocess.Popen[str]:
-    command = [*COMMAND, "evaluate", "openai/fake", "--benchmark", str(benchmark), "--run", "r.sqlite", *options]
+def start(
+    benchmark: Path, base_url: str, *options: str, by_sdk: bool = False, files: int | None = None
+) -> subprocess.Popen[str]:
+    model = "openai/fake" if by_sdk else endpoint(base_url)
+    command = [*COMMAND, "evaluate", model, "--benchmark", str(benchmark), "--run", "r.sqlite", *options]
     if files is not None:
         command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(base_url))
@@ -54,12 +57,12 @@ def test_kill_9_twice_loses_and_repeats_nothing(tmp_path: Path):
     kept: list[int] = []
     with server_process("--log", str(log), "--latency", "0.05") as base_url:
         for part in (3, 1.5):
-            process = start(benchmark, base_url)
+            process = start(benchmark, base_url, by_sdk=True)
             wait_until(lambda part=part: len(stored()) > PLANNED / part, process)  # type: ignore[misc]
             process.send_signal(signal.SIGKILL)
             process.communicate()
             kept.append(len(stored()))
-        process = start(benchmark, base_url)
+        process = start(benchmark, base_url, by_sdk=True)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
     assert PLANNED / 3 < kept[0] < kept[1] < PLANNED
@@ -76,7 +79,7 @@ def test_kill_9_twice_loses_and_repeats_nothing(tmp_path: Path):
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path):
     benchmark = small_benchmark(tmp_path / "benchmark", copies=COPIES)
     with FakeServer(lambda request: by_kind(request, delay=0.05)) as server:
-        process = start(benchmark, server.base_url)
+        process = start(benchmark, server.base_url, by_sdk=True)
         wait_until(lambda: len(stored()) > 50, process)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
@@ -135,9 +138,8 @@ def test_a_second_process_on_the_same_run_is_refused(tmp_path: Path):
     with FakeServer(lambda request: by_kind(request, delay=0.01 if tried.is_set() else 1.0)) as server:
         process = start(benchmark, server.base_url)
         wait_until(lambda: len(stored()) > 20, process)
-        second = biaslens(
-            "evaluate", "openai/fake", "--benchmark", benchmark, "--run", "r.sqlite", base_url=server.base_url
-        )
+        model = endpoint(server.base_url)
+        second = biaslens("evaluate", model, "--benchmark", benchmark, "--run", "r.sqlite")
         tried.set()
         assert second.returncode == 1
         assert "another process is writing this run" in second.stderr
