@@ -30,7 +30,7 @@ def environment(base_url: str | None = None, **more: str) -> dict[str, str]:
 
 
 def endpoint(base_url: str) -> str:
-    """Name a model of a server, set up in the working directory: its processes import no SDK, which takes half a second."""
+    """Name a model of a server, and set it up in the working directory; its processes import no SDK, to be faster."""
     Path("biaslens.toml").write_text(f'[endpoints.fake]\nbase_url = "{base_url}"\n', encoding="utf-8")
     return "compatible/fake/fake"
 

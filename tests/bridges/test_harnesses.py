@@ -37,7 +37,7 @@ BIASED = '{"reason": "it generalises", "outcome": "biased"}'
 
 @pytest.fixture(autouse=True)
 def _left_open() -> Iterator[None]:
-    """Streams that Inspect does not close warn once they are collected: here, where it is ignored, and not at the end."""
+    """Streams that Inspect leaves open warn once they are collected: here, where it is ignored, not at the end."""
     yield
     gc.collect()
 
