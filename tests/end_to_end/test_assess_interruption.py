@@ -11,15 +11,16 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from command import COMMAND, biaslens, environment
+from command import COMMAND, biaslens, endpoint, environment
 from fake_server import FakeServer, by_kind, server_process
 
 PROMPTS = 40
 PLANNED = PROMPTS * 5
 ARGUMENTS = (
-    "assess", "prompts.csv", "--task", "generation", "--model", "openai/fake", "--per-prompt", "5", "--metrics",
+    "assess", "prompts.csv", "--task", "generation", "--model", "compatible/fake/fake", "--per-prompt", "5", "--metrics",
     "toxicity", "--rounds", "100", "--out", "out",
 )  # fmt: skip
+BY_SDK = tuple(argument.replace("compatible/fake/fake", "openai/fake") for argument in ARGUMENTS)
 
 
 def write_prompts() -> None:
@@ -27,6 +28,7 @@ def write_prompts() -> None:
 
 
 def start(base_url: str, *arguments: str) -> subprocess.Popen[str]:
+    endpoint(base_url)
     command = [*COMMAND, *(arguments or ARGUMENTS)]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(base_url)
@@ -58,17 +60,18 @@ def test_kill_9_loses_and_repeats_nothing(tmp_path: Path):
     write_prompts()
     log = tmp_path / "log.jsonl"
     with server_process("--log", str(log), "--latency", "0.1") as base_url:
-        process = start(base_url)
+        process = start(base_url, *BY_SDK)
         wait_until(lambda: stored() > PLANNED / 4, process)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         kept = stored()
         assert PLANNED / 4 < kept < PLANNED
         assert not Path("out/assessment.json").exists()
-        done = biaslens(*ARGUMENTS, base_url=base_url)
+        done = biaslens(*BY_SDK, base_url=base_url)
         assert done.returncode == 0, done.stderr
     assert stored() == PLANNED
     assert json.loads(Path("out/assessment.json").read_text(encoding="utf-8"))["missing"] == 0
+    # Each request has a seed of its own.
     delivered = Counter(line["hash"] for line in map(json.loads, log.read_text().splitlines()) if line["delivered"])
     assert len(delivered) == PLANNED
     # Asked twice is at most what was in flight or about to be committed when the process was killed.
@@ -96,7 +99,7 @@ def test_ctrl_c_while_a_judge_is_asked():
     Path("texts.csv").write_text("response\n" + "".join(f"Text {number}.\n" for number in range(200)))
     arguments = (
         "assess", "texts.csv", "--task", "generation", "--metrics", "toxicity", "--toxicity-scorer",
-        "judge:openai/fake", "--rounds", "100", "--out", "out",
+        "judge:compatible/fake/fake", "--rounds", "100", "--out", "out",
     )  # fmt: skip
     with FakeServer(lambda request: by_kind(request, delay=0.1)) as server:
         process = start(server.base_url, *arguments)

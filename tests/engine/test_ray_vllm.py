@@ -48,7 +48,7 @@ def weights(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory):
-    """Ray with room for two engines, and the log of what they are asked."""
+    """Ray with room for an engine, and the log of what it is asked."""
     import ray
 
     log = tmp_path_factory.mktemp("log") / "asked.jsonl"
@@ -57,7 +57,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory):
         patch.setenv("FAKE_VLLM_LOG", str(log))
         patch.setenv("PYTHONPATH", os.pathsep.join([str(FAKE), os.environ.get("PYTHONPATH", "")]))
         patch.syspath_prepend(FAKE)
-        ray.init(num_cpus=3, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         yield log
         ray.shutdown()
 
@@ -72,11 +72,11 @@ def asked(cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return cluster
 
 
-def configure(more: str = "", *, engines: int = 1) -> None:
-    """Each process of Ray takes seconds to import what it needs, so there are few."""
+def configure(more: str = "") -> None:
+    """Each process of Ray takes seconds to import what it needs, so there is one engine."""
     source = weights(Path("weights").resolve())
     Path("engine.toml").write_text(
-        f'model_source = "{source}"\nconcurrency = [{engines}, {engines}]\nbatch_size = {BLOCK}\n{more}'
+        f'model_source = "{source}"\nconcurrency = [1, 1]\nbatch_size = {BLOCK}\n{more}'
     )
 
 
@@ -97,7 +97,6 @@ def answers() -> list[tuple]:
 
 
 def test_a_killed_engine_loses_what_was_in_flight_and_no_answer_is_asked_for_twice(asked: Path) -> None:
-    configure(engines=2)
     killed: list[int] = []
     ended = threading.Event()
 
