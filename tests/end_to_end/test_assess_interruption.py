@@ -17,8 +17,8 @@ from fake_server import FakeServer, by_kind, server_process
 PROMPTS = 40
 PLANNED = PROMPTS * 5
 ARGUMENTS = (
-    "assess", "prompts.csv", "--task", "generation", "--model", "compatible/fake/fake", "--per-prompt", "5", "--metrics",
-    "toxicity", "--rounds", "100", "--out", "out",
+    "assess", "prompts.csv", "--task", "generation", "--model", "compatible/fake/fake", "--per-prompt", "5",
+    "--metrics", "toxicity", "--rounds", "100", "--out", "out",
 )  # fmt: skip
 BY_SDK = tuple(argument.replace("compatible/fake/fake", "openai/fake") for argument in ARGUMENTS)
 

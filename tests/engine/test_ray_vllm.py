@@ -75,9 +75,7 @@ def asked(cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 def configure(more: str = "") -> None:
     """Each process of Ray takes seconds to import what it needs, so there is one engine."""
     source = weights(Path("weights").resolve())
-    Path("engine.toml").write_text(
-        f'model_source = "{source}"\nconcurrency = [1, 1]\nbatch_size = {BLOCK}\n{more}'
-    )
+    Path("engine.toml").write_text(f'model_source = "{source}"\nconcurrency = [1, 1]\nbatch_size = {BLOCK}\n{more}')
 
 
 def evaluate(*more: str):
