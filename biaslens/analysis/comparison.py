@@ -20,7 +20,7 @@ from biaslens.analysis.summary import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.schema import Condition, Kind
 from biaslens.stats import Clusters, Estimand, Estimate, Pair, share
-from biaslens.stats.sequential import always_valid
+from biaslens.stats.intervals import always_valid
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from biaslens import runfile
 from biaslens._util import in_columns
 from biaslens._util.text import without_secrets
 from biaslens.benchmark.groups import compared, named_group
+from biaslens.models.catalogue import EMBEDDED_SHA256
 from biaslens.runfile import (
     ACTIVE_PANEL,
     JudgeVote,
@@ -84,8 +85,6 @@ class RunInfo:
                 raise TypeError(f"meta {name} = {str(meta[name])[:80]}")
         active = str(meta.get(ACTIVE_PANEL) or "")
         spec = panels.get(active, {})
-        from biaslens.models.local import EMBEDDED_SHA256  # only here: it loads the library that runs the weights
-
         texts = ("model", "benchmark_version", "benchmark_hash", "template_hash", "package_version")
         return cls(
             path=path,

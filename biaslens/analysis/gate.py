@@ -14,7 +14,7 @@ from biaslens.analysis.labels import corrections
 from biaslens.analysis.summary import summarise
 from biaslens.errors import InputError
 from biaslens.schema import Condition, Kind
-from biaslens.stats.sequential import always_valid
+from biaslens.stats.intervals import always_valid
 
 
 class GateDecision(StrEnum):

@@ -35,7 +35,7 @@ from biaslens.report.sections import print_analyses, print_comparison, print_fin
 from biaslens.report.table import json_records
 from biaslens.schema import Condition, Kind
 from biaslens.stats import Estimand, Estimate
-from biaslens.stats.sequential import always_valid
+from biaslens.stats.intervals import always_valid
 
 estimand_option = click.option(
     "--these-questions",

@@ -10,7 +10,7 @@ import click
 from biaslens.analysis import summarise
 from biaslens.errors import BiasLensError
 from biaslens.evaluation import Evaluation, Task, evaluate_study
-from biaslens.stats.sequential import always_valid
+from biaslens.stats.intervals import always_valid
 
 LOOKS = (1, 2, 3, 5, 8, 12, 18, 27, 40, 50)
 """Roles of each attribute at which the run is looked at."""

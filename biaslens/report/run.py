@@ -16,13 +16,13 @@ from rich.text import Text
 from biaslens._util.text import plural, printable
 from biaslens.analysis import Cell, ConditionSummary, RunInfo, Summary
 from biaslens.analysis.frame import Took
-from biaslens.analysis.thoughts import ThoughtBias
+from biaslens.analysis.summary import ThoughtBias
 from biaslens.oracles import screen
 from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Column, Table, between, labelled, percent
 from biaslens.runfile import answer_times, reading
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.stats import Estimand, Estimate
-from biaslens.stats.sequential import always_valid
+from biaslens.stats.intervals import always_valid
 
 LOW_COVERAGE = 0.9
 """Below this share of valid trials a cell is marked."""

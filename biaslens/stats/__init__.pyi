@@ -32,10 +32,9 @@ from biaslens.stats.correction import (
     verdict_accuracy,
     with_comparisons,
 )
-from biaslens.stats.crossed import (
-    Clusters,
-    Estimand,
-    Layout,
+from biaslens.stats.crossed import Clusters, Estimand, Layout
+from biaslens.stats.estimate import Estimate, Estimates, weighted_share
+from biaslens.stats.intervals import (
     clustered_mean,
     clustered_rate,
     crossed_difference,
@@ -43,7 +42,6 @@ from biaslens.stats.crossed import (
     crossed_rate,
     crossed_share,
 )
-from biaslens.stats.estimate import Estimate, Estimates, weighted_share
 from biaslens.stats.pooling import Pooled, pooled_rates
 from biaslens.stats.trials import (
     Patterns,

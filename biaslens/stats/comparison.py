@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-from biaslens.stats.crossed import Clusters, Layout, crossed_mean, crossed_rate, difference_in, share_of
+from biaslens.stats.crossed import Clusters, Layout
 from biaslens.stats.estimate import Estimate
+from biaslens.stats.intervals import crossed_mean, crossed_rate, difference_in, share_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import comb
 
-from biaslens.stats.crossed import Clusters, crossed_share
+from biaslens.stats.crossed import Clusters
 from biaslens.stats.estimate import Estimate, counts_array, counts_within
+from biaslens.stats.intervals import crossed_share
 
 
 def share(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:

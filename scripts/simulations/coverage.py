@@ -30,7 +30,8 @@ from biaslens.analysis import read_run
 from biaslens.benchmark import shipped
 from biaslens.benchmark.groups import compared
 from biaslens.schema import Kind
-from biaslens.stats.crossed import Clusters, Layout, logit_bounds, mean_in, share_in
+from biaslens.stats.crossed import Clusters, Layout
+from biaslens.stats.intervals import logit_bounds, mean_in, share_in
 
 Floats, Codes = NDArray[np.float64], NDArray[np.int64]
 Design = tuple[Codes, Codes, Codes]

@@ -16,7 +16,8 @@ from coverage import COMPARISONS, ICCS, LAYOUTS, drawn, effects, latent, of_benc
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from biaslens.stats.crossed import Clusters, Layout, difference_in, mean_in
+from biaslens.stats.crossed import Clusters, Layout
+from biaslens.stats.intervals import difference_in, mean_in
 
 Floats = NDArray[np.float64]
 PAIRS = ((0.02, 0.06), (0.02, 0.1), (0.1, 0.3), (0.3, 0.5))

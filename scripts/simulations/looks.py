@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from biaslens.cli.until import LOOKS
 from biaslens.stats import Clusters, crossed_mean, crossed_rate
-from biaslens.stats.sequential import always_valid
+from biaslens.stats.intervals import always_valid
 
 MARGINS = (0.02, 0.05)
 

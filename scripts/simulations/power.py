@@ -19,7 +19,8 @@ from scipy.special import ndtri
 from biaslens.analysis.power import DifferenceVariance, designs
 from biaslens.benchmark import shipped
 from biaslens.benchmark.groups import compared
-from biaslens.stats.crossed import BOTH, COMPARISON, ITEM, ROLE, Clusters, Layout, difference_in
+from biaslens.stats.crossed import BOTH, COMPARISON, ITEM, ROLE, Clusters, Layout
+from biaslens.stats.intervals import difference_in
 
 RATE, OF_ROLE, OF_QUESTION = 0.3, 0.05, 0.4
 Codes = NDArray[np.int64]

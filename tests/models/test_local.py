@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from biaslens.errors import RejectedError, SettingsError, UnavailableError, UnknownModelError
-from biaslens.models import Completion, Message, Params, local, open_model
+from biaslens.models import Completion, Message, Params, catalogue, local, open_model
 from biaslens.models.local import LocalModel
 from biaslens.settings import load_settings
 
@@ -131,7 +131,7 @@ def test_the_event_loop_goes_on_while_the_model_computes(model: LocalModel) -> N
 
 @needs_weights
 def test_the_record_of_a_run_says_what_decides_the_answers(model: LocalModel) -> None:
-    assert model.runtime["sha256"] == local.EMBEDDED_SHA256
+    assert model.runtime["sha256"] == catalogue.EMBEDDED_SHA256
     assert model.runtime["file"] == "SmolLM2-135M-Instruct.Q4_1.gguf"
     assert model.runtime["threads"] == "1"
     assert model.runtime["sdk"].startswith("xllamacpp ")

