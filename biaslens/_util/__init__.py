@@ -1,6 +1,7 @@
 """The ground floor: what every part needs and none of them owns."""
 
 import ast
+import gc
 import logging
 import os
 import sys
@@ -33,6 +34,19 @@ def in_columns(rows: Iterable[tuple[Any, ...]], chunk: int = 20_000) -> Iterator
     left = iter(rows)
     while taken := list(islice(left, chunk)):
         yield list(zip(*taken, strict=True))
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Look for no garbage meanwhile; for what makes very many objects and no circles, a fifth faster then."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def lazily(package: str, stub: Path) -> tuple[list[str], Callable[[str], object]]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import runfile
-from biaslens._util import in_columns
+from biaslens._util import in_columns, without_collection
 from biaslens._util.text import without_secrets
 from biaslens.benchmark.groups import compared, named_group
 from biaslens.models.catalogue import EMBEDDED_SHA256
@@ -304,6 +304,7 @@ class Run:
         return self.conditions.get(condition) or no_trials(len(self.questions.ids), 1)
 
 
+@without_collection()
 def read_run(path: Path | str, *, estimand: Estimand = Estimand.LIKE_THESE, took: bool = True) -> Run:
     """Read a run file, or the folder of a run of a dataset; another process may be writing the file.
 

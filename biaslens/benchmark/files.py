@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from biaslens import schema
+from biaslens._util import without_collection
 from biaslens._util.files import resource, write_text
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Kind, Mirror, Question, Role
@@ -263,6 +264,7 @@ def shipped() -> Benchmark:
     return read(resource("benchmark"))
 
 
+@without_collection()
 def read(path: Path) -> Benchmark:
     """Read and check a benchmark folder.
 

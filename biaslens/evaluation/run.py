@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from biaslens import runfile
+from biaslens._util import without_collection
 from biaslens.benchmark import Benchmark, read, select, shipped
 from biaslens.engine import Asked, Batching, Observer, Pace, Request, Session, in_thread, ordinary
 from biaslens.errors import BiasLensError, InputError, RunMismatchError
@@ -93,6 +94,7 @@ def shown_order(spec: Spec, question: Question, trial: int) -> list[int] | None:
     return option_order(len(question.options), seed=spec.seed, question_id=question.id, trial=trial)
 
 
+@without_collection()
 def plan(store: Store, spec: Spec, questions: Sequence[Question]) -> list[str]:
     """Write roles, questions and planned responses into the run file, where they are not there yet; give their keys.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from biaslens import runfile
+from biaslens._util import without_collection
 from biaslens.errors import BenchmarkError, RunMismatchError
 from biaslens.evaluation import decide
 from biaslens.oracles import RULES
@@ -127,6 +128,7 @@ class _Importer:
         self.known = 0
         self.missing: dict[str, str] = {}
 
+    @without_collection()
     def add(self, files: Sequence[AnswerFile]) -> None:
         tables: dict[AnswerFile, AnswerTable] = {}
         for file in files:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens import runfile
-from biaslens._util import in_columns
+from biaslens._util import in_columns, without_collection
 from biaslens.analysis.frame import KINDS, NOTHING, Questions, Run, read_run
 from biaslens.errors import InputError
 from biaslens.oracles import published
@@ -129,6 +129,7 @@ class PublishedRun:
         return self.run.questions
 
 
+@without_collection()
 def read_published(path: Path) -> PublishedRun:
     """Read an imported run file under both oracles.
 

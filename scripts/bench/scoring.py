@@ -33,20 +33,24 @@ def score(runs: str) -> int:
     """Decide, apply both oracles, tabulate; two processes."""
     paths = sorted(Path(runs).glob("published-*.sqlite"), key=lambda path: -path.stat().st_size)
     with ProcessPoolExecutor(max_workers=2) as pool:
-        decided, answers = pool.map(decide_anew, paths), pool.map(tabulate, paths)
-        print("{:,} yes/no and choice answers, {:,} of them different".format(*map(sum, zip(*decided, strict=True))),
-              file=sys.stderr)  # fmt: skip
-        return sum(answers)
+        answers, decided, different = map(sum, zip(*pool.map(score_model, paths), strict=True))
+    print(f"{decided:,} yes/no and choice answers, {different:,} of them different", file=sys.stderr)
+    return answers
+
+
+def score_model(path: Path) -> tuple[int, int, int]:
+    """Answers of a run; those that are decided anew, and how many of them differ."""
+    return tabulate(path), *decide_anew(path)
 
 
 def decide_anew(path: Path) -> tuple[int, int]:
-    """Decide the answers of a run; each other one once. How many there are, and how many differ."""
+    """Decide the answers of a run that `tabulate` has checked, each other one once: how many there are, and differ."""
     from biaslens import runfile
     from biaslens.evaluation import decide
     from biaslens.runfile import reading
     from biaslens.schema import Kind
 
-    with reading(path) as store:
+    with reading(path, checked=True) as store:
         kinds = {row.question_id: row.kind for row in runfile.questions(store) if row.kind != Kind.WHY}
         asked = {name: (text, options) for name, text, options in runfile.question_texts(store, kinds)}
         # The same answer to another yes/no question is decided alike, to another choice it is not.
