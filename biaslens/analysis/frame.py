@@ -413,7 +413,7 @@ def _conditions(store: Store, questions: Questions, panel: str) -> dict[Conditio
     which = {name: code for code, name in enumerate(names)}
     shape = (len(names), len(position), trials)
     states, taken, shown = (np.full(shape, NOTHING, dtype=np.int8) for _ in range(3))
-    models: set[tuple[str, str]] = set()
+    models: set[tuple[str, str | None]] = set()
     last = dict.fromkeys(names, "")
     for rows in in_columns(runfile.trials(store, panel)):
         question_ids, conditions, numbers, outcomes, choices, orders, resolved_models, times = rows
@@ -431,16 +431,16 @@ def _conditions(store: Store, questions: Questions, panel: str) -> dict[Conditio
             NOTHING if choice is None else choice if order is None else _order(order).index(choice)
             for choice, order in zip(choices, orders, strict=True)
         ]
-        answered = [each for each in zip(conditions, resolved_models, times, strict=True) if None not in each]
-        models.update((condition, model) for condition, model, _ in answered)
-        for name in names:
-            last[name] = max([last[name], *(time for condition, _, time in answered if condition == name)])
+        models.update(zip(conditions, resolved_models, strict=True))
+        for condition, time in zip(conditions, times, strict=True):
+            if time is not None and time > last[condition]:
+                last[condition] = time
     return {
         condition: Trials(
             states[which[condition]],
             taken[which[condition]],
             shown[which[condition]],
-            resolved_models=tuple(sorted(model for name, model in models if name == condition)),
+            resolved_models=tuple(sorted(model for name, model in models if name == condition and model is not None)),
             last_answer=last[condition],
         )
         for condition in Condition
