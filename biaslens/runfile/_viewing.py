@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -130,6 +131,7 @@ def screen_probability(store: Store, key: str) -> float | None:
 
 
 _WORDS = re.compile(r'"[^"]*"|\S+')
+_BUSY_SECONDS = 60
 _TOKENS = 'tokenize="unicode61 remove_diacritics 2"'
 
 
@@ -157,8 +159,7 @@ class WordIndex:
         Two processes may do so at once, and one that is killed leaves what was there before.
         """
         planned = store.value("SELECT count(*) FROM plan")
-        with storage_errors(self.path), closing(sqlite3.connect(self.path, timeout=60, isolation_level=None)) as index:
-            index.execute("PRAGMA journal_mode = WAL")
+        with storage_errors(self.path), closing(_open_to_write(self.path)) as index:
             index.execute("PRAGMA synchronous = NORMAL")
             index.execute("BEGIN IMMEDIATE")
             if not self._is_of(index, planned):
@@ -196,6 +197,22 @@ class WordIndex:
             answers = index.execute("SELECT rowid FROM answers WHERE answers MATCH ?", (wanted,)).fetchall()
             asked = index.execute("SELECT question_id FROM asked WHERE asked MATCH ?", (wanted,)).fetchall()
         return [number for (number,) in answers], [question_id for (question_id,) in asked]
+
+
+def _open_to_write(path: Path) -> sqlite3.Connection:
+    """Open a database with a write-ahead log; SQLite itself does not wait for another one that turns the log on."""
+    index = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+    end = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            index.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.Error as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                index.close()
+                raise
+            time.sleep(0.02)
+        else:
+            return index
 
 
 def _make(index: sqlite3.Connection, store: Store, planned: int) -> None:

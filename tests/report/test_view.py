@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -136,6 +138,36 @@ def test_words_are_found_in_answers_and_questions(tmp_path):
     ]  # fmt: skip
     assert found('said " OR * NEAR( never') == 0
     assert found("said never") == 1
+
+
+def test_who_indexes_a_run_waits_for_another_one_that_does(run, monkeypatch):
+    # Of two that turn the log on at once SQLite refuses one, whatever its timeout: about one time in 300.
+    refused = iter(["database is locked", "database is locked"])
+
+    class Busy(sqlite3.Connection):
+        def execute(self, query: str, *values: object) -> sqlite3.Cursor:
+            if "journal_mode" in query and (said := next(refused, None)):
+                raise sqlite3.OperationalError(said)
+            return super().execute(query, *values)
+
+    answers = answers_of(run)
+    monkeypatch.setattr("biaslens.runfile._viewing.sqlite3.connect", partial(sqlite3.connect, factory=Busy))
+    index_words(answers.runs[0])
+    assert next(refused, None) is None
+    assert select(answers, Wanted(words="no")).total > 0
+
+
+def test_an_index_that_cannot_be_written_is_one_line(run, monkeypatch):
+    class Full(sqlite3.Connection):
+        def execute(self, query: str, *values: object) -> sqlite3.Cursor:
+            if "journal_mode" in query:
+                raise sqlite3.OperationalError("database or disk is full")
+            return super().execute(query, *values)
+
+    answers = answers_of(run)
+    monkeypatch.setattr("biaslens.runfile._viewing.sqlite3.connect", partial(sqlite3.connect, factory=Full))
+    with pytest.raises(StorageError, match="database or disk is full; free some space"):
+        index_words(answers.runs[0])
 
 
 @given(st.text(max_size=30))
