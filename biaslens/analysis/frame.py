@@ -308,9 +308,9 @@ class Run:
 def read_run(path: Path | str, *, estimand: Estimand = Estimand.LIKE_THESE, took: bool = True) -> Run:
     """Read a run file, or the folder of a run of a dataset; another process may be writing the file.
 
-    `estimand` is what intervals are to be for. Takes about a third of a second per 100,000 planned trials of a file,
-    and three bytes of memory each; what the run `took` in tokens and time takes as long again, and is left empty where
-    it is not wanted.
+    `estimand` is what intervals are to be for. Takes about a second and a half per 100,000 planned trials of
+    a file, half of it to look for damage, and three bytes of memory each; what the run `took` in tokens and time takes
+    another second, and is left empty where it is not wanted.
 
     Raises
     ------
