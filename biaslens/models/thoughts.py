@@ -71,7 +71,6 @@ _PAIRS = (
     (r"""<details\b[^<>]{0,80}type=["']reasoning["'][^<>]{0,80}>""", r"</details>"),  # Open WebUI
     (r"\A\s*Here(?:'s| is) my thought process:", r"(?<!\w)Here(?:'s| is) my response:"),  # Granite
 )
-_SIGNS = ("<", "◁", "THINK]")
 # Quoted in code, a mark is none.
 _MARK = re.compile(
     "|".join(f"(?P<begin{i}>{begin})|(?P<end{i}>{end})" for i, (begin, end) in enumerate(_PAIRS)).join(
@@ -131,7 +130,7 @@ def _by_marks(content: str) -> Told:
     if "<|channel|>" in content:
         found: Told | None = _harmony(content)
     else:
-        marked = any(sign in content for sign in _SIGNS) or content.lstrip().startswith("Here")
+        marked = "<" in content or "◁" in content or "THINK]" in content or content.lstrip().startswith("Here")
         found = _bare(content) or (_pairs(content) if marked else None)
     if found is None or (not found.thought and found.answer == content):
         return Told(_last_off(content), "")

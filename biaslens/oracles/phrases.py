@@ -157,8 +157,8 @@ def mark(text: str, options: tuple[str, ...]) -> str:
     explicit of the two.
     """
     lower = text.lower()
-    texts = _texts(plain(text), options)
-    spans = [*texts, *_letters(text, len(options), texts)]
+    texts, within = _texts(plain(text), options)
+    spans = [*texts, *_letters(text, len(options), texts, within)]
     if _names_places(lower):
         spans += _ordinals(text, len(options), spans)
     spans.sort(key=_START)
@@ -177,7 +177,8 @@ def position_of(mark: str) -> int:
     return ord(mark) & 0xFF
 
 
-def _texts(text: str, options: tuple[str, ...]) -> list[_Span]:
+def _texts(text: str, options: tuple[str, ...]) -> tuple[list[_Span], bytearray]:
+    """Options named by their texts, and a byte for each character: 1 within one of them."""
     spans: list[_Span] = []
     taken = bytearray(len(text))
     for phrase, position in phrases(options):
@@ -190,7 +191,7 @@ def _texts(text: str, options: tuple[str, ...]) -> list[_Span]:
                 taken[at:end] = b"\1" * (end - at)
                 spans.append(_Span(at, end, position, by_letter=False))
             at = text.find(phrase, at + 1)
-    return spans
+    return spans, taken
 
 
 def _whole_words(text: str, start: int, end: int) -> bool:
@@ -204,17 +205,16 @@ def _unspaced(character: str) -> bool:
     return "\u3000" <= character <= "\ud7af"
 
 
-def _letters(text: str, count: int, texts: list[_Span]) -> list[_Span]:
+def _letters(text: str, count: int, texts: list[_Span], within: bytearray) -> list[_Span]:
     spans: list[_Span] = []
     starts = {span.start: span.position for span in texts}
-    within = {at for span in texts for at in range(span.start, span.end)}
     found = [*_RE.letter.finditer(text)]
     if "(" in text or "[" in text or text[1:2] in ").":
         found = sorted([*found, *_RE.small_letter.finditer(text)], key=re.Match.start)
     for match in found:
         position = ord(match[0].upper()) - ord("A")
         start, end = match.span()
-        if position >= count or start in within:
+        if position >= count or within[start]:
             continue
         before, after = text[max(0, start - 40) : start], text[end : end + 12]
         bracketed = before[-1:] in ("(", "[") and after[:1] in (")", "]")
@@ -256,9 +256,9 @@ def _stands_alone(text: str, before: str, after: str, end: int, text_starts: dic
 
 def _names_places(lower: str) -> bool:
     """Whether a text has the words of which an option called by its place is made."""
-    if "the " in lower and any(word in lower for word in (*_ORDINALS, "last", "final", "former", "latter")):
+    if "the " in lower and _RE.place.search(lower):
         return True
-    return any(word in lower for word in _CARDINALS) and any(word in lower for word in ("option", "choice", "answer"))
+    return ("option" in lower or "choice" in lower or "answer" in lower) and _RE.cardinal.search(lower) is not None
 
 
 def _ordinals(text: str, count: int, named: list[_Span]) -> list[_Span]:

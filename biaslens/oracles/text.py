@@ -161,7 +161,10 @@ def stopped(finish_reason: str) -> Verdict | None:
 
     It was as long as allowed, or the provider's filter broke it off.
     """
-    return {thoughts.CUT: CUT, thoughts.FILTERED: FILTERED}.get(thoughts.finish(finish_reason))
+    return None if finish_reason == "stop" else _STOPPED.get(thoughts.finish(finish_reason))
+
+
+_STOPPED = {thoughts.CUT: CUT, thoughts.FILTERED: FILTERED}
 
 
 _BEGINNING = 160

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from biaslens.runfile._schema import CUT_OFF, RULES_PANEL
@@ -155,9 +156,15 @@ def questions(store: Store) -> list[QuestionRow]:
     """All questions, by id."""
     rows = store.rows(
         "SELECT question_id, role_id, kind, target, json_array_length(options), encounter, theme, disfavoured, "
-        "(SELECT key FROM json_each(options) WHERE value = picks), groups FROM questions ORDER BY question_id"
+        "CASE WHEN picks <> '' THEN (SELECT key FROM json_each(options) WHERE value = picks) END, groups "
+        "FROM questions ORDER BY question_id"
     )
-    return [QuestionRow._make([*row[:-1], tuple(json.loads(row[-1]))]) for row in rows]
+    return [QuestionRow._make([*row[:-1], _texts(row[-1])]) for row in rows]
+
+
+@lru_cache(maxsize=1 << 12)  # the same groups are compared by many questions
+def _texts(listed: str) -> tuple[str, ...]:
+    return tuple(json.loads(listed))
 
 
 def mirrors(store: Store) -> dict[str, tuple[str, str]]:

@@ -49,7 +49,7 @@ ALSO = {
     "sampled": f"(outcome IS NULL OR outcome IN ({_OUTCOMES})) AND inclusion > 0 AND inclusion <= 1",
     "labels": f"outcome IN ({_OUTCOMES})",
 }
-"""By table: what is true of every row of a run file that is whole, as SQL."""
+"""By table: what is true of every row of a run file that is whole, as SQL; never NULL where the types are right."""
 
 RULES_PANEL = "rules"
 """Panel of the verdicts that need no judge."""

@@ -117,21 +117,24 @@ def check_evaluation(connection: sqlite3.Connection, path: Path) -> None:
         missing = columns.keys() - {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         if missing:
             raise damaged(path, f"table {table} has no column {min(missing)}")
-        holds = " AND ".join([*columns.values(), *([ALSO[table]] if table in ALSO else [])])
-        if connection.execute(f"SELECT 1 FROM {table} WHERE ({holds}) IS NOT 1 LIMIT 1").fetchone() is not None:
+        wrong = " OR ".join([*columns.values(), *([f"NOT ({ALSO[table]})"] if table in ALSO else [])])
+        if connection.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone() is not None:
             raise damaged(path, f"table {table} holds a value that is none of its column's")
 
 
 @cache
 def columns_of(tables: str) -> dict[str, dict[str, str]]:
-    """By table and column, the condition that its values are of the declared type."""
+    """By table and column, the condition that a value is not of the declared type.
+
+    Joined by OR, they take SQLite half as long as what is true of all values joined by AND.
+    """
     empty = sqlite3.connect(":memory:")
     try:
         empty.executescript(tables)
         names = [name for (name,) in empty.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return {
             table: {
-                name: f"(typeof({name}) = '{_STORED[kind]}'{'' if fixed or key else f' OR {name} IS NULL'})"
+                name: f"({'' if fixed or key else f'{name} IS NOT NULL AND '}typeof({name}) <> '{_STORED[kind]}')"
                 for _, name, kind, fixed, _, key in empty.execute(f"PRAGMA table_info({table})")
             }
             for table in names

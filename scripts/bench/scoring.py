@@ -30,27 +30,24 @@ def import_all(release: str, runs: str) -> int:
 
 
 def score(runs: str) -> int:
-    """Decide, apply both oracles, tabulate; two processes."""
+    """Decide, apply both oracles, tabulate; two processes, which take the next of the steps as they come free."""
     paths = sorted(Path(runs).glob("published-*.sqlite"), key=lambda path: -path.stat().st_size)
     with ProcessPoolExecutor(max_workers=2) as pool:
-        answers, decided, different = map(sum, zip(*pool.map(score_model, paths), strict=True))
-    print(f"{decided:,} yes/no and choice answers, {different:,} of them different", file=sys.stderr)
+        decided = [pool.submit(decide_anew, path) for path in paths]
+        answers = sum(pool.map(tabulate, paths))
+        checked, different = map(sum, zip(*(each.result() for each in decided), strict=True))
+    print(f"{checked:,} yes/no and choice answers, {different:,} of them different", file=sys.stderr)
     return answers
 
 
-def score_model(path: Path) -> tuple[int, int, int]:
-    """Answers of a run; those that are decided anew, and how many of them differ."""
-    return tabulate(path), *decide_anew(path)
-
-
 def decide_anew(path: Path) -> tuple[int, int]:
-    """Decide the answers of a run that `tabulate` has checked, each other one once: how many there are, and differ."""
+    """Decide the yes/no and choice answers of a run, each other one once: how many there are, and differ."""
     from biaslens import runfile
     from biaslens.evaluation import decide
     from biaslens.runfile import reading
     from biaslens.schema import Kind
 
-    with reading(path, checked=True) as store:
+    with reading(path, checked=True) as store:  # `tabulate` checks it
         kinds = {row.question_id: row.kind for row in runfile.questions(store) if row.kind != Kind.WHY}
         asked = {name: (text, options) for name, text, options in runfile.question_texts(store, kinds)}
         # The same answer to another yes/no question is decided alike, to another choice it is not.
