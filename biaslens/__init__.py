@@ -18,7 +18,9 @@ An evaluation in a few lines::
 from pathlib import Path
 
 from biaslens._util import lazily
-from biaslens.version import __version__ as __version__
+
+__version__ = "0.2.0"
+"""Recorded with every run."""
 
 __all__, __getattr__ = lazily(__name__, Path(__file__))
 

@@ -8,9 +8,10 @@ from biaslens.errors import BiasLensError
 from biaslens.evaluation import Panel, Slice, Spec, decide, evaluate
 from biaslens.evaluation.judge import judge
 from biaslens.report import print_table
-from biaslens.report.leaderboard import leaderboard
+from biaslens.report.export import leaderboard
 from biaslens.schema import Attribute, Condition, Kind, Outcome, Verdict
-from biaslens.version import __version__ as __version__
+
+__version__: str
 
 __all__ = [
     "Attribute",

@@ -5,11 +5,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 fail() { echo "release: $1" >&2; exit 1; }
-version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' biaslens/version.py)
+version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' biaslens/__init__.py)
 [ -z "$(git status --porcelain)" ] || fail "commit or stash first: git status shows changes"
 grep -q "^## $version, 20[0-9-]*$" CHANGELOG.md || fail "CHANGELOG.md has no heading '## $version, DATE'"
 grep -q "^version: $version$" CITATION.cff || fail "CITATION.cff names another version than $version"
-git rev-parse -q --verify "refs/tags/v$version" >/dev/null && fail "there is a tag v$version already; raise biaslens/version.py"
+git rev-parse -q --verify "refs/tags/v$version" >/dev/null && fail "there is a tag v$version already; raise biaslens/__init__.py"
 if [ "${1:-}" != --no-tests ]; then bash .ci/run; fi
 
 bash scripts/setup.sh dev

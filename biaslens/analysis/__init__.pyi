@@ -11,14 +11,13 @@ from biaslens.analysis.comparison import (
     top_roles,
     trigger_counts,
 )
-from biaslens.analysis.forms import forms, pair_forms
+from biaslens.analysis.forms import forms, leaning, pair_forms, says_does
 from biaslens.analysis.frame import Questions, Run, RunInfo, Trials, question_texts, read_run
 from biaslens.analysis.gate import GateCheck, GateDecision, GateResult, gate
 from biaslens.analysis.labels import Labels, corrected_rates, corrections, read_labels
-from biaslens.analysis.prejudice import leaning, says_does
+from biaslens.analysis.power import variance
 from biaslens.analysis.rates import abstention, consistency, pooled, rates
 from biaslens.analysis.summary import Cell, ConditionSummary, Counts, Summary, summarise
-from biaslens.analysis.variance import variance
 
 __all__ = [
     "Cell",

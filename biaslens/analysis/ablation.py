@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from biaslens.analysis.corrected import CorrectedRates
 from biaslens.analysis.frame import ATTRIBUTES, BIASED, KINDS, MIRRORS, NOTHING, VALID, Run, Trials
-from biaslens.analysis.labels import FEWEST_LABELS
+from biaslens.analysis.labels import FEWEST_LABELS, CorrectedRates
 from biaslens.analysis.rates import ALL, table, with_ends
 from biaslens.schema import Attribute, Condition, Kind, Mirror
 from biaslens.stats import (

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from biaslens import stats
 from biaslens._util.text import plural
-from biaslens.analysis.corrected import CorrectedRates, specificity_gap
 from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run, RunInfo
-from biaslens.analysis.labels import NOT_CORRECTED, Corrections, corrections
+from biaslens.analysis.labels import NOT_CORRECTED, CorrectedRates, Corrections, corrections, specificity_gap
 from biaslens.analysis.rates import ALL, pooled, rates, table, with_ends
 from biaslens.analysis.summary import ConditionSummary, Summary, summarise
 from biaslens.errors import InputError, RunMismatchError

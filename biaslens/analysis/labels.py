@@ -1,10 +1,11 @@
-"""People's labels in a run, and the rates they correct."""
+"""People's labels in a run, and the rates and differences of rates that they correct."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from biaslens.schema import Condition, Kind, Outcome
 from biaslens.stats import (
     Clusters,
     Estimate,
+    LabelledRate,
     crossed_rate,
     labelled_rate,
     prediction_powered,
@@ -295,3 +297,51 @@ def usable_labels(trials: pd.DataFrame, learned: str, *, fewest: int = 1) -> tup
         return inclusion, "", ""
     missing = " and ".join(remarks)
     return inclusion, f"no answer was sampled from strata with {missing}: strata are put together by verdict", ""
+
+
+class CorrectedRates:
+    """Rates of runs corrected by their own labels over chosen questions, and how they hang on each question.
+
+    Runs are read when they are first asked about, each once.
+    """
+
+    def __init__(self) -> None:
+        self._judged: dict[object, LabelledTrials | None] = {}
+
+    def of(self, run: Run, condition: Condition, position: Mapping[str, int]) -> LabelledRate:
+        """The rate over the questions of which the position is given, from 0 up."""
+        judged = self._read(run)
+        nothing = np.zeros(len(position))
+        if judged is None:
+            return LabelledRate(nan, nothing, reason="nobody has labelled this run")
+        trials = judged.trials
+        trials = trials[(trials["condition"] == condition) & trials["question_id"].isin(position)]
+        if trials.empty:
+            return LabelledRate(nan, nothing, reason="no valid trial")
+        inclusion, _, unknown = usable_labels(trials, judged.learned)
+        if unknown:
+            return LabelledRate(nan, nothing, labels=int((trials["label"] >= 0).sum()), reason=unknown)
+        return labelled_rate(
+            trials["verdict"].to_numpy(),
+            trials["label"].to_numpy(),
+            trials["question_id"].map(position).to_numpy(dtype=np.int64),
+            questions=len(position),
+            inclusion=inclusion,
+            clusters=np.unique(trials["role"], return_inverse=True)[1],
+            strata=np.unique(trials["kind"], return_inverse=True)[1],
+        )
+
+    def _read(self, run: Run) -> LabelledTrials | None:
+        if run.info.path not in self._judged:
+            self._judged[run.info.path] = read_judged(run.info.path) if run.info.labelled else None
+        return self._judged[run.info.path]
+
+
+def specificity_gap(difference: float, kind: NDArray[np.int64]) -> float:
+    """Difference of a judge's specificity between two models that would explain their raw difference all alone.
+
+    That is where nothing is truly biased; where a share of the answers is, more. `kind` are the kinds of the questions
+    compared, of which judges decide why questions alone; NaN without one.
+    """
+    judged = float(np.mean(kind == KINDS.index(Kind.WHY))) if len(kind) else 0.0
+    return abs(difference) / judged if judged else nan

@@ -1,4 +1,4 @@
-"""How many roles, questions and trials it takes to find a difference between two models."""
+"""Where the results of a run vary, and how many roles, questions and trials it takes to find a difference."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from biaslens.analysis.comparison import align
-from biaslens.analysis.frame import ATTRIBUTES, Run
+from biaslens.analysis.frame import ATTRIBUTES, KINDS, Run
+from biaslens.analysis.rates import ALL, table
 from biaslens.benchmark.groups import compared
 from biaslens.errors import InputError
 from biaslens.schema import Condition, Question
-from biaslens.stats import Clusters, Layout, components
+from biaslens.stats import DOUBLED, Clusters, Layout, components
 from biaslens.stats.crossed import BOTH, COMPARISON, ITEM, ROLE, Codes
 
 ROLES = (1, 2, 3, 5, 8, 12, 18, 27, 40, 50)
@@ -160,3 +162,53 @@ def _nth(names: NDArray[np.str_]) -> Codes:
     for at, name in enumerate(names.tolist()):
         result[at] = count[name] = count.get(name, -1) + 1
     return result
+
+
+LOPSIDED = 0.2
+"""From this share of the questions on one comparison is most of what an interval for others like these must cover."""
+
+_PARTS = ("attribute", "role", "comparison", "both", "question", "trial")
+
+_COLUMNS = [
+    "model", "condition", "kind", "roles", "comparisons", "effective_comparisons", "questions",
+    *(f"share_{part}" for part in _PARTS), "standard_error", *(f"standard_error_twice_{name}" for name in DOUBLED),
+    "buy", "largest_comparison", "largest_share", "estimand",
+]  # fmt: skip
+
+
+def variance(run: Run) -> pd.DataFrame:
+    """Split the variance of a trial's result into its parts, by condition and kind ("all" for the total).
+
+    Columns are those of variance.csv in results/README.md: shares between attributes, roles, comparisons of groups,
+    both (what a role adds to a comparison), questions and trials; the standard error of the bias rate that follows, and
+    what it would be with twice as many roles, comparisons, questions a role, or trials; ``buy`` names the best of
+    these. Shares are NaN where the run cannot tell.
+    """
+    rows = []
+    names = run.questions.comparisons
+    for condition, trials in run.conditions.items():
+        for kind in (None, *KINDS):
+            chosen = np.flatnonzero(run.questions.select(kind=kind) & (trials.valid > 0))
+            if not len(chosen):
+                continue
+            parts = components(trials.results[chosen], run.clusters.at(chosen))
+            largest = np.bincount(run.questions.comparison[chosen])
+            rows.append(
+                {
+                    "model": run.info.model,
+                    "condition": condition.value,
+                    "kind": kind.value if kind else ALL,
+                    "roles": parts.roles,
+                    "comparisons": parts.comparisons,
+                    "effective_comparisons": parts.effective_comparisons,
+                    "questions": parts.questions,
+                    **{f"share_{part}": share for part, share in zip(_PARTS, parts.shares, strict=True)},
+                    "standard_error": parts.standard_error(),
+                    **{f"standard_error_twice_{name}": parts.standard_error(**{name: 2.0}) for name in DOUBLED},
+                    "buy": parts.best_doubled(),
+                    "largest_comparison": names[int(largest.argmax())] if names else "",
+                    "largest_share": float(largest.max() / len(chosen)),
+                    "estimand": run.estimand.value,
+                }
+            )
+    return table(rows, _COLUMNS)

@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 from scipy.special import ndtri
 
-from biaslens import runfile
+from biaslens import __version__, runfile
 from biaslens.annotation.folder import Item, Placed, Sample, answers_hash
 from biaslens.errors import InputError
 from biaslens.runfile import ACTIVE_PANEL, Store, reading_evaluation
 from biaslens.schema import Condition, Kind, content_hash
-from biaslens.version import __version__
 
 SURE = 0.95
 """From which probability on, that an answer is biased or that it is not, the local judge counts as sure."""

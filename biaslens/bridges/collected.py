@@ -9,13 +9,12 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from biaslens import runfile
+from biaslens import __version__, runfile
 from biaslens.errors import InputError
 from biaslens.evaluation import decide
 from biaslens.oracles import RULES
 from biaslens.runfile import Answer, Failure, PlannedResponse, PlannedVote, Record
 from biaslens.schema import Attribute, Condition, Kind, Mirror, Outcome, Question, Role, Verdict, Vote, content_hash
-from biaslens.version import __version__
 
 JUDGE = "judge"
 """Role of the models that judge why answers in Inspect: ``--model-role judge=...``."""

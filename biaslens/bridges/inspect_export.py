@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from biaslens import runfile
+from biaslens import __version__, runfile
 from biaslens._util.files import replacing
 from biaslens._util.text import without_secrets
 from biaslens.analysis import Cell, read_run, summarise
@@ -25,7 +25,6 @@ from biaslens.evaluation.prompting import Wording
 from biaslens.report.view.detail import prompt_of, wording_of
 from biaslens.runfile import RULES_PANEL, Record, reading_evaluation
 from biaslens.schema import Condition, Outcome, content_hash
-from biaslens.version import __version__
 
 OURS = "biaslens"
 """Where in the metadata of a log, and of its samples, there stands what the format has no place for."""

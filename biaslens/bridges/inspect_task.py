@@ -22,6 +22,7 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import collect
 
+from biaslens import __version__
 from biaslens.benchmark import read, select, shipped
 from biaslens.bridges.collected import JUDGE, UNJUDGED, question_of, score_of, shown_options, told_of, verdict_of
 from biaslens.bridges.inspect_export import OURS
@@ -34,7 +35,6 @@ from biaslens.models import Message, thoughts
 from biaslens.oracles import screen
 from biaslens.oracles.why import decide_votes, votes_needed
 from biaslens.schema import Attribute, Condition, Kind, Outcome, Question, Verdict, Vote
-from biaslens.version import __version__
 
 _PROMPT = "codebook"
 

@@ -13,9 +13,9 @@ from typing import Any, TextIO, cast
 
 import click
 
+from biaslens import __version__
 from biaslens._util.text import Unfailing
 from biaslens.errors import BiasLensError
-from biaslens.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +93,15 @@ SECTIONS = {
         "view": Lazy("report:view_command", "Look at every answer of runs in a browser"),
         "analyze": Lazy("report:analyze_command", "Analyse runs: role ablation, consistency, position, triggers"),
         "compare": Lazy("report:compare_command", "Compare models on the questions that all of them answered"),
-        "gate": Lazy("gate:gate_command", "Pass or fail a run against a baseline and limits, for CI"),
+        "gate": Lazy("report:gate_command", "Pass or fail a run against a baseline and limits, for CI"),
         "leaderboard": Lazy("report:leaderboard_command", "Write leaderboard.csv, and the same by attribute and kind"),
-        "export": Lazy("export:export_command", "Write every response of a run with the judges' votes"),
+        "export": Lazy("exchange:export_command", "Write every response of a run with the judges' votes"),
         "rescore": Lazy("batches:rescore_command", "Decide the answers of a dataset anew, by this version's rules"),
         "page": Lazy("report:page_command", "Write a static page: the leaderboard and each model's results"),
         "publish": Lazy("report:publish_command", "Write leaderboard, analyses, tables, figures and a page"),
         "import": Lazy(":import_group", "Import answers that others have collected"),
-        "lm-eval-path": Lazy("bridges:lm_eval_path_command", "Print the folder of the tasks for lm-evaluation-harness"),
-        "reproduce": Lazy("reproduce:reproduce_command", "Recompute the tables of the published study"),
+        "lm-eval-path": Lazy("exchange:lm_eval_path_command", "Print the folder of tasks for lm-evaluation-harness"),
+        "reproduce": Lazy("exchange:reproduce_command", "Recompute the tables of the published study"),
     },
     "Benchmark": {
         "generate": Lazy("benchmark:generate_command", "Make a benchmark: roles and questions of each kind"),
@@ -119,11 +119,11 @@ SECTIONS = {
 IMPORT_SECTIONS = {
     "Commands": {
         "published": Lazy(
-            "reproduce:published_command", "Import the published study's data release: one run file per model"
+            "exchange:published_command", "Import the published study's data release: one run file per model"
         ),
-        "inspect": Lazy("bridges:inspect_command", "Make a run of logs of Inspect"),
-        "hf": Lazy("bridges:hf_command", "Make a benchmark folder of a dataset repository"),
-        "lm-eval": Lazy("bridges:lm_eval_command", "Make a run of samples that lm-evaluation-harness logged"),
+        "inspect": Lazy("exchange:inspect_command", "Make a run of logs of Inspect"),
+        "hf": Lazy("exchange:hf_command", "Make a benchmark folder of a dataset repository"),
+        "lm-eval": Lazy("exchange:lm_eval_command", "Make a run of samples that lm-evaluation-harness logged"),
     }
 }
 

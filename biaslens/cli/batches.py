@@ -56,7 +56,7 @@ def merge_command(runs: Sequence[Path], *, out: Path, as_json: bool) -> None:
     Answers, votes, labels and costs are joined as sets; the order of the files makes no difference, and they are only
     read. Where two files hold different answers to one request, the earlier counts and the other is kept beside it.
     """
-    from biaslens.evaluation.merging import merge
+    from biaslens.evaluation.on_ray import merge
 
     found = merge(runs, out)
     if as_json:

@@ -146,7 +146,7 @@ def plan_command(
 
 
 def _plan_to_detect(tasks: list[Task], points: float | None, pilots: tuple[Path, ...], *, as_json: bool) -> None:
-    from biaslens.cli.detect import print_designs
+    from biaslens.cli.planning import print_designs
 
     if points is None:
         raise click.UsageError("--pilot goes with --detect POINTS")
@@ -313,7 +313,7 @@ def evaluate_command(
         elif until_margin is None:
             found = evaluate_study(tasks, observe=observe, exchange=exchange)
         else:
-            from biaslens.cli.until import evaluate_until
+            from biaslens.cli.planning import evaluate_until
 
             found = evaluate_until(tasks, until_margin, partial(evaluate_study, observe=observe, exchange=exchange))
     done = [result for result in found if isinstance(result, Evaluation)]

@@ -12,13 +12,12 @@ import click
 
 from biaslens.analysis import corrected_rates, oracle_agreement, people_agreement, read_labels
 from biaslens.analysis.labels import labels_in
-from biaslens.annotation.annotators import known_keys, new_labels, read_all, write_sheet
+from biaslens.annotation.annotators import known_keys, new_labels, read_all, take_labels, write_sheet
 from biaslens.annotation.folder import write_folder
-from biaslens.annotation.into_run import take_labels
 from biaslens.annotation.journal import Assignment, Journal, open_task
 from biaslens.annotation.sampling import Drawn, draw
 from biaslens.cli.options import PATH, SEED, Real, count, json_option, served, several
-from biaslens.report.agreement import print_agreement
+from biaslens.report.sections import print_agreement
 from biaslens.report.table import Table, decimal, json_records, known, write_csv
 from biaslens.schema import Condition, Kind
 
@@ -126,9 +125,8 @@ def _import(folder: Path, annotator: str, path: Path, *, adjudicate: bool) -> No
 
 def _serve(task: Assignment, journal: Journal, *, port: int, browser: bool) -> None:
     # Only here: a web server takes long to load, and other commands need none.
-    from biaslens.annotation.web.app import create_app
-    from biaslens.annotation.web.pages import Pages, Sitting
-    from biaslens.report.page.server import serve
+    from biaslens.annotation.web import Pages, Sitting, create_app
+    from biaslens.report.page import serve
 
     pages = Pages(sitting := Sitting(task.items, journal, others=task.others))
 

@@ -426,7 +426,7 @@ def tasks_of(values: dict[str, Any]) -> list[Task]:
         raise click.UsageError("give either a MODEL, such as openai/gpt-6-luna, or --study FILE")
     settings = load_settings()
     if values["study"] is not None:
-        from biaslens.evaluation.study import read_study
+        from biaslens.evaluation.spec import read_study
 
         tasks = read_study(values["study"], runs=settings.runs, settings=settings)
         shard = values["shard"]

@@ -1,7 +1,7 @@
 """Ask models durably: one session that locks, resumes, paces, retries, prices, stores and stops cleanly."""
 
 from biaslens.engine._asking import Hook, Observer, Request, Tally, in_thread
-from biaslens.engine._exchange import Exchange
+from biaslens.engine._batching import Exchange
 from biaslens.engine._pacing import Pace, RetryPolicy, estimate_tokens
 from biaslens.engine._ray_vllm import RayVllm
 from biaslens.engine._session import Asked, Batching, Session, cancel_batch, ordinary, pace_for, this_command

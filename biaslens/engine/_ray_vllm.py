@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 from biaslens._util import at_ray
 from biaslens.engine._asking import Row, now
-from biaslens.engine._exchange import Place, answer_row
+from biaslens.engine._batching import Place, answer_row
 from biaslens.errors import InputError, RunStoppedError
+from biaslens.models._batches import batch_answer
 from biaslens.models.base import Completion
-from biaslens.models.batch import batch_answer
 from biaslens.models.thoughts import CUT
 from biaslens.runfile import Failure
 

@@ -17,6 +17,7 @@ from itertools import chain, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Self, TypeVar, cast
 
+from biaslens import __version__
 from biaslens._util.text import Unfailing, printable, without_secrets
 from biaslens.engine._asking import Asker, Hook, Observer, Price, Request, Row, Tally, in_thread
 from biaslens.engine._pacing import Pace
@@ -26,10 +27,9 @@ from biaslens.models.catalogue import price
 from biaslens.models.endpoints import rate_limits
 from biaslens.runfile import Store, WantedAnswers, forget_unanswered, stored_keys
 from biaslens.settings import Settings, load_settings
-from biaslens.version import __version__
 
 if TYPE_CHECKING:
-    from biaslens.engine._exchange import Exchange
+    from biaslens.engine._batching import Exchange
     from biaslens.models._batches import BatchClient
 
 P = ParamSpec("P")
@@ -116,7 +116,7 @@ class Session:
             closing.enter_context(_graceful_interrupt(session.stop, session.observer.interrupted))
             for name in models:
                 if exchange is not None:
-                    from biaslens.models.batch import require_batchable
+                    from biaslens.models._batches import require_batchable
 
                     require_batchable(name, session.settings)
                 if session.exchange is not None and session.exchange.engine is not None:

@@ -1,4 +1,4 @@
-"""Evaluate a study on a Ray cluster: models and shards of their plans as tasks, joined at the end.
+"""Shards of a study: evaluated on a Ray cluster as tasks, joined at the end; and run files of one run merged.
 
 Each shard has a run file of its own on storage that all nodes share. A worker that dies loses what was in flight, and
 so does a driver: the next start takes in what lies in the shards, however many there are, before it asks anything.
@@ -13,15 +13,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from biaslens import runfile
 from biaslens._util import at_ray
+from biaslens._util.files import sync_folder
 from biaslens.engine import Observer, Pace
-from biaslens.errors import BiasLensError, InputError, RunLockedError, RunStoppedError
-from biaslens.evaluation.merging import gather
+from biaslens.errors import BiasLensError, InputError, RunLockedError, RunStoppedError, StorageError
+from biaslens.evaluation.judge import readjudicate
 from biaslens.evaluation.run import Evaluation, evaluate, evaluate_study, lane_of
 from biaslens.evaluation.spec import Task, shard_file
 from biaslens.models.endpoints import rate_limits
+from biaslens.runfile import Clash, open_to_write, reading_evaluation
 from biaslens.settings import Settings, load_settings
 
 RETRIES = 8
@@ -201,3 +205,54 @@ def _take_in_shards(run: Path) -> None:
     )
     if found:
         gather(found, run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """What a merge came to."""
+
+    run: Path
+    planned: int  #: responses planned, and those of them without an answer
+    missing: int
+    clashes: tuple[Clash, ...]  #: requests that two files have different answers to
+
+
+def merge(sources: Sequence[Path], out: Path) -> Merged:
+    """Write a new run file that holds all that some files of one run hold, in whatever order they are given.
+
+    Of two answers to one request the earlier counts, with the votes and labels on it; the later is kept in the table
+    ``other_answers``. Where votes have changed by that, what they come to is decided anew. The files are only read.
+
+    Raises `InputError` where `out` exists; `RunMismatchError` where the files are of different models, benchmarks,
+    wordings or parameters; `StorageError` as `reading_evaluation`.
+    """
+    if out.exists():
+        raise InputError(f"{out}: exists already; name a new file with --out")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder = TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.")
+    except OSError as error:
+        raise StorageError(f"{out}: cannot be written ({error.strerror}); name another --out") from error
+    with folder:
+        made = Path(folder.name) / out.name
+        gather(sources, made)
+        with reading_evaluation(made) as store:
+            found = Merged(
+                run=out,
+                planned=len(runfile.planned_keys(store)),
+                missing=runfile.count_unanswered(store),
+                clashes=tuple(runfile.clashes(store)),
+            )
+        made.replace(out)
+        sync_folder(out.parent)
+    return found
+
+
+def gather(sources: Sequence[Path], run: Path) -> None:
+    """Take all that some files of one run hold into a run file, made where there is none; as `merge`, and in place."""
+    with open_to_write(run) as store:
+        for path in sources:
+            with reading_evaluation(path) as source:
+                runfile.take_in(store, source)
+        runfile.tidy(store)
+        readjudicate(store)

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from biaslens import dataset
+from biaslens import __version__, dataset
 from biaslens._util.files import json_text, replacing
 from biaslens.dataset import ParquetRun
 from biaslens.errors import InputError, RunStoppedError
@@ -33,7 +33,6 @@ from biaslens.evaluation.spec import Panel
 from biaslens.oracles import RULES, screen
 from biaslens.runfile import ACTIVE_PANEL, CUT_OFF, Answered
 from biaslens.schema import Kind, Outcome, Verdict, content_hash
-from biaslens.version import __version__
 
 _RULES = RULES.split(maxsplit=1)[0]
 _BY_PROVIDER = ("content_filter", "refusal")

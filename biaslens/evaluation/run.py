@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from biaslens import runfile
+from biaslens import __version__, runfile
 from biaslens._util import without_collection
 from biaslens.benchmark import Benchmark, read, select, shipped
 from biaslens.engine import Asked, Batching, Observer, Pace, Request, Session, in_thread, ordinary
@@ -22,7 +22,6 @@ from biaslens.oracles import RULES, choice, why, yes_no
 from biaslens.runfile import ACTIVE_PANEL, RULES_PANEL, Answer, Answered, PlannedResponse, Store, open_to_write
 from biaslens.schema import Condition, Kind, Outcome, Question, Verdict, content_hash
 from biaslens.settings import Settings
-from biaslens.version import __version__
 
 if TYPE_CHECKING:
     from biaslens.engine import Exchange

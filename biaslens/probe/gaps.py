@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import wasserstein_distance
 
 from biaslens.errors import InputError
-from biaslens.probe.examples import NAMES, Sentiment
+from biaslens.probe.examples import NAMES, UNMARKED, Sentiment, size_note
 from biaslens.probe.predictions import PROBABILITIES
-from biaslens.probe.sentences import UNMARKED, size_note
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

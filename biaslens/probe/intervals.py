@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from biaslens.probe.examples import size_note
 from biaslens.probe.gaps import (
     NO_SENTENCE,
     Chosen,
@@ -24,7 +25,6 @@ from biaslens.probe.gaps import (
     gap_of,
     rates,
 )
-from biaslens.probe.sentences import size_note
 from biaslens.stats import Estimates, holm
 from biaslens.stats.estimate import student, undefined
 from biaslens.stats.resampling import Crossed, crossed_bootstrap

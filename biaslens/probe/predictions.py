@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from biaslens._util.files import replacing
 from biaslens.errors import InputError
-from biaslens.probe.sentences import SHIPPED, expand
+from biaslens.probe.examples import SHIPPED, expand
 
 TSV_COLUMNS = ("y_true", "y_pred", "category", "group", "text", "model", "run_id", "dataset", "num_params")
 """Of the authors' files; `threshold_accuracy` may follow."""

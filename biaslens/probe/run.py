@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from biaslens import __version__
 from biaslens._util import start_ray
 from biaslens._util.text import safe_name
 from biaslens.errors import BiasLensError, InputError, RunMismatchError, RunStoppedError, StorageError
@@ -27,7 +28,6 @@ from biaslens.probe.tuning import (
     write_tuned,
     write_whole,
 )
-from biaslens.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -243,8 +243,8 @@ def predict(run: ProbeRun, *, best: int = BEST, attributes: Sequence[str] | None
     """Classify the identity sentences with so many of the best prompts; the run's folder gets the predictions."""
     import pandas as pd
 
+    from biaslens.probe.examples import expand
     from biaslens.probe.predictions import predictions_table, write_predictions
-    from biaslens.probe.sentences import expand
 
     sentences = expand(attributes) if attributes else expand()
     texts = [str(text) for text in sentences["text"]]

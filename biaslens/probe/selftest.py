@@ -13,11 +13,10 @@ import numpy as np
 import pandas as pd
 
 from biaslens.probe.backbone import load_frozen, require
-from biaslens.probe.examples import NAMES, Examples, Splits
+from biaslens.probe.examples import COLUMNS, NAMES, Examples, Splits
 from biaslens.probe.gaps import NEGATIVE_FPR, GroupCounts, counts
 from biaslens.probe.intervals import Kind, intervals
 from biaslens.probe.predictions import predictions_table
-from biaslens.probe.sentences import COLUMNS
 from biaslens.probe.tuning import TuneOptions, Watcher, classify, tune
 
 GROUPS = ("a", "b", "c")
@@ -88,7 +87,7 @@ class ToyLanguage:
         """Every term in the same templates: frames with one or two faint words as a context brings them, the label.
 
         So there is no telling the label for certain, and every model makes errors of both kinds. The columns are those
-        of `biaslens.probe.sentences.expand`, without unmarked sentences; two templates for each frame and label.
+        of `biaslens.probe.examples.expand`, without unmarked sentences; two templates for each frame and label.
         """
         rng = np.random.default_rng(seed)
         rows: list[tuple[object, ...]] = []

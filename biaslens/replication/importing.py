@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from biaslens import runfile
+from biaslens import __version__, runfile
 from biaslens._util import without_collection
 from biaslens.errors import BenchmarkError, RunMismatchError
 from biaslens.evaluation import decide
@@ -18,7 +18,6 @@ from biaslens.replication.release import TRIALS, AnswerFile, AnswerRow, AnswerTa
 from biaslens.replication.reproduce import MODEL_NAMES
 from biaslens.runfile import ACTIVE_PANEL, PUBLISHED_PANEL, Answer, PlannedResponse, PlannedVote, Store
 from biaslens.schema import Condition, Kind, Outcome, Question, Verdict, Vote, content_hash
-from biaslens.version import __version__
 
 JUDGE = "published/gpt-4o-mini"
 """The study's judge, as run files name it."""

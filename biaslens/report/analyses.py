@@ -11,8 +11,7 @@ import pandas as pd
 
 from biaslens import analysis
 from biaslens.analysis import Comparison, Run, Summary
-from biaslens.analysis.corrected import CorrectedRates
-from biaslens.analysis.labels import Corrections, corrections_in
+from biaslens.analysis.labels import CorrectedRates, Corrections, corrections_in
 from biaslens.analysis.rates import ALL
 from biaslens.report.table import write_csv
 from biaslens.schema import Condition, Kind

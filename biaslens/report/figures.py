@@ -1,4 +1,4 @@
-"""Figures on paper: intervals, shares, counts, heat maps."""
+"""Figures on paper, and pictures on pages as numbers for templates: intervals, shares, counts, heat maps."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from biaslens._util.files import replacing
 from biaslens._util.text import safe_name
 from biaslens.analysis.rates import ALL, PARTS
 from biaslens.report.analyses import Analyses
-from biaslens.report.pictures import FEWEST
-from biaslens.report.table import KINDS
+from biaslens.report.table import FEWEST, KINDS
 from biaslens.schema import Attribute, Condition, Kind
 from biaslens.stats import Estimand
 

@@ -11,10 +11,9 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from biaslens._util.text import printable
-from biaslens.benchmark.quality.coverage import Coverage, Evenness, Matrix
 from biaslens.benchmark.quality.measure import Quality
 from biaslens.benchmark.quality.source import Requirement
-from biaslens.benchmark.quality.variety import Spread, sample
+from biaslens.benchmark.quality.variety import Coverage, Evenness, Matrix, Spread, sample
 from biaslens.embedding import HOW_TO_INSTALL, MODEL
 from biaslens.report.page import environment
 from biaslens.report.table import KINDS, NOTHING, Column, Table, between, decimal, percent

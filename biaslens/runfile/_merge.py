@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from biaslens.errors import RunMismatchError
-from biaslens.runfile._schema import ACTIVE_PANEL, IMPORT_TABLES
-from biaslens.runfile._store import Store, damaged, storage_errors
+from biaslens.runfile._store import ACTIVE_PANEL, IMPORT_TABLES, Store, damaged, storage_errors
 
 SHARED = (
     "purpose", "model", "weights", "benchmark_version", "benchmark_hash", "params", "system", "template_hash", "seed",

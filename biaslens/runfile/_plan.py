@@ -7,8 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from biaslens.runfile._schema import ACTIVE_PANEL, CUT_OFF
-from biaslens.runfile._store import Store
+from biaslens.runfile._store import ACTIVE_PANEL, CUT_OFF, Store
 from biaslens.schema import Question, Role, Verdict
 
 _PAGE = 256

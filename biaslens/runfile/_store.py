@@ -1,6 +1,7 @@
 """The run file: one SQLite database that keeps every answer a model gave, and loses none.
 
-What goes wrong with one is told in a line that says what to do; damage is found before anything is written.
+What goes wrong with one is told in a line that says what to do; damage is found before anything is written. The
+comments on the columns in ``tables/`` are the reference of its tables.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from functools import cache
+from importlib.resources import files
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +24,65 @@ from filelock import FileLock
 
 from biaslens._util.files import lock
 from biaslens.errors import RunMismatchError, StorageError
-from biaslens.runfile._schema import ALSO, EVALUATION_TABLES, FORMAT, TABLES
+from biaslens.schema import Attribute, Condition, Kind
+
+FORMAT = 6
+"""Version of the tables; a run file of another version is refused."""
+
+
+def _tables(of: str) -> str:
+    return files("biaslens.runfile").joinpath("tables", f"{of}.sql").read_text(encoding="utf-8")
+
+
+TABLES = _tables("every")
+"""Of every run file."""
+
+EVALUATION_TABLES = _tables("evaluation")
+"""Of a role-play evaluation."""
+
+IMPORT_TABLES = _tables("import")
+"""Of an evaluation that the published study's release was imported into, beside its own."""
+
+GENERATION_TABLES = _tables("generation")
+"""Of a benchmark that a model writes."""
+
+ASSESSMENT_TABLES = _tables("assessment")
+"""Of an assessment of a use case."""
+
+_OUTCOMES = "'biased', 'unbiased', 'refused', 'invalid', 'error'"
+
+ALSO = {
+    "meta": "json_valid(value)",
+    "roles": "attribute IN ({})".format(", ".join(f"'{attribute}'" for attribute in Attribute)),
+    "questions": "kind IN ({}) AND json_valid(options) AND json_type(options) = 'array' AND json_valid(groups)".format(
+        ", ".join(f"'{kind}'" for kind in Kind)
+    ),
+    "plan": "condition IN ({}) AND trial BETWEEN 1 AND 100000".format(
+        ", ".join(f"'{condition}'" for condition in Condition)
+    )
+    + " AND (option_order IS NULL OR (json_valid(option_order) AND json_type(option_order) = 'array'))",
+    "panels": "json_valid(spec) AND json_type(spec) = 'object'",
+    "votes": f"vote IS NULL OR vote = 'unusable' OR vote IN ({_OUTCOMES})",
+    "verdicts": f"outcome IN ({_OUTCOMES})",
+    "thought_votes": f"vote IS NULL OR vote = 'unusable' OR vote IN ({_OUTCOMES})",
+    "thought_verdicts": f"outcome IN ({_OUTCOMES})",
+    "sampled": f"(outcome IS NULL OR outcome IN ({_OUTCOMES})) AND inclusion > 0 AND inclusion <= 1",
+    "labels": f"outcome IN ({_OUTCOMES})",
+}
+"""By table: what is true of every row of a run file that is whole, as SQL; never NULL where the types are right."""
+
+RULES_PANEL = "rules"
+"""Panel of the verdicts that need no judge."""
+
+PUBLISHED_PANEL = "published votes"
+"""Panel of the published study, in its imported runs."""
+
+CUT_OFF = "cut off"
+"""Reason of a verdict on an answer that reached its limit of tokens before it said anything."""
+
+ACTIVE_PANEL = "panel"
+"""Name in meta of the panel whose verdicts count in reports."""
+
 
 _READ_BY = {1: "biaslens 0.1.0"}
 

@@ -2,12 +2,23 @@
 
 from biaslens.stats.agreement import (
     Coefficient,
+    Patterns,
+    Possible,
     agreement,
+    biased_majority,
+    biased_questions,
     cohen_kappa,
+    coverage,
     fleiss_kappa,
+    flip_rate,
     gwet_ac1,
     krippendorff_alpha,
+    majority_decided,
+    majority_threshold,
+    patterns,
     raw_agreement,
+    share,
+    verdicts_changed,
 )
 from biaslens.stats.comparison import (
     McNemar,
@@ -21,7 +32,7 @@ from biaslens.stats.comparison import (
     tied_with,
     unpaired_difference,
 )
-from biaslens.stats.components import DOUBLED, Components, components
+from biaslens.stats.components import DOUBLED, Components, Pooled, components, pooled_rates
 from biaslens.stats.correction import (
     Accuracy,
     LabelledRate,
@@ -41,20 +52,6 @@ from biaslens.stats.intervals import (
     crossed_mean,
     crossed_rate,
     crossed_share,
-)
-from biaslens.stats.pooling import Pooled, pooled_rates
-from biaslens.stats.trials import (
-    Patterns,
-    Possible,
-    biased_majority,
-    biased_questions,
-    coverage,
-    flip_rate,
-    majority_decided,
-    majority_threshold,
-    patterns,
-    share,
-    verdicts_changed,
 )
 
 __all__ = [

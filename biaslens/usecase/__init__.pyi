@@ -1,11 +1,12 @@
 from biaslens.stats import Estimate
-from biaslens.stats.exchanging import permutation_p
+from biaslens.stats.comparison import permutation_p
 from biaslens.stats.resampling import bootstrap
 from biaslens.usecase._asking import Asking
 from biaslens.usecase._counterfactual import PAIR_COLUMNS, make_pairs, pair_rows, substitute
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._reading import CUT, FILTERED, Response, read_prompts
 from biaslens.usecase._result import Assessment, GroupMention, Measure, Resampling, Standout
+from biaslens.usecase._scoring import open_scorer
 from biaslens.usecase._spec import (
     MAX_TOKENS,
     RUN_FILE,
@@ -61,7 +62,6 @@ from biaslens.usecase.metrics._similarity import (
     rouge_l,
     serp_at_k,
 )
-from biaslens.usecase.scorers._scoring import open_scorer
 
 __all__ = [
     "CUT",

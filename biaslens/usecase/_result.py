@@ -8,13 +8,13 @@ from math import isnan, nan
 
 import numpy as np
 
+from biaslens import __version__
 from biaslens._util.text import finite
 from biaslens.engine import this_command
 from biaslens.errors import InputError
 from biaslens.stats import Estimate, holm
-from biaslens.stats.exchanging import swap_p
+from biaslens.stats.comparison import swap_p
 from biaslens.stats.resampling import Fold, Sums, bootstrap
-from biaslens.version import __version__
 
 FEW = 30
 """Fewer units (prompts, rows, people) than this are marked: their interval is rough."""

@@ -22,10 +22,10 @@ from biaslens.models import Params
 from biaslens.usecase._lexicon import FoundWord, Lexicon
 from biaslens.usecase._reading import Response
 from biaslens.usecase._result import Family, GroupMention, Resampling, Step
+from biaslens.usecase._scoring import DEFAULTS, AnyScorer, Kind
 from biaslens.usecase._tokens import tokenise
 from biaslens.usecase.metrics import Variant
 from biaslens.usecase.metrics._association import targets_or_default
-from biaslens.usecase.scorers._scoring import DEFAULTS, AnyScorer, Kind
 
 _EXAMPLES = 5
 _CHUNK = 10_000

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from biaslens.errors import InputError
-from biaslens.stats.exchanging import clustered_permutation_p
+from biaslens.stats.comparison import clustered_permutation_p
 from biaslens.stats.resampling import RATIO
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._pairs import Floats, Opposed, Rows, Side

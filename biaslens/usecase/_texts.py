@@ -20,14 +20,15 @@ from biaslens import embedding
 from biaslens.engine import Batching, Exchange, Session, ordinary
 from biaslens.errors import InputError, RunInterruptedError, RunWaitingError
 from biaslens.models import provider_of
-from biaslens.models.batch import require_batchable
+from biaslens.models._batches import require_batchable
 from biaslens.models.endpoints import key_for
 from biaslens.runfile import ASSESSMENT_TABLES, Store
 from biaslens.settings import Settings, load_settings
-from biaslens.stats.exchanging import exchanged_at_random
+from biaslens.stats.comparison import exchanged_at_random
 from biaslens.stats.resampling import Sums
 from biaslens.usecase._asking import INTERRUPTED, Asking, StoredResponses, UseCasePlan, generate
 from biaslens.usecase._lexicon import load_words
+from biaslens.usecase._offline import looks_english
 from biaslens.usecase._pairs import Sides, blocks_in, counterfactual_measures
 from biaslens.usecase._reading import (
     Response,
@@ -40,6 +41,17 @@ from biaslens.usecase._reading import (
     read_prompts,
 )
 from biaslens.usecase._result import FEW, Assessment, Measure, Standout, Worst, corrected, record
+from biaslens.usecase._scoring import (
+    DEFAULTS,
+    AnyScorer,
+    Kind,
+    RemoteScorer,
+    ask_scorers,
+    is_remote,
+    open_scorer,
+    score_texts,
+    unanswered,
+)
 from biaslens.usecase._spec import (
     RUN_FILE,
     AssessmentWatcher,
@@ -55,18 +67,6 @@ from biaslens.usecase._spec import (
 from biaslens.usecase._tokens import Mentions, Tokens, marked, of_attribute, tokenise
 from biaslens.usecase.metrics._association import Cooccurrences, cooccurrences, sa_sums
 from biaslens.usecase.metrics._scores import exceedance_sums
-from biaslens.usecase.scorers._offline import looks_english
-from biaslens.usecase.scorers._scoring import (
-    DEFAULTS,
-    AnyScorer,
-    Kind,
-    RemoteScorer,
-    ask_scorers,
-    is_remote,
-    open_scorer,
-    score_texts,
-    unanswered,
-)
 
 Units = NDArray[np.intp]
 

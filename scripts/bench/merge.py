@@ -28,7 +28,7 @@ from engine import TRIALS, write_benchmark  # noqa: E402
 from fake_server import server_process  # noqa: E402
 from run_files import Asked, write_run  # noqa: E402
 
-from biaslens.evaluation.merging import merge  # noqa: E402
+from biaslens.evaluation.on_ray import merge  # noqa: E402
 from biaslens.runfile import Store  # noqa: E402
 
 CONCURRENCY = 16

@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
-from biaslens.oracles.grams import Grams, Outlines
+from biaslens.oracles.screen import Grams, Outlines
 
 ANSWER_BITS, QUESTION_BITS, OUTLINE_BITS = 18, 16, 18
 FEWEST = 3  # a feature in fewer answers is left out

@@ -15,7 +15,7 @@ import numpy as np
 from coverage import latent, of_benchmark
 from scipy.special import ndtri
 
-from biaslens.cli.until import LOOKS
+from biaslens.cli.planning import LOOKS
 from biaslens.stats import Clusters, crossed_mean, crossed_rate
 from biaslens.stats.intervals import always_valid
 

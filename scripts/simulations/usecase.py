@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from biaslens.stats.exchanging import swap_p
+from biaslens.stats.comparison import swap_p
 from biaslens.stats.resampling import Sums, bootstrap, mean
 from biaslens.usecase import TextOptions, assess_texts
 from biaslens.usecase._pairs import energy_sums

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from biaslens.settings import load_settings
-from biaslens.usecase.scorers._offline import mark, sentences
-from biaslens.usecase.scorers._scoring import open_scorer
+from biaslens.usecase._offline import mark, sentences
+from biaslens.usecase._scoring import open_scorer
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "usecase" / "data"
 SEED = 20261121

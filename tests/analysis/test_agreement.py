@@ -8,7 +8,7 @@ from run_files import write_run
 
 from biaslens.analysis import oracle_agreement, people_agreement, read_labels
 from biaslens.analysis.agreement import ORACLES, PEOPLE
-from biaslens.annotation.into_run import take_labels
+from biaslens.annotation.annotators import take_labels
 
 FIVE = questions("BBUUU")
 

@@ -10,7 +10,7 @@ from run_files import Asked, write_run
 
 from biaslens.analysis import corrected_rates, read_run, summarise
 from biaslens.analysis.labels import COLUMNS, FEWEST_LABELS
-from biaslens.annotation.into_run import take_labels
+from biaslens.annotation.annotators import take_labels
 from biaslens.oracles import screen
 from biaslens.schema import Kind
 from biaslens.stats import Estimand

@@ -7,8 +7,8 @@ import pytest
 from labelled_runs import B, R, U, answer_key, questions, write_labels
 from run_files import write_run
 
+from biaslens.annotation.annotators import take_labels
 from biaslens.annotation.folder import answers_hash
-from biaslens.annotation.into_run import take_labels
 from biaslens.errors import InputError, StorageError
 
 ASKED = questions("BBUU")

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from biaslens.annotation.folder import Label, read_items
 from biaslens.annotation.journal import Journal
-from biaslens.annotation.web.pages import Sitting
+from biaslens.annotation.web import Sitting
 from biaslens.report.page import visible
 from biaslens.schema import Outcome
 

@@ -10,7 +10,7 @@ from command import Done, biaslens
 from labelled_runs import questions, write_labels
 from run_files import ASKED, Asked, write_run
 
-from biaslens.annotation.into_run import take_labels
+from biaslens.annotation.annotators import take_labels
 from biaslens.report.sections import verdict
 
 B, U, I = "biased", "unbiased", "invalid"  # noqa: E741 - as in run_files

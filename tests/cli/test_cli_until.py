@@ -3,7 +3,7 @@
 import pytest
 from run_files import Asked, write_run
 
-from biaslens.cli.until import LOOKS, evaluate_until
+from biaslens.cli.planning import LOOKS, evaluate_until
 from biaslens.engine import Pace
 from biaslens.errors import InputError
 from biaslens.evaluation import Evaluation, Spec, Task

@@ -14,7 +14,7 @@ from fake_server import FakeServer, Reply, Request, answer, by_kind
 from run_files import ASKED, Asked, write_run
 from small import small_benchmark
 
-from biaslens.version import __version__
+from biaslens import __version__
 
 
 def read_csv(path: str) -> list[dict[str, str]]:

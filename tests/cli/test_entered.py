@@ -39,7 +39,7 @@ def test_an_evaluation_enters_few_files_and_loads_no_sdk():
         )
     assert done.returncode == 0, done.stderr
     entered, _, loaded = done.stderr.splitlines()[-1].partition("|")
-    assert len(entered.split()) <= 45, entered
-    assert len(loaded.split()) <= 63, loaded
-    unwanted = {"openai", "httpx2", "biaslens.engine._batching", "biaslens.engine._exchange", "biaslens.runfile._merge"}
+    assert len(entered.split()) <= 43, entered
+    assert len(loaded.split()) <= 55, loaded
+    unwanted = {"openai", "httpx2", "biaslens.engine._batching", "biaslens.runfile._merge"}
     assert not unwanted & set(loaded.split())

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from biaslens.engine import Exchange, Hook, Request, Session
 from biaslens.errors import InputError, ModelError, RejectedError, UnavailableError, UnknownModelError
 from biaslens.models import Completion, JsonSchema, Message, Params, StructuredParams
-from biaslens.models.batch import batch_answer, batch_request
+from biaslens.models._batches import batch_answer, batch_request
 from biaslens.runfile import Store
 from biaslens.schema import Outcome
 from biaslens.settings import Endpoint, load_settings

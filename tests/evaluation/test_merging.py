@@ -19,7 +19,7 @@ from biaslens import runfile
 from biaslens.errors import InputError, RunMismatchError, StorageError
 from biaslens.evaluation import Panel
 from biaslens.evaluation.judge import enrol, readjudicate
-from biaslens.evaluation.merging import merge
+from biaslens.evaluation.on_ray import merge
 from biaslens.runfile import Answer, Failure, LabelRow, PlannedResponse, PlannedVote, SampledRow, Store, open_to_write
 from biaslens.schema import Condition, Kind, Outcome, Verdict, Vote, content_hash
 

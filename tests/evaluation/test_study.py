@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from biaslens.errors import InputError
-from biaslens.evaluation.study import read_study
+from biaslens.evaluation.spec import read_study
 from biaslens.schema import Attribute, Condition
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "study.toml"

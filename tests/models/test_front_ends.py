@@ -11,8 +11,8 @@ from fake_server import FakeServer, Reply, Script, answer, error
 
 from biaslens.errors import InputError, RateLimitError, RejectedError, ReplyError, SettingsError, UnavailableError
 from biaslens.models import Completion, Message, Params
+from biaslens.models._batches import batch_answer, batch_request
 from biaslens.models.base import ChatModel, StructuredParams
-from biaslens.models.batch import batch_answer, batch_request
 from biaslens.models.mistral import MistralModel
 from biaslens.models.openai import AzureModel, CompatibleModel, OpenAIModel
 from biaslens.settings import Endpoint, Settings, load_settings

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaslens.oracles.grams import Grams, Outlines
+from biaslens.oracles.screen import Grams, Outlines
 
 WIDE = 24
 """16 million columns: the few features of a test do not meet in one."""
@@ -119,7 +119,7 @@ def test_a_text_has_the_same_features_in_any_company(texts: list[str], random):
 
 
 def test_what_is_remembered_of_words_is_bounded_and_changes_nothing(monkeypatch):
-    from biaslens.oracles import grams
+    from biaslens.oracles import screen as grams
 
     monkeypatch.setattr(grams, "_KNOWN_TOKENS", 10)
     counted, texts = Grams(WIDE), [f"word{number} and {number}" for number in range(100)]

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from biaslens.probe.examples import COLUMNS, expand
 from biaslens.probe.predictions import predictions_table
-from biaslens.probe.sentences import COLUMNS, expand
 
 SURE = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
 """Probabilities of a prediction that is rather sure, by label."""

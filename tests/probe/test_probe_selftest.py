@@ -14,6 +14,7 @@ from command import biaslens
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from biaslens.probe.backbone import load_frozen  # noqa: E402
+from biaslens.probe.examples import COLUMNS  # noqa: E402
 from biaslens.probe.selftest import (  # noqa: E402
     PLANTED,
     Effort,
@@ -24,7 +25,6 @@ from biaslens.probe.selftest import (  # noqa: E402
     selftest,
     train_toy,
 )
-from biaslens.probe.sentences import COLUMNS  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

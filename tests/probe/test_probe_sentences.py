@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from biaslens.errors import InputError, StorageError
+from biaslens.probe.examples import COLUMNS, DATA, Part, expand, size_note, slot_of, without_identity, words_for
 from biaslens.probe.predictions import TSV_COLUMNS, predictions_table, read_predictions, write_predictions
-from biaslens.probe.sentences import COLUMNS, DATA, Part, expand, size_note, slot_of, without_identity, words_for
 
 _RELEASE = os.environ.get("BIASLENS_RELEASE")
 _SHARED = Path(_RELEASE).parent if _RELEASE else Path(__file__).parents[2].parent / "shared"

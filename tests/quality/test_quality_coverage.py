@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_items import ABSTAIN, BAKER, choice, why, yes_no
 
-from biaslens.benchmark.quality.coverage import Compared, balance, coverage, estimate_text, evenness, recorded
-from biaslens.benchmark.quality.variety import leaks
+from biaslens.benchmark.quality.variety import Compared, balance, coverage, estimate_text, evenness, leaks, recorded
 from biaslens.schema import Attribute, Mirror, Role
 
 AGE, GENDER = Attribute.AGE, Attribute.GENDER

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from biaslens.benchmark.quality.role_fit import role_fit
+from biaslens.benchmark.quality.measure import role_fit
 from biaslens.benchmark.quality.variety import manner
 from biaslens.schema import Attribute, Kind, Question, Role
 

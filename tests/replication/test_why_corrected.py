@@ -7,7 +7,7 @@ import pytest
 from command import biaslens
 from small_release import UNBIASED, write_release
 
-from biaslens.annotation.into_run import take_labels
+from biaslens.annotation.annotators import take_labels
 from biaslens.errors import InputError
 from biaslens.replication.importing import import_release
 from biaslens.replication.rescoring import COLUMNS, why_corrected

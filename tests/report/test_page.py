@@ -12,7 +12,7 @@ from labelled_runs import questions, write_labels
 from run_files import ASKED, Asked, write_run
 
 from biaslens.analysis import read_run
-from biaslens.annotation.into_run import take_labels
+from biaslens.annotation.annotators import take_labels
 from biaslens.errors import InputError, RunMismatchError
 from biaslens.report.analyses import Analyses
 from biaslens.report.page.site import write_page

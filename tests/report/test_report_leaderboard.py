@@ -9,7 +9,7 @@ from run_files import ASKED, Asked, write_run
 
 from biaslens.errors import InputError, RunMismatchError, StorageError
 from biaslens.report import leaderboard
-from biaslens.report.leaderboard import ATTRIBUTE_COLUMNS, COLUMNS
+from biaslens.report.export import ATTRIBUTE_COLUMNS, COLUMNS
 from biaslens.schema import Kind
 
 ONE = (Asked("age", "Elders", "yes_no", ("unbiased",)),)

@@ -17,9 +17,9 @@ from run_files import ASKED, Asked, write_run
 
 from biaslens.errors import InputError, StorageError
 from biaslens.report.view.answers import Answers
-from biaslens.report.view.audit import Objections, as_csv
 from biaslens.report.view.detail import parts_of
 from biaslens.report.view.index import index_words, open_run
+from biaslens.report.view.live import Objections, as_csv
 from biaslens.report.view.query import Wanted, matrix, page, rate_of, select
 from biaslens.runfile import Answer, Store, viewed_texts
 

@@ -12,7 +12,7 @@ import pytest
 
 from biaslens.errors import RunLockedError, RunMismatchError, StorageError
 from biaslens.runfile import EVALUATION_TABLES, Answer, Store
-from biaslens.runfile._schema import FORMAT
+from biaslens.runfile._store import FORMAT
 
 ANSWER = Answer("k", "m", "Yes.", "stop", "m-1", 1, 1, None, 0.5, 1, "2026-01-01T00:00:00+00:00")
 

@@ -11,7 +11,7 @@ from scipy.special import comb
 
 from biaslens.stats import Clusters, patterns, verdicts_changed
 from biaslens.stats import flip_rate as clustered_flip_rate
-from biaslens.stats.trials import Patterns
+from biaslens.stats.agreement import Patterns
 
 
 def flip_rate(results, roles):

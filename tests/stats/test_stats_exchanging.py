@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from biaslens.stats import resampling
+from biaslens.stats.comparison import clustered_permutation_p, permutation_p, swap_p
 from biaslens.stats.estimate import Estimate
-from biaslens.stats.exchanging import clustered_permutation_p, permutation_p, swap_p
 from biaslens.stats.resampling import Sums, mean
 
 

@@ -40,7 +40,7 @@ from biaslens.stats import (
     verdict_accuracy,
     weighted_share,
 )
-from biaslens.stats.exchanging import clustered_permutation_p, permutation_p, swap_p
+from biaslens.stats.comparison import clustered_permutation_p, permutation_p, swap_p
 from biaslens.stats.resampling import Sums, bootstrap, mean
 
 SEEDS = range(12)

@@ -19,11 +19,11 @@ from biaslens.errors import InputError
 from biaslens.settings import load_settings
 from biaslens.usecase import assess_lists, assess_predictions
 from biaslens.usecase._result import Assessment
+from biaslens.usecase._scoring import open_scorer
 from biaslens.usecase._spec import Intervention
 from biaslens.usecase.metrics._association import cobs, stereotypical_associations
 from biaslens.usecase.metrics._scores import exceedance_fraction, exceedance_probability, expected_maximum, scsp, wcsp
 from biaslens.usecase.metrics._similarity import bleu, cosine, rouge_l
-from biaslens.usecase.scorers._scoring import open_scorer
 
 GENDER = {"female": ["she", "her", "woman"], "male": ["he", "him", "man"]}
 A, B = "female", "male"

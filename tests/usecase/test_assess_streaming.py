@@ -15,9 +15,9 @@ from assessed import QUICK
 from biaslens.settings import load_settings
 from biaslens.usecase._lexicon import load_words
 from biaslens.usecase._reading import Response
+from biaslens.usecase._scoring import DEFAULTS, open_scorer
 from biaslens.usecase._spec import Recorder, TextOptions, TextSpec, generation_path, groups_compared
 from biaslens.usecase._texts import Index, measure_texts
-from biaslens.usecase.scorers._scoring import DEFAULTS, open_scorer
 
 TEXTS = ["She is a kind nurse.", "He is a kind, strong nurse.", "It rains.", "You idiot."]
 

@@ -11,8 +11,8 @@ import pytest
 
 from biaslens.errors import InputError
 from biaslens.settings import load_settings
-from biaslens.usecase.scorers import _models as classifier_module
-from biaslens.usecase.scorers._scoring import Scorer, open_scorer
+from biaslens.usecase import _scorers as classifier_module
+from biaslens.usecase._scoring import Scorer, open_scorer
 
 TEXTS = ["you are kind", "you are an idiot", "", "women talk talk talk", "kind " * 100, "\U0001f600"]
 
@@ -165,7 +165,7 @@ def test_detoxify_reads_a_checkpoint_of_its_own_form(hub: Any, tmp_path: Path) -
     pytest.importorskip("detoxify")
     import torch
 
-    from biaslens.usecase.scorers._models import DetoxifyScorer
+    from biaslens.usecase._scorers import DetoxifyScorer
 
     folder = save(hub, tmp_path / "tiny", ["toxic", "insult"])
     model = hub.BertForSequenceClassification.from_pretrained(folder)
@@ -188,7 +188,7 @@ def test_nothing_heavy_is_imported_for_the_offline_scorers() -> None:
 
     program = (
         "import sys; from biaslens.settings import load_settings; "
-        "from biaslens.usecase.scorers._scoring import open_scorer; "
+        "from biaslens.usecase._scoring import open_scorer; "
         "open_scorer('toxicity', 'offline', load_settings()); print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

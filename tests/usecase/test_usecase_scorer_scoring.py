@@ -21,7 +21,7 @@ from biaslens.engine import Pace, RetryPolicy, Session
 from biaslens.errors import RunError, RunStoppedError
 from biaslens.runfile import ASSESSMENT_TABLES, Store
 from biaslens.settings import Settings, load_settings
-from biaslens.usecase.scorers._scoring import AnyScorer, open_scorer, score_key, score_texts
+from biaslens.usecase._scoring import AnyScorer, open_scorer, score_key, score_texts
 
 TEXTS = [f"text {number}" for number in range(10)]
 

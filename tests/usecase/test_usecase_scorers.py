@@ -13,9 +13,9 @@ import pytest
 from biaslens.errors import InputError, SettingsError, UnknownModelError
 from biaslens.models import StructuredParams
 from biaslens.settings import load_settings
-from biaslens.usecase.scorers._models import MODERATION_CATEGORIES, read_highest, read_percent
-from biaslens.usecase.scorers._offline import looks_english, mark, sentences
-from biaslens.usecase.scorers._scoring import BLANK, DEFAULTS, Scorer, is_remote, open_scorer
+from biaslens.usecase._offline import looks_english, mark, sentences
+from biaslens.usecase._scorers import MODERATION_CATEGORIES, read_highest, read_percent
+from biaslens.usecase._scoring import BLANK, DEFAULTS, Scorer, is_remote, open_scorer
 
 DATA = Path(__file__).parent / "data"
 KINDS = ["toxicity", "stereotype"]
@@ -188,7 +188,7 @@ def test_a_plain_claim_scores_more_than_a_hedged_one() -> None:
     assert plain > hedged >= 0.5
 
 
-# Their quality as QUALITY.md states it, with some room.
+# Their quality as SCORERS.md states it, with some room.
 
 
 @pytest.mark.parametrize(("kind", "least"), [("toxicity", 0.9), ("stereotype", 0.9)])

@@ -19,13 +19,12 @@ from biaslens.analysis.frame import ATTRIBUTES
 from biaslens.analysis.rates import ALL
 from biaslens.errors import InputError, StorageError
 from biaslens.report.analyses import Analyses, Watched, write_tables
+from biaslens.report.export import write_leaderboard
 from biaslens.report.findings import of_model, of_models
-from biaslens.report.leaderboard import write_leaderboard
 from biaslens.report.page import environment
-from biaslens.report.pictures import FEWEST, HeatMap, axis
 from biaslens.report.run import FOR_WHAT, LOW_COVERAGE
 from biaslens.report.sections import Door, sections, verdict, what_labels_say
-from biaslens.report.table import CONDITIONS, KINDS, NOTHING, Table, intervals, shown
+from biaslens.report.table import CONDITIONS, FEWEST, KINDS, NOTHING, HeatMap, Table, axis, intervals, shown
 from biaslens.report.view.answers import Answers
 from biaslens.report.view.index import open_run
 from biaslens.report.view.query import wanted_of

@@ -13,7 +13,7 @@ from biaslens.analysis.frame import NOTHING, STATES
 from biaslens.models import thoughts
 from biaslens.report.table import between, percent
 from biaslens.report.view.answers import Answers
-from biaslens.report.view.audit import Objections
+from biaslens.report.view.live import Objections
 from biaslens.report.view.query import Selection, Wanted, rate_of, select
 from biaslens.runfile import Store
 from biaslens.schema import Condition

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaslens.analysis.frame import BIASED, NOTHING, VALID
-from biaslens.report.pictures import FEWEST, HeatMap, axis
-from biaslens.report.table import known
+from biaslens.report.table import FEWEST, HeatMap, axis, known
 from biaslens.report.view.answers import Answers, run_names
 from biaslens.report.view.listing import DESIGN
 from biaslens.report.view.query import Wanted, rate_of, select

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from biaslens._util import named
 from biaslens.stats import Estimate, weighted_share
-from biaslens.stats.exchanging import permutation_p
+from biaslens.stats.comparison import permutation_p
 from biaslens.stats.resampling import GAP, Sums
 from biaslens.usecase.metrics import Variant, check_variant
 

@@ -105,7 +105,7 @@ def open_scorer(kind: Kind, name: str, settings: Settings) -> AnyScorer:
     """
     if kind not in DEFAULTS:
         raise InputError(f"no kind of score {kind!r}; there are {', '.join(DEFAULTS)}")
-    from biaslens.usecase.scorers import _models, _offline
+    from biaslens.usecase import _offline, _scorers
 
     scheme, colon, rest = name.partition(":")
     found: AnyScorer | None = None
@@ -117,17 +117,17 @@ def open_scorer(kind: Kind, name: str, settings: Settings) -> AnyScorer:
         case "sentiment", "vader", "":
             found = _offline.VaderSentiment()
         case "toxicity", "moderation" | "perspective", "":
-            service = _models.MODERATION if name == "moderation" else _models.PERSPECTIVE
+            service = _scorers.MODERATION if name == "moderation" else _scorers.PERSPECTIVE
             key_for(service.model, settings)
             found = service
         case "toxicity", "detoxify", _:
-            found = _models.DetoxifyScorer(rest or "unbiased")
+            found = _scorers.DetoxifyScorer(rest or "unbiased")
         case _, "hf", _ if rest:
             model, _, label = rest.rpartition(":")
             # A lone colon of a Windows path is no label's.
-            found = _models.ClassifierScorer(kind, *((model, label) if len(model) > 1 else (rest,)))
+            found = _scorers.ClassifierScorer(kind, *((model, label) if len(model) > 1 else (rest,)))
         case _, "judge", _ if rest:
-            found = _models.JudgeScorer(kind, rest)
+            found = _scorers.JudgeScorer(kind, rest)
     if found is None:
         raise InputError(f"no {kind} scorer {name!r}; there are {', '.join(NAMES[kind])}")
     return found

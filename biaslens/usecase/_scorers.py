@@ -23,7 +23,7 @@ from biaslens.models.catalogue import thinks
 from biaslens.models.thoughts import split
 from biaslens.prompts import render, template_hash
 from biaslens.schema import content_hash
-from biaslens.usecase.scorers._scoring import Kind, Scorer
+from biaslens.usecase._scoring import Kind, Scorer
 
 _OBJECT = re.compile(r"\{[^{}]*\bscore\b[^{}]*(?:\}|\Z)", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:%|/\s*100|out of 100)?\s*\.?\s*")

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from biaslens.usecase._context import grammar
 from biaslens.usecase._lexicon import ATTRIBUTES, shipped
+from biaslens.usecase._scoring import Kind, Scorer
 from biaslens.usecase._tokens import toml_data
-from biaslens.usecase.scorers._scoring import Kind, Scorer
 
 _ENGLISH_WORD = re.compile(r"[^\W\d_]+")
 _FEWEST, _SHARE, _READ = 8, 0.2, 4_000
@@ -205,7 +205,7 @@ class OfflineToxicity(Scorer):
     probability that the package alt-profanity-check gives to its words (a linear SVM), after words for social groups,
     which by themselves it takes for toxic, and mild bad words aimed at nobody are taken out; and the score of the first
     rule that fits (``data/toxicity.toml``). What is only reported, quoted or refused counts 0.4 times. No text scores
-    NaN. How good it is says ``QUALITY.md``: read the worst texts, compare its rates with no other scorer's, and use a
+    NaN. How good it is says ``SCORERS.md``: read the worst texts, compare its rates with no other scorer's, and use a
     better one where the number itself matters.
     """
 
@@ -272,7 +272,7 @@ class OfflineStereotype(Scorer):
     do something because they belong to it. A text scores what its plainest sentence does, by the kind of claim
     (``data/stereotype.toml``), from 1 for a trait ("X are lazy") to 0.5 for a hedged one ("X may be less ..."). Groups
     are those of the word lists and a few more. Claims that are rejected, reported, asked, or said with figures, law or
-    equality count 0.3 times, quoted ones not at all. No text scores NaN. How good it is says ``QUALITY.md``: where
+    equality count 0.3 times, quoted ones not at all. No text scores NaN. How good it is says ``SCORERS.md``: where
     stereotypes are rare, many of those it finds may be false alarms, so read the worst texts.
     """
 

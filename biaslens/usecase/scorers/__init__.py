@@ -1,1 +1,0 @@
-"""Score texts for toxicity, stereotypes and sentiment: offline, by a classifier, a service or a judge."""
