@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter, itemgetter
 from pathlib import Path
 
 from biaslens import __version__, runfile
@@ -16,7 +18,7 @@ from biaslens.oracles.why import decide_votes
 from biaslens.replication import release
 from biaslens.replication.release import TRIALS, AnswerFile, AnswerRow, AnswerTable, Asked, asked_of, typed_options
 from biaslens.replication.reproduce import MODEL_NAMES
-from biaslens.runfile import ACTIVE_PANEL, PUBLISHED_PANEL, Answer, PlannedResponse, PlannedVote, Store
+from biaslens.runfile import ACTIVE_PANEL, PUBLISHED_PANEL, RULES_PANEL, Answer, PlannedResponse, PlannedVote, Store
 from biaslens.schema import Condition, Kind, Outcome, Question, Verdict, Vote, content_hash
 
 JUDGE = "published/gpt-4o-mini"
@@ -54,8 +56,8 @@ def import_release(
 ) -> Iterator[Imported]:
     """Import a release, model after model: unpacked, a folder of its archives, or one archive.
 
-    The same release twice writes nothing; an import that was killed goes on where it stopped. `progress` is told the
-    model and the number of its answers that are in its file so far.
+    The same release twice writes nothing; an import that was killed goes on with the model at which it stopped.
+    `progress` is told the model and the number of its answers that have been read so far.
 
     Raises `BenchmarkError` when there is no release, or no answers in it; `RunMismatchError` when a run file holds
     other answers than the release has now; `StorageError` when a run file cannot be written.
@@ -79,8 +81,10 @@ def _import_model(root: Path, model: str, run: Path, progress: Callable[[str, in
         if ACTIVE_PANEL not in store.meta():
             store.set_meta({ACTIVE_PANEL: PUBLISHED_PANEL})
         importer = _Importer(store, model, progress)
-        for attribute in release.ATTRIBUTES:
-            importer.add([file for file in files if file.attribute == attribute])
+        with without_collection():
+            for attribute in release.ATTRIBUTES:
+                importer.add([file for file in files if file.attribute == attribute])
+            importer.save()
         imported = runfile.imported_files(store)
         missing = tuple(note for name, note in importer.missing.items() if name not in imported)
         whole, faults = runfile.all_imported_whole(store), runfile.import_faults(store)
@@ -115,8 +119,15 @@ def response_key(model: str, question_id: str, condition: Condition, trial: int)
     return content_hash("published", model, question_id, condition, trial)
 
 
+_Keys = Mapping[tuple[Condition, Asked, int], str]
+"""Keys of planned responses."""
+
+
 class _Importer:
-    """Writes the files of one model into its run file, an attribute at a time, each in one transaction."""
+    """Reads the files of one model, an attribute at a time, and writes what is new of them in the order of the keys.
+
+    Keys are hashes: in any other order each transaction would touch nearly every page of the file.
+    """
 
     def __init__(self, store: Store, model: str, progress: Callable[[str, int], None]) -> None:
         self._store = store
@@ -126,8 +137,15 @@ class _Importer:
         self.new = 0
         self.known = 0
         self.missing: dict[str, str] = {}
+        self._questions: list[Question] = []
+        self._plan: list[PlannedResponse] = []
+        self._answers: list[Answer] = []
+        self._votes: list[PlannedVote] = []
+        self._verdicts: dict[str, list[tuple[str, Verdict]]] = {PUBLISHED_PANEL: [], RULES_PANEL: []}
+        self._finals: list[tuple[str, str]] = []
+        self._absent: list[tuple[str, str]] = []
+        self._files: list[Callable[[], None]] = []
 
-    @without_collection()
     def add(self, files: Sequence[AnswerFile]) -> None:
         tables: dict[AnswerFile, AnswerTable] = {}
         for file in files:
@@ -139,22 +157,40 @@ class _Importer:
         fresh = {file: table for file, table in tables.items() if not self._is_known(file, table)}
         if fresh:
             questions = release.questions_of(tables, runfile.personas(self._store))
-            self._plan(questions, tables)
+            keys = self._keys(questions, tables)
             wordings = {
                 (file.condition, asked_of(file.attribute, row)): row.question
                 for file, table in tables.items()
                 if file.trial == TRIALS[0]
                 for row in table.rows
             }
-            # Keys are hashes, so a transaction touches nearly every page of the file: few large ones write less.
-            with self._store.transaction():
-                for file, table in fresh.items():
-                    self._save(file, table, questions, wordings)
-            for table in fresh.values():
+            for file, table in fresh.items():
+                self._take(file, table, questions, keys, wordings)
                 self.new += len(table.rows)
-                self._progress(self._model, self.new + self.known)
-        else:
-            self._progress(self._model, self.known)
+        self._progress(self._model, self.new + self.known)
+
+    def save(self) -> None:
+        """Write all that `add` has found: the plan, and then everything else in one transaction."""
+        if not self._files:
+            return
+        self._answers.sort(key=attrgetter("key"))
+        self._plan.sort()
+        self._votes.sort()
+        for found in self._verdicts.values():
+            found.sort(key=itemgetter(0))
+        self._finals.sort()
+        runfile.save_plan(self._store, self._questions, self._plan)
+        with self._store.transaction():
+            runfile.save_verdicts(
+                self._store, self._verdicts[PUBLISHED_PANEL], panel=PUBLISHED_PANEL, oracle=PUBLISHED_PANEL
+            )
+            runfile.save_verdicts(self._store, self._verdicts[RULES_PANEL], panel=RULES_PANEL, oracle=RULES)
+            Store.save(self._store.connection, self._answers)
+            runfile.save_votes(self._store, self._votes)
+            runfile.save_published(self._store, self._finals)
+            runfile.save_published(self._store, self._absent, replace=True)
+            for record in self._files:
+                record()
 
     def conditions(self) -> list[str]:
         found = runfile.conditions(self._store)
@@ -172,72 +208,71 @@ class _Importer:
         self.known += len(table.rows)
         return True
 
-    def _plan(self, questions: dict[Asked, Question], tables: dict[AnswerFile, AnswerTable]) -> None:
+    def _keys(self, questions: dict[Asked, Question], tables: dict[AnswerFile, AnswerTable]) -> _Keys:
+        """Plan every question that some file of its condition asks; the keys of the planned responses."""
         asked = dict.fromkeys(
             (file.condition, asked_of(file.attribute, row)) for file, table in tables.items() for row in table.rows
         )
-        plan = [
-            PlannedResponse(
-                response_key(self._model, questions[key].id, condition, trial), questions[key].id, condition, trial
-            )
+        keys = {
+            (condition, key, trial): response_key(self._model, questions[key].id, condition, trial)
             for condition, key in asked
             if key in questions
             for trial in TRIALS
+        }
+        self._questions += questions.values()
+        self._plan += [
+            PlannedResponse(key, questions[asked].id, condition, trial)
+            for (condition, asked, trial), key in keys.items()
         ]
-        runfile.save_plan(self._store, list(questions.values()), plan)
+        return keys
 
-    def _save(
+    def _take(
         self,
         file: AnswerFile,
         table: AnswerTable,
         questions: dict[Asked, Question],
+        keys: _Keys,
         wordings: dict[tuple[Condition, Asked], str],
     ) -> None:
         faults, whole = list(table.faults), table.whole
-        taken: dict[str, tuple[AnswerRow, Question]] = {}
+        taken: set[str] = set()
         for row in table.rows:
-            question = questions.get(asked_of(file.attribute, row))
+            asked = asked_of(file.attribute, row)
+            question = questions.get(asked)
             if question is None:
                 faults.append(f"{file.name}: question type {row.kind!r} is unknown, left out")
                 whole = False
                 continue
-            key = response_key(self._model, question.id, file.condition, file.trial)
+            key = keys[file.condition, asked, file.trial]
             if key in taken:
                 faults.append(f"{file.name}: a question of {row.role!r} stands there twice; the first answer counts")
-            taken.setdefault(key, (row, question))
-        self._save_rows(sorted(taken.items()))
-        # The study joined its runs to the first by the whole wording, role clause and spaces among it.
-        absent = [
-            (key, ABSENT)
-            for key, (row, _) in sorted(taken.items())
-            if wordings.get((file.condition, asked_of(file.attribute, row)), row.question) != row.question
-        ]
-        runfile.save_published(self._store, absent, replace=True)
-        runfile.save_imported(self._store, file.name, sha256=table.sha256, rows=len(taken), whole=whole, faults=faults)
+                continue
+            taken.add(key)
+            self._take_row(key, row, question)
+            # The study joined its runs to the first by the whole wording, role clause and spaces among it.
+            if wordings.get((file.condition, asked), row.question) != row.question:
+                self._absent.append((key, ABSENT))
+        self._files.append(
+            partial(
+                runfile.save_imported, self._store, file.name,
+                sha256=table.sha256, rows=len(taken), whole=whole, faults=faults,
+            )
+        )  # fmt: skip
 
-    def _save_rows(self, rows: Sequence[tuple[str, tuple[AnswerRow, Question]]]) -> None:
-        answers = [self._answer(key, f"published/{self._model}", row.answer, self._name) for key, (row, _) in rows]
-        votes, voted, ruled = [], [], []
-        for key, (row, question) in rows:
-            if question.kind is Kind.WHY:
-                given = [read_vote(reply) for reply in row.judgements]
-                for number, (reply, vote) in enumerate(zip(row.judgements, given, strict=True), 1):
-                    vote_key = content_hash("published vote", key, number)
-                    answers.append(self._answer(vote_key, JUDGE, reply, "GPT-4o-mini"))
-                    votes.append(PlannedVote(vote_key, key, BALLOT, number, vote))
-                voted.append((key, _by_votes(given)))
-            else:
-                ruled.append((key, _by_rules(question, row.answer)))
-        runfile.save_verdicts(self._store, voted, panel=PUBLISHED_PANEL, oracle=PUBLISHED_PANEL)
-        runfile.save_verdicts(self._store, ruled, panel=runfile.RULES_PANEL, oracle=RULES)
-        Store.save(self._store.connection, answers)
-        runfile.save_votes(self._store, votes)
-        finals = [
-            (key, row.final if question.kind is Kind.WHY else option_letter(row.answer, typed_options(row.question)))
-            for key, (row, question) in rows
-            if question.kind is not Kind.YES_NO
-        ]
-        runfile.save_published(self._store, finals)
+    def _take_row(self, key: str, row: AnswerRow, question: Question) -> None:
+        self._answers.append(self._answer(key, f"published/{self._model}", row.answer, self._name))
+        if question.kind is not Kind.WHY:
+            self._verdicts[RULES_PANEL].append((key, _by_rules(question, row.answer)))
+            if question.kind is Kind.CHOICE:
+                self._finals.append((key, option_letter(row.answer, typed_options(row.question))))
+            return
+        votes = [read_vote(reply) for reply in row.judgements]
+        for number, (reply, vote) in enumerate(zip(row.judgements, votes, strict=True), 1):
+            vote_key = content_hash("published vote", key, number)
+            self._answers.append(self._answer(vote_key, JUDGE, reply, "GPT-4o-mini"))
+            self._votes.append(PlannedVote(vote_key, key, BALLOT, number, vote))
+        self._verdicts[PUBLISHED_PANEL].append((key, _by_votes(votes)))
+        self._finals.append((key, row.final))
 
     @staticmethod
     def _answer(key: str, model: str, text: str, resolved_model: str) -> Answer:

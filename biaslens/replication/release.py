@@ -33,7 +33,7 @@ from typing import Any, BinaryIO
 
 from biaslens._util.text import plural
 from biaslens.benchmark.quality import Fault, Requirement, Source, csv_rows
-from biaslens.benchmark.quality.coverage import estimate
+from biaslens.benchmark.quality.variety import estimate
 from biaslens.errors import BenchmarkError
 from biaslens.schema import Attribute, Condition, Kind, Question, Role
 
@@ -98,6 +98,7 @@ def typed_options(text: str) -> tuple[str, ...]:
     return _split(text)[1]
 
 
+@lru_cache(maxsize=1 << 13)  # the same question stands in the files of three trials
 def _split(text: str) -> tuple[str, tuple[str, ...]]:
     run: list[re.Match[str]] = []
     for mark in _OPTION.finditer(text):
