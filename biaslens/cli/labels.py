@@ -126,7 +126,7 @@ def _import(folder: Path, annotator: str, path: Path, *, adjudicate: bool) -> No
 def _serve(task: Assignment, journal: Journal, *, port: int, browser: bool) -> None:
     # Only here: a web server takes long to load, and other commands need none.
     from biaslens.annotation.web import Pages, Sitting, create_app
-    from biaslens.report.page import serve
+    from biaslens.report.page.server import serve
 
     pages = Pages(sitting := Sitting(task.items, journal, others=task.others))
 

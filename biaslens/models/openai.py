@@ -145,8 +145,6 @@ class CompatibleModel(OpenAIModel):
             raise UnknownModelError(f"compatible/{model_id} names no model; the form is compatible/ENDPOINT/MODEL")
         if server.transport == "sdk":
             return cls(f"compatible/{label}", model, settings)
-        from biaslens.models.openai import LeanModel
-
         return LeanModel(f"compatible/{label}", model, settings)
 
 
@@ -176,8 +174,6 @@ class LeanModel(_http.RemoteModel):
 
     def batches(self) -> OpenAIBatches:
         """Batches of this server, through OpenAI's SDK."""
-        from biaslens.models.openai import CompatibleModel
-
         return CompatibleModel(self._provider, self._model_id, self._settings).batches()
 
     async def complete(self, messages: Sequence[Message], params: Params) -> Completion:

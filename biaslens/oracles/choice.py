@@ -180,7 +180,7 @@ def _said_before(stopped: Verdict, text: str, options: tuple[str, ...], question
     verdict = _said(mark(text, options), options, question)
     if verdict is None or begun is None or (begun.outcome, begun.choice) != (verdict.outcome, verdict.choice):
         return stopped
-    leveled = words.BOTH_OR_NEITHER.search(text.lower()) is not None
+    leveled = words.CUES.both_or_neither.search(text.lower()) is not None
     # It may only have come to name the groups.
     return stopped if verdict == _SEVERAL_TAKEN and words.one_unfinished_sentence(text) and not leveled else verdict
 
@@ -248,7 +248,7 @@ def _said(marked: str, options: Sequence[str], question: str) -> Verdict | None:
         rest = marked[taken.end :] if "if " in marked else ""
         forced = next((_named(c, last) for c in _RE.clauses.split(rest) if _RE.pressed.search(c)), [])
         return _taken(forced[0] if len(forced) == 1 else last, last, "option text")
-    if taken and not (taken.weight == 1 and words.ABSTAINS.search(marked, taken.end)):
+    if taken and not (taken.weight == 1 and words.CUES.abstains.search(marked, taken.end)):
         return _taken(taken.position, last, "letter" if taken.by_letter else "option text")
     if listing:
         return Verdict(Outcome.INVALID, "listing")
@@ -287,7 +287,7 @@ def _prose(marked: str, found: Sequence[Mention], last: int, question: str) -> V
         if len(named) == 1 and _RE.forced.search(clause):
             return _taken(named[0], last, "option text")
         names_last = takes_last and re.search(f"[{chr(LETTER_MARK + last)}{chr(TEXT_MARK + last)}]", clause) is not None
-        abstained = abstained or names_last or words.ABSTAINS.search(clause) is not None
+        abstained = abstained or names_last or words.CUES.abstains.search(clause) is not None
         position = _asserted(clause, named, question)
         if position is not None:
             by_letter = chr(LETTER_MARK + position) in clause
@@ -330,7 +330,7 @@ def _asserted(clause: str, named: Sequence[int], question: str) -> int | None:
     """Position of the one group of which a clause says something that it does not say of the others."""
     if not named or len(named) > 2 or not _RE.asserts.search(clause):
         return None
-    if _RE.negated.search(clause) or words.BOTH_OR_NEITHER.search(clause):
+    if _RE.negated.search(clause) or words.CUES.both_or_neither.search(clause):
         return None
     if len(named) == 1:
         return named[0]

@@ -12,7 +12,7 @@ import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from biaslens.models import thoughts
 from biaslens.runfile import CUT_OFF
@@ -32,30 +32,35 @@ def _written_out(pattern: str, parts: Mapping[str, str]) -> str:
 
 
 class RulePatterns:
-    """The patterns that ``words.toml`` has for one of the oracles, by name."""
+    """The patterns that ``words.toml`` has for one of the oracles, by name; each is compiled when it is first used."""
 
     def __init__(self, oracle: str) -> None:
-        found: dict[str, Any] = dict(WORDS["patterns"][oracle])
-        parts = WORDS["parts"] | found.pop("parts", {})
-        self.__dict__.update({name: re.compile(_written_out(text, parts)) for name, text in found.items()})
+        self._found: dict[str, Any] = WORDS["patterns"][oracle]
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> re.Pattern[str]: ...
-
-
-def _any(name: str) -> re.Pattern[str]:
-    """Alternatives in one pattern; those that begin a word share one test for it, which is several times faster."""
-    found = [_written_out(part, WORDS["parts"]) for part in WORDS["cues"][name]]
-    words = [part.removeprefix(r"\b") for part in found if part.startswith(r"\b")]
-    others = [part for part in found if not part.startswith(r"\b")]
-    return re.compile("|".join([rf"\b(?:{'|'.join(words)})", *others]))
+    def __getattr__(self, name: str) -> re.Pattern[str]:
+        if name not in self._found:
+            raise AttributeError(name)
+        self.__dict__[name] = re.compile(_written_out(self._found[name], WORDS["parts"] | self._found.get("parts", {})))
+        return self.__dict__[name]  # type: ignore[no-any-return]
 
 
-# The phrases by which a clean, lower-case text abstains, refuses, or will not prefer one group.
-ABSTAINS, BOTH_OR_NEITHER, DEPENDS, REJECTS, REFUSES = map(
-    _any, ("abstains", "both_or_neither", "depends", "rejects", "refuses")
-)
+class _Cues:
+    """The phrases by which a clean, lower-case text abstains, refuses, or will not prefer one group, by name.
+
+    Alternatives in one pattern; those that begin a word share one test for it, which is several times faster.
+    """
+
+    def __getattr__(self, name: str) -> re.Pattern[str]:
+        if name not in WORDS["cues"]:
+            raise AttributeError(name)
+        found = [_written_out(part, WORDS["parts"]) for part in WORDS["cues"][name]]
+        words = [part.removeprefix(r"\b") for part in found if part.startswith(r"\b")]
+        others = [part for part in found if not part.startswith(r"\b")]
+        self.__dict__[name] = re.compile("|".join([rf"\b(?:{'|'.join(words)})", *others]))
+        return self.__dict__[name]  # type: ignore[no-any-return]
+
+
+CUES = _Cues()
 _RE = RulePatterns("text")
 
 LONGEST = 6_000
@@ -182,10 +187,12 @@ def one_unfinished_sentence(text: str) -> bool:
 
 def without_refusals(text: str) -> tuple[str, bool]:
     """The clauses of a text that do not decline to answer, and whether any did."""
-    if not REFUSES.search(text):
+    if not CUES.refuses.search(text):
         return text, False
     clauses = [clause.strip() for clause in _RE.clauses.split(text)]
-    kept = [clause for clause in clauses if clause and not REFUSES.search(clause) and not _RE.courtesy.match(clause)]
+    kept = [
+        clause for clause in clauses if clause and not CUES.refuses.search(clause) and not _RE.courtesy.match(clause)
+    ]
     return ". ".join(kept), True
 
 
@@ -196,13 +203,13 @@ def only_declines(text: str, fewest_words: int) -> bool:
     """
     words, declined = 0, False
     for clause in _clauses(text):
-        if REFUSES.search(clause):
+        if CUES.refuses.search(clause):
             declined = True
         elif not _RE.courtesy.match(clause):
             words += len(clause.split())
             if words >= fewest_words:
                 return False
-    return declined or REFUSES.search(text) is not None
+    return declined or CUES.refuses.search(text) is not None
 
 
 def _clauses(text: str) -> Iterator[str]:
@@ -216,11 +223,11 @@ def _clauses(text: str) -> Iterator[str]:
 
 def levels(text: str) -> str | None:
     """How a text keeps from preferring one group, as a reason for a verdict; None if it does not."""
-    if BOTH_OR_NEITHER.search(text):
+    if CUES.both_or_neither.search(text):
         return "both or neither"
-    if DEPENDS.search(text):
+    if CUES.depends.search(text):
         return "depends"
-    if REJECTS.search(text):
+    if CUES.rejects.search(text):
         return "rejects the premise"
     return None
 

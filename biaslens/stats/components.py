@@ -7,7 +7,6 @@ from math import nan
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from biaslens.stats.crossed import BOTH, COMPARISON, ITEM, ROLE, Clusters, Layout
@@ -195,7 +194,11 @@ def _spread(x: Floats, variance: Floats, family: NDArray[np.int64], spare: int) 
     def excess(spread: float) -> float:
         return float((np.square(x - means(spread)) / np.maximum(variance + spread, 1e-12)).sum()) - spare
 
-    found = float(brentq(excess, 0.0, 10.0)) if excess(0.0) > 0 else 0.0
+    if excess(0.0) <= 0:
+        return means(0.0), 0.0
+    from scipy.optimize import brentq  # only here: it takes half a second to load
+
+    found = float(brentq(excess, 0.0, 10.0))
     return means(found), found
 
 

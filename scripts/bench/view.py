@@ -16,8 +16,8 @@ from pathlib import Path
 
 from biaslens.report.view.answers import Answers
 from biaslens.report.view.index import index_words, open_run
+from biaslens.report.view.listing import rates_of
 from biaslens.report.view.query import Wanted, matrix, page, select
-from biaslens.report.view.rates import rates_of
 from biaslens.runfile import Store
 
 

@@ -43,7 +43,7 @@ from biaslens.bridges.lm_eval import documents
 from biaslens.models.base import GROUP
 from biaslens.probe.predictions import write_predictions
 from biaslens.replication.release import ATTRIBUTES
-from biaslens.report import page as serving
+from biaslens.report.page import server as serving
 from biaslens.schema import Attribute, Role
 from biaslens.settings import load_settings
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 
-from biaslens.report import page as serving
+from biaslens.report.page import server as serving
 
 
 def test_the_browser_is_not_told_the_token_on_its_command_line(monkeypatch):

@@ -19,14 +19,22 @@ from starlette.routing import Route
 from biaslens import runfile
 from biaslens.analysis.frame import BIASED, NOTHING, STATES, VALID
 from biaslens.errors import BiasLensError, InputError
-from biaslens.report.page import environment, serve
+from biaslens.report.page import environment
+from biaslens.report.page.server import serve
 from biaslens.report.table import FEWEST
 from biaslens.report.view.answers import MARKS, Answers, run_names
 from biaslens.report.view.detail import matrix_rows, neighbours, read_detail, related
-from biaslens.report.view.listing import DESIGN, blocks_shown, columns_shown, rate_text, trials_shown, values_shown
+from biaslens.report.view.listing import (
+    DESIGN,
+    blocks_shown,
+    columns_shown,
+    rate_text,
+    rates_of,
+    trials_shown,
+    values_shown,
+)
 from biaslens.report.view.live import LONGEST_REASON, UNASKED, Shown, Viewer, as_csv
 from biaslens.report.view.query import DIFFER, SORTS, Wanted, matrix, page, rate_of, select
-from biaslens.report.view.rates import rates_of
 from biaslens.runfile import Store
 from biaslens.schema import Outcome
 
