@@ -147,7 +147,7 @@ class _MistralBatches:
     async def submit(self, name: str, file_id: str, url: str) -> BatchStatus:
         with self._errors():
             made = await self._client.batch.jobs.create_async(
-                endpoint=url,  # type: ignore[arg-type]
+                endpoint=url,
                 input_files=[file_id],
                 model=self._model_id,
                 metadata={"biaslens": name},
