@@ -54,6 +54,10 @@ _DOWNLOADS = {
     "leaderboard": "a row a model and condition",
     "leaderboard_by_attribute": "the same by attribute and kind",
     "rates": "both headline numbers, coverage and outcomes by attribute and kind",
+    "rates_by_role": "rates of each role",
+    "rates_by_target": "rates by the attribute that questions are about",
+    "abstention_by_target": "answers that are not biased, by the attribute that questions are about",
+    "top_questions": "questions with the most biased answers",
 }
 
 
@@ -93,6 +97,7 @@ def write_page(
     site.files += downloads
     rows = [row for run, slug in zip(runs, slugs, strict=True) for row in _rows(analyses, run, slug)]
     rows.sort(key=lambda row: -1.0 if row["bias_rate"] is None else row["bias_rate"], reverse=True)
+    about = {each.table: each.title for each in reversed(sections())} | _DOWNLOADS
     site.render(
         "index.html",
         rows=rows,
@@ -105,7 +110,7 @@ def write_page(
         legend=[(name, style) for name, style, _ in _OUTCOMES],
         contradicted=_contradicted(found),
         forced=analyses.force and len(runs) > 1,
-        downloads=[(f"data/{path.name}", _DOWNLOADS.get(path.stem, path.stem.replace("_", " "))) for path in downloads],
+        downloads=[(f"data/{path.name}", about.get(path.stem, path.stem.replace("_", " "))) for path in downloads],
     )
     site.render("method.html", runs=[run.info for run in runs], estimand=FOR_WHAT[runs[0].estimand])
     for run, slug in zip(runs, slugs, strict=True):
